@@ -61,12 +61,14 @@ class PromptParts:
         descriptions: of `labels`.
         nearest: (N, k) of a long list of labels, those shown of each row.
         examples: the user's own that stand in the prompt, as (text, answer).
+        meaning: what is meant by the text, in a line; "": it speaks for itself.
     """
 
     labels: tuple[str, ...] | None = None
     descriptions: tuple[str, ...] = ()
     nearest: NDArray[np.int64] | None = None
     examples: tuple[tuple[str, str], ...] = ()
+    meaning: str = ""
 
 
 @dataclass(slots=True)

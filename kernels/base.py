@@ -31,6 +31,7 @@ class Memory(Protocol):
     """What earlier queries taught, as kernels see it."""
 
     rates: dict[str, tuple[int, int]]  # of terms by name: answers, and how many of them are true
+    descriptions: dict[str, str]  # that a model proposed of quoted texts, by `uql.kernels.descriptions.key`
 
     def answers(self, name: str) -> Masks | None: ...
 

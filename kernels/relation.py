@@ -114,7 +114,12 @@ class Relation:
             column.type, self.labels(column), held.prompt.descriptions, column.none_of_these, column.many
         )
         question = column.operator.question(column.text, given)
-        return replace(question, examples=held.prompt.examples) if held.prompt.examples else question
+        shown = held.prompt
+        return (
+            replace(question, examples=shown.examples, meaning=shown.meaning)
+            if shown.examples or shown.meaning
+            else question
+        )
 
     def calls(self, wanted: Sequence[Stage], rids: Rids | None = None) -> int:
         """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once, NULLs never."""

@@ -74,7 +74,7 @@ class Hunt:
     Attributes:
         limit: stop when so many matching rows are known.
         has_examples: whether the prior comes from example rows.
-        explore: of 'uqe': the chance that a row is a random one.
+        explore: of 'uqe': the chance that a row of the first batch after a fit is a random one; it decays.
     """
 
     n_rows: int

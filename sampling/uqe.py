@@ -52,7 +52,7 @@ class UqeSearch(Search):
 
     Args:
         features: (N, d) float32.
-        epsilon: chance that a row is a random one instead.
+        epsilon: chance that a row of the first batch after a fit is a random one; of batch t, epsilon / t (§4.1.2: it decays).
         batch: rows between two fits; the first batch is random.
     """
 
@@ -71,6 +71,7 @@ class UqeSearch(Search):
         super().__init__(n_rows, budget, **kept)
         self.features, self.epsilon, self.batch = features, epsilon, batch
         self._last: Floats = np.zeros(n_rows)
+        self._fits = 0
 
     def _scores(self) -> Floats:
         return self._last.copy()
@@ -86,7 +87,8 @@ class UqeSearch(Search):
         with surrogate.one_thread():
             model = LogisticRegression(C=1.0, max_iter=200).fit(self.features[rows], y)
         self._last = (self.features @ model.coef_[0].astype(np.float32)).astype(np.float64)
-        explore = int(self.rng.binomial(k, self.epsilon)) if self.epsilon else 0
+        self._fits += 1
+        explore = int(self.rng.binomial(k, self.epsilon / self._fits)) if self.epsilon else 0
         scores = np.where(self._asked, -np.inf, self._last)
         k_top = min(k - explore, int((~self._asked).sum()))
         top = np.argpartition(scores, len(scores) - k_top)[len(scores) - k_top :] if k_top else np.zeros(0, np.int64)

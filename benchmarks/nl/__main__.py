@@ -1,8 +1,9 @@
-"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | routing | ask | plain | traces | report`.
+"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | routing | ask | papers | plain | traces | report`.
 
 `plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
 `discovery`: the tables and columns that a prompt shows, of those needed. `routing`: which modality.
 `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
+`papers meta-engine | caesura | m2ex`: the tables of a paper in its layout, planned by the replaying model behind OpenAI's protocol.
 `plain --model M --route R`: questions that plain columns answer, over small databases, by the routes of a small model; needs no data.
 `traces --model M`: what each adapter makes of fixed questions, to train a router on. `report`: the papers' tables from the rows.
 """
@@ -10,10 +11,12 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +36,13 @@ from uql.benchmarks.nl.suites import SUITES
 if TYPE_CHECKING:
     from uql.nl.routers.traces import Trace
 
-WHAT = ("plans", "ehrxqa", "discovery", "routing", "ask", "plain", "traces", "report")
+PAPER_SUITES = {
+    "meta-engine": ("rotowire", "artwork"),
+    "caesura": ("rotowire", "artwork"),
+    "m2ex": ("rotowire", "artwork", "ehrxqa"),
+}
+REPLAYED = "#replay"  # ends the name of the replaying model, whose port is another each time
+WHAT = ("plans", "ehrxqa", "discovery", "routing", "ask", "papers", "plain", "traces", "report")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -77,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not (shared / "rotowire").is_dir():
         print(f"no data in {shared}: set UQL_DATA or --data", file=sys.stderr)
         return 2
-    known = handwritten.SUITES if given.what == "plans" else tuple(SUITES)
+    known = {"plans": handwritten.SUITES, "papers": tuple(report.PAPERS)}.get(given.what, tuple(SUITES))
     unknown = [name for name in given.suites if name not in known]
     if unknown:
         parser.error(f"there is no suite {unknown[0]}; there are {', '.join(known)}")
@@ -97,6 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(routing.report([routing.run(name, shared, embedder_of(None)) for name in ("mmqa-routing", "m2qa")]))
         case "ask":
             return _ask(given, shared)
+        case "papers":
+            _papers(given, shared)
         case "traces":
             return _traces(given, shared)
         case "report":
@@ -147,6 +158,28 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
         print(report.planning(rows))
     print(report.tables(rows, given.model))
     return 0
+
+
+def _papers(given: argparse.Namespace, shared: Path) -> None:
+    """Asks what the tables need and the file of rows does not have, and prints them."""
+    from uql.benchmarks.nl import plans, replay_server
+    from uql.benchmarks.nl.replay import Replay
+
+    fixtures = [*plans.read_folder(plans.FOLDER), *ehrxqa.fixtures(ehrxqa.questions(shared))]
+    with replay_server.served(replay_server.Service(Replay(fixtures))) as address:
+        model = f"{address}/v1{REPLAYED}"
+        for paper in given.suites or list(report.PAPERS):
+            parts = systems.ABLATIONS if paper == "meta-engine" else ()
+            for suite, system in itertools.product(PAPER_SUITES[paper], given.system or (*systems.MODES, *parts)):
+                done = [replace(row, model=model) for row in systems.read(given.rows) if row.model.endswith(REPLAYED)]
+                tell = _told(given.rows)
+                systems.run(
+                    suite, shared, system=system, model=model, limit=given.limit, only=given.only, done=done, tell=tell
+                )
+            replayed = [row for row in systems.read(given.rows) if row.model.endswith(REPLAYED)]
+            print(
+                report.PAPERS[paper]([row for row in replayed if row.suite in PAPER_SUITES[paper]], model), flush=True
+            )
 
 
 def _plain(given: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 import duckdb
 
+from uql.benchmarks.nl import plans
 from uql.benchmarks.nl.worlds import World, stand_in, table_of
 from uql.benchmarks.sembench.scenarios import write_oracle
 
@@ -43,6 +44,7 @@ class Question:
         words: as asked.
         sql: the answer, over tables and labels.
         uql: a NeuralSQL-like plan, over the tables and pictures alone.
+        slots: what fills the template.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Question:
     words: str
     sql: str
     uql: str
+    slots: Mapping[str, Any]
 
 
 # ------------------------------------------------------------------------------------------------------------- the tables
@@ -199,8 +202,21 @@ def questions(shared: Path, seed: int = 0, count: int = 100) -> list[Question]:
         words = filled(known[template], slots)
         if words not in said:
             said.add(words)
-            found.append(Question(f"ehrxqa-{len(found):03d}", template, scope, words, sql, uql))
+            found.append(Question(f"ehrxqa-{len(found):03d}", template, scope, words, sql, uql, slots))
     return found
+
+
+def fixtures(asked: Sequence[Question]) -> list[plans.Fixture]:
+    """Plans of the questions in steps, written apart from their SQL (`ehrxqa_plans.uql`): a plan a template, its slots filled."""
+    text = (Path(__file__).parent / "ehrxqa_plans.uql").read_text(encoding="utf-8")
+    known = {int(part.split(":", 1)[0]): part.partition("\n")[2] for part in text.split("-- question: ")[1:]}
+    made = []
+    for question in asked:
+        body = known[question.template]
+        for name, value in question.slots.items():
+            body = body.replace(f"[{name}]", str(value))
+        made.append(f"-- question: {question.id}: {question.words}\n{body}")
+    return plans.read_text("\n".join(made))
 
 
 def judge(seed: int = 0) -> duckdb.DuckDBPyConnection:
@@ -277,7 +293,7 @@ def _count_studies(rng: random.Random, made: Made) -> tuple[Slots, str, str]:
 
 def _had_after_drug(rng: random.Random, made: Made) -> tuple[Slots, str, str]:
     drug, finding, patient = rng.choice(DRUGS), rng.choice(FINDINGS), _patient(rng, made)
-    join = "JOIN prescriptions p ON p.hadm_id = c.hadm_id"
+    join = "JOIN prescriptions p ON p.subject_id = c.subject_id"
     where = f"c.subject_id = {patient} AND p.drug = '{drug}' AND c.studydatetime >= p.starttime"
     return (
         {"patient_id": patient, "drug_name": drug, "category": finding},

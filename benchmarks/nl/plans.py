@@ -84,8 +84,12 @@ def read_folder(folder: Path) -> list[Fixture]:
 
 
 def read_file(path: Path) -> list[Fixture]:
-    """The plans of a file. Raises UQLError where one cannot be read, with its question."""
-    text = path.read_text(encoding="utf-8")
+    """The plans of a file. Raises as `read_text`."""
+    return read_text(path.read_text(encoding="utf-8"))
+
+
+def read_text(text: str) -> list[Fixture]:
+    """The plans of a file's text. Raises UQLError where one cannot be read, with its question."""
     found: list[Fixture] = []
     held: list[str] = []
     title: tuple[str, str] | None = None

@@ -10,8 +10,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socket
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -248,3 +251,23 @@ def _content(content: Any) -> tuple[str, list[bytes]]:
         else:
             images.append(base64.b64decode(part["source"]["data"], validate=True))
     return text, images
+
+
+@contextmanager
+def served(service: Service) -> Iterator[str]:
+    """The address of a service on a free port of this machine, while the block runs."""
+    import uvicorn
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app(service), log_level="critical", lifespan="off")
+        server: Any = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(5)

@@ -382,7 +382,8 @@ def _ehrxqa(shared: Path) -> list[Asked]:
                 "ehrxqa",
                 q.scope,
             )
-            found.append(Asked(q.id, q.words, modalities, held.output, held, "rows"))
+            output = "binary" if isinstance(rows[0][0], bool) else held.output
+            found.append(Asked(q.id, q.words, modalities, output, held, "rows"))
     return found
 
 

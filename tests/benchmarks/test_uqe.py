@@ -17,7 +17,7 @@ from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES, World
 from uql.benchmarks.uqe.emd import emd
 from uql.benchmarks.uqe.suite import SUITE
 from uql.benchmarks.uqe.systems import algorithm1, long_context
-from uql.benchmarks.uqe.tasks import COUNT_CALLS, FIND_CALLS, f1_of, relative_error, tasks
+from uql.benchmarks.uqe.tasks import COUNT_CALLS, FIND_CALLS, count_with_engine, f1_of, relative_error, tasks
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Quoted
 from uql.compiler.walk import walk
@@ -292,3 +292,15 @@ def test_the_figures_of_the_paper_are_those_of_its_text() -> None:
         for query, row in table.items():
             cells = {" ".join(cell.replace("%", "").removeprefix("gpt-4o: ").split()) for cell in row.values()}
             assert any(cells <= set(line) for line in held), (query, cells)
+
+
+@needs_data
+def test_a_query_is_timed_again_from_the_ledger(tmp_path: Path) -> None:
+    choice = replace(CHOICE, work=tmp_path, rows=400)
+    first, second = (
+        count_with_engine(
+            "uql", next(c for c in CONDITIONS if c.name == "airdialogue_book"), "labels", choice, 64, seed
+        )
+        for seed in (0, 1)
+    )
+    assert first.numbers["seconds again"] > 0 and "seconds again" not in second.numbers

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import random
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from uql.benchmarks.nl import plans, replay_server
+from uql.benchmarks.nl import plans
 from uql.benchmarks.nl.worlds import stand_in
 from uql.benchmarks.sembench.scenarios import write_oracle
 
@@ -65,32 +59,17 @@ def world(folder: Path) -> tuple[dict[str, pa.Table], Path, duckdb.DuckDBPyConne
         {"key": f"p{n}", "praised": None, "late": None, "tons": None, "ladder": shown} for n, shown in ladders.items()
     ]
     db = duckdb.connect()
+    ladder_rows = [{"orchard_id": n, "ladder": shown} for n, shown in ladders.items()]
     for name, rows in (("data", data), ("known", known)):
         db.register("given", pa.Table.from_pylist(rows))
         db.sql("SELECT * FROM given").write_parquet(str(folder / f"{name}.parquet"))
-    for name, table in {**tables, "labels": pa.Table.from_pylist(labels)}.items():
+    for name, table in {
+        **tables,
+        "labels": pa.Table.from_pylist(labels),
+        "labels_of_photos": pa.Table.from_pylist(ladder_rows),
+    }.items():
         db.register("given", table)
         db.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
     db.execute("ALTER TABLE labels ALTER day TYPE DATE")
     oracle = write_oracle(folder / "o.toml", folder / "data.parquet", folder / "known.parquet", "key", ANSWERS, 0.0)
     return tables, oracle, db
-
-
-@contextmanager
-def served(service: replay_server.Service) -> Iterator[str]:
-    """The address of a service, while the block runs."""
-    import uvicorn
-
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(replay_server.app(service), log_level="critical", lifespan="off")
-        server: Any = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(5)

@@ -121,3 +121,21 @@ def test_a_database_without_a_question_is_a_fault_of_usage(folder: Path, capsys:
 def test_a_question_only_reads_so_that_another_reader_of_the_file_does_not_matter(folder: Path) -> None:
     with duckdb.connect("shop.duckdb", read_only=True):
         assert ask("shop.duckdb", "How many shops are in each city?") == 0
+
+
+def test_a_log_has_a_line_a_step(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "shop.duckdb", "How many shops are in each city?", "--model", "scripted:plan.toml"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert told[:2] == ["plan: done, 1 step", "n: done, 2 rows"]
+
+
+def test_a_limit_ends_with_what_was_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = {"kind": "uql", "name": "kinds", "sql": "SELECT ask('the kind of shop') AS kind FROM shops"}
+    both = {"cannot": "", "nodes": [json.loads(COUNT), kinds]}
+    (folder / "both.toml").write_text(
+        f'[[reply]]\ntask = "planner"\nagain = true\njson = {json.dumps(json.dumps(both))}\n'
+    )
+    assert ask("shop.duckdb", "How many, and of which kind?", "--budget", "1", script="both.toml") == 4
+    said = capsys.readouterr()
+    assert "found before the limit: n: city Leeds, shops 2; city York, shops 1" in said.out
+    assert "this cannot be answered" in said.err

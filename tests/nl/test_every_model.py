@@ -22,13 +22,13 @@ LARGE = Capabilities(probabilities=True, schema=True, judges=False, context=128_
 SAID = {"answerable": True, "reason": "", "need_more": False, "details": "", "source": [], "inference": "", "extra": ""}
 
 
-def over(rows: int, *replies: Scripted, can: Capabilities = LARGE) -> Any:
+def over(rows: int, *replies: Scripted, can: Capabilities = LARGE, latency_s: float = 0.0) -> Any:
     """A connection over t (id, name, note) of so many rows, and the model that plans."""
     con = duckdb.connect()
     con.execute(f"CREATE TABLE t AS SELECT i AS id, 'name ' || i AS name, i * 7 AS note FROM range({rows}) s(i)")
     reader = Reader(read)
     reader.is_local = True
-    model = ScriptedModel(replies, readers=reader, capabilities=can)
+    model = ScriptedModel(replies, readers=reader, capabilities=can, latency_s=latency_s)
     made = uql.attach(con, model=model, ledger=":memory:")
     return made, model
 
@@ -306,3 +306,12 @@ def test_what_was_found_before_a_limit_is_noted() -> None:
     answer = con.ask("How many, and which words?", budget=1)
     assert answer.partial and not answer.answered
     assert "found before the limit: first: 9" in answer.notes
+
+
+def test_a_time_limit_gives_what_was_found_and_says_so() -> None:
+    words = "SELECT ask('the word') AS w FROM t"
+    con, _ = over(9, plan(uql_node("first", "SELECT count(*) AS n FROM t"), uql_node("second", words)), latency_s=0.5)
+    answer = con.ask("How many, and which words?", max_seconds=0.7)
+    assert answer.partial == "seconds" and not answer.answered and answer.seconds < 10
+    assert answer.cannot.startswith("max_seconds = 0.7 was reached before the plan was done")
+    assert str(answer).endswith("found before the limit: first: 9")

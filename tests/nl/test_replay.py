@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nl.orchards import PLANS, served, world
+from nl.orchards import PLANS, world
 
 import uql
 from uql.base.errors import DataError
@@ -20,6 +20,9 @@ from uql.llm.providers.base import Provider
 from uql.llm.providers.oracle import Oracle
 from uql.nl.plan.dag import NodeKind
 
+FORMS = {
+    f.id: f for f in plans.read_file(Path(__file__).parent / "plans" / "contract.uql")
+}  # of an answer: value, list …
 MODES = ("dag", "interleaved", "meta")
 PROTOCOLS = ("chat", "messages")
 
@@ -70,7 +73,7 @@ def _rows(values: Any, *, columns: bool = False) -> Counter[tuple[str, ...]]:
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Any:
     service = replay_server.Service(Replay(PLANS))
-    with served(service) as address:
+    with replay_server.served(service) as address:
         yield Farm(tmp_path_factory.mktemp("farm"), address, service)
 
 
@@ -117,6 +120,35 @@ def test_each_question_is_right_after_a_fault(farm: Farm, n: int) -> None:
     answer = farm.ask(fixture, mode, PROTOCOLS[n % 2], fault)
     assert farm.service.replay.erred == {fixture.id}
     assert farm.is_right(fixture, answer), (answer.cannot, answer.text, answer.steps)
+
+
+# ---------------------------------------------------------------------------------------------------------- the contract
+@pytest.mark.one_in(17)
+@pytest.mark.parametrize("fault", [None, *FAULTS])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_answer_in_each_mode_by_each_protocol(
+    farm: Farm, form: str, mode: str, protocol: str, fault: Any
+) -> None:
+    """Value, list, table, JSON, plot and image, also after a fault. Mode `meta` draws nothing and runs no Python: it gives the rows."""
+    fixture = FORMS[form]
+    answer = farm.ask(fixture, mode, protocol, fault, others=list(FORMS.values()))
+    assert farm.is_right(fixture, answer), (answer.cannot, answer.text, answer.steps)
+    assert (farm.service.replay.erred == {fixture.id}) == (fault is not None)
+    truth = farm.db.execute(fixture.truth).fetchall()
+    if form in ("value", "image"):
+        assert answer.value == truth[0][0] and answer.text.rpartition("; ")[2] == f"{truth[0][0]}"
+    elif form == "list":
+        assert sorted(answer.value) == sorted(name for (name,) in truth)
+    elif form == "json" and mode != "meta":
+        assert {(g, name) for g, names in answer.value.items() for name in names} == set(truth)
+        assert answer.to_json()["value"] == answer.value
+    else:
+        assert Counter(tuple(map(str, row.values())) for row in answer.value) == Counter(
+            tuple(map(str, row)) for row in truth
+        )
+    assert len(answer.plots) == (form == "plot" and mode != "meta")
 
 
 @pytest.mark.parametrize("n", [0, 4, 18])

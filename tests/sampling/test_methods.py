@@ -12,6 +12,7 @@ from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch, Search
 from uql.sampling.stratified import allocate
 from uql.sampling.surrogate import Span, fit_logistic, fit_ridge, moved, number, probability
+from uql.sampling.uqe import UqeSearch
 
 
 def told(sampler, truth):
@@ -340,3 +341,19 @@ def test_the_unbiased_variant_weighs_waves_by_their_draws_alone():
     )
     ask_all(sampler, world.truth)
     assert np.array(sampler._shares(sampler._complete())) == pytest.approx(np.full((4, 3000), 0.25))
+
+
+def test_the_share_of_random_rows_decays_with_the_batches():
+    world = World.of(3000, 0.3)
+    drawn: list[int] = []
+
+    class Counted(UqeSearch):
+        def _random(self, k):
+            drawn.append(k)
+            return super()._random(k)
+
+    search = Counted(3000, 480, rng=np.random.default_rng(0), features=world.features, epsilon=0.8, batch=40)
+    told(search, world.truth)
+    first, *later = drawn
+    assert first == 40 and len(later) == 11  # the first batch is random
+    assert later[0] > 24 and sum(later[1:4]) / 3 < 20 and sum(later[-4:]) / 4 < 8

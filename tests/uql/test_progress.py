@@ -11,6 +11,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
+from uql.nl.ask.context import NodeEvent
 from uql.sampling.base import Estimate
 from uql.show.notebook_cells import JupyterBlock
 from uql.show.progress import Counts, Progress, watching
@@ -188,3 +189,43 @@ def test_rows_that_get_their_vectors_are_counted_until_all_have_one():
     assert "embedding 400,000 rows: 8,192 done" in counts.line()
     counts.add(EmbeddedEvent(400_000, 400_000))
     assert "vectors" not in counts.line()
+
+
+def _steps(progress: Progress) -> None:
+    with progress:
+        progress(NodeEvent("plan", "writing"))
+        progress(NodeEvent("plan", "done", "2 steps"))
+        progress(NodeEvent("late", "start", "complaints by shop"))
+        progress(NodeEvent("late", "done", "4 rows"))
+        progress(NodeEvent("best", "failed", "it gives\nno rows"))
+
+
+def test_each_step_of_a_question_is_a_line_of_a_log() -> None:
+    stream = io.StringIO()
+    _steps(Progress(stream=stream, clock=Clock(0.1)))
+    assert stream.getvalue().splitlines() == [
+        "plan: done, 2 steps",
+        "late: done, 4 rows",
+        "best: failed: it gives no rows",
+    ]
+
+
+def test_the_steps_of_a_question_stand_in_the_block_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    _steps(Progress(stream=stream, clock=Clock(1.0)))
+    assert "plan: writing" in stream.getvalue() and "late: running: complaints by shop" in stream.getvalue()
+
+
+def test_the_steps_of_a_question_stand_in_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Cell:
+        def update(self, html: str) -> None:
+            shown.append(html)
+
+        def clear(self) -> None: ...
+
+    monkeypatch.setattr("uql.show.progress.block_here", Cell)
+    _steps(Progress(clock=Clock(1.0)))
+    assert "plan: done, 2 steps" in shown[-1] and "best: failed: it gives no rows" in shown[-1]

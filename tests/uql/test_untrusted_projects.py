@@ -46,7 +46,7 @@ SAMPLES: dict[str, tuple[Any, Any]] = {
     "examples": (False, "secrets"),
     "audit": (None, "secrets"),
     "soft": (True, None),
-    "describe": (False, None),
+    "describe": (True, None),
     "concurrency": (2, None),
     "rows_per_request": (4, None),
     "hedge": (True, None),

@@ -56,11 +56,13 @@ class Settings:
     on_error: Literal["null", "raise", "drop"] = "null"  # a row without an answer: NULL, an error, or left out
     method: str | None = None  # sampler by name; None: the engine's choice
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
-    explore: float | None = None  # of searches by the method 'uqe': share of the rows that are drawn at random
+    explore: float | None = (
+        None  # of searches by the method 'uqe': share of random rows in the first batch after a fit; x/t in batch t
+    )
     examples: bool | str = True  # example rows are asked for before sampling; a table name: the user's own rows
     audit: str | None = None  # a table of judged rows: estimates are corrected by the model's errors on them
     soft: bool = False  # count by the model's probabilities, where judged rows show that they are calibrated
-    describe: bool = False  # a model chooses what texts read: refused, the reading rule and USING (…) say it
+    describe: bool = False  # a model says in a line what each text over columns without comments means; its prompts and EXPLAIN show it
     concurrency: int | None = None  # requests in flight; None: the provider's own
     rows_per_request: Rows = (
         "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
@@ -276,10 +278,6 @@ def _checked(name: str, value: Any) -> Any:
         flag = _flag(value)
         if flag is None:
             raise bad("true or false")
-        if name == "describe" and flag:
-            raise bad(
-                "off: a text reads what the reading rule says; USING (a, b) behind it or {a} in it name other columns"
-            )
         return flag
     if name == "examples":
         flag = _flag(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from uql.command.outcome import Code, UsageError, command, narrate, new_app
 if TYPE_CHECKING:
     from uql.nl.ask.answer import Answer, PlanView
     from uql.nl.ask.pricing import PlanPrice
+    from uql.show.progress import Progress
 
 app = new_app()
 _ROWS = 40
@@ -133,8 +134,20 @@ def _run(
             wanted["confirm_over"] = con.configured.confirm_over
         if wanted.get("confirm_over") is None:
             wanted["confirm"] = None
-        with Progress(enabled=progress).of(con.on_event):
+        with Progress(enabled=progress).of(con.on_event) as shown:
+            if wanted.get("confirm") is not None:
+                wanted["confirm"] = _without_block(wanted["confirm"], shown)
             return con.ask(question, **wanted)
+
+
+def _without_block(confirm: Callable[[PlanPrice, PlanView], bool], shown: Progress) -> Callable[..., bool]:
+    """Asks with the block of progress taken away."""
+
+    def asked(price: PlanPrice, plan: PlanView) -> bool:
+        shown.hide()
+        return confirm(price, plan)
+
+    return asked
 
 
 _SHOWN = "it was not confirmed"
@@ -172,6 +185,9 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
             print(f"\n{answer.uql}")
         if show_why:
             _print_why(answer)
+    else:
+        for note in answer.notes:  # what was found before a limit
+            print(printable(note))
     for reading in answer.readings:
         narrate(f"may also mean: {reading}" if reading != answer.readings[0] else f"read as: {reading}")
     if answer.json.get("extra"):

@@ -41,7 +41,17 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
 from uql.engine.pilot import after_pilot
-from uql.kernels import correlated, examples, pair_pool, proxy, sem_agg, sem_classify, sem_filter, sem_join
+from uql.kernels import (
+    correlated,
+    descriptions,
+    examples,
+    pair_pool,
+    proxy,
+    sem_agg,
+    sem_classify,
+    sem_filter,
+    sem_join,
+)
 from uql.kernels.answers import RowError
 from uql.kernels.asking import misfits
 from uql.kernels.base import Context, Memory, Stored
@@ -211,6 +221,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         name, n = ctx.duck.create(f"SELECT * FROM {quote(relation.name)} WHERE {where} ORDER BY rowid")
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
+    await descriptions.take(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
     inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner

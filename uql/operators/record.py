@@ -74,6 +74,7 @@ class Question:
     examples: tuple[tuple[str, str], ...] = field(
         default=(), kw_only=True, repr=False
     )  # a row's text and its answer, that a person gave and wants shown
+    meaning: str = field(default="", kw_only=True, repr=False)  # what is meant by the text, in a line
 
     @property
     def operator(self) -> Operator:

@@ -7,9 +7,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import CHARS_PER_TOKEN, NOTHING, Quote, Range, Unit, calls_of
+from uql.compiler.cost import CHARS_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.physical import Block, Goal, PhysicalPlan
+from uql.engine.execute import fields_read
+from uql.kernels import descriptions
 from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.sampling_inputs import FEWEST_ROWS
 from uql.llm.prices import price_of
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
     from uql.pricing.known import Knowledge
 
+PROPOSED = "the model describes it first: 1 call"
 LEAST_UNSURE, UNSURE = 0.0, 0.3  # of the rows, of which a small model is not sure
 
 
@@ -57,7 +60,8 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
     share = share_asked(plan, found, knowledge)
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
         found, budget = found.sampled(share), knowledge.settings.budget and budget
-    found = found.within(budget).beside(_audit_calls(plan, knowledge))
+    proposals = Range.exactly(sum(told == PROPOSED for told in _descriptions(plan, knowledge).values()))
+    found = found.beside(proposals).within(budget).beside(_audit_calls(plan, knowledge))
     cost = knowledge.price
     found = found.timed(knowledge.pace)
     return _with_vectors(found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found, plan, knowledge)
@@ -80,6 +84,24 @@ def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quo
     cost = price_of(named, knowledge.settings)
     usd = quote.usd + tokens.times(cost.usd(1, 0)) if quote.usd is not None and cost is not None else quote.usd
     return replace(quote, embedded=tokens, usd=usd)
+
+
+def _descriptions(plan: PhysicalPlan, knowledge: Knowledge) -> dict[str, str]:
+    """What EXPLAIN says of the description of each text, by the text; none where the settings want none."""
+    told: dict[str, str] = {}
+    for block in blocks(plan).values() if knowledge.settings.describe else ():
+        fields = fields_read(block)
+        for column in descriptions.described([c for stage in block.requests for c in stage.columns]):
+            comments = descriptions.comments(column, fields)
+            proposed = knowledge.memory.descriptions.get(descriptions.key(column))
+            told[column.text] = (
+                f"described by its columns' comments: {comments}"
+                if comments
+                else f"described by the model: {proposed}"
+                if proposed
+                else PROPOSED
+            )
+    return told
 
 
 def _audit_calls(plan: PhysicalPlan, knowledge: Knowledge) -> Range:
@@ -105,6 +127,8 @@ def explanation(
     """
     best, priced, alternatives = _predicted(plan, knowledge, budget)
     found = explained(statement, best, knowledge, priced, budget)
+    told = [f'"{text}": {said}' for text, said in _descriptions(best, knowledge).items()]
+    found = replace(found, readings=(*found.readings, *told))
     if knowledge.rows_left_aside is not None:
         found = replace(found, warnings=(*found.warnings, knowledge.rows_left_aside))
     if knowledge.settings.budget is None and share_asked(best, knowledge.quote(best), knowledge) is not None:

@@ -39,6 +39,7 @@ class Statistics:
         rates: terms by name: answers seen, and how many of them are true.
         together: conditions by name: combinations of answers, one letter a term ("t", "f", "n" or "?" where not asked), and their rows.
         output: quoted texts: answers seen, and their tokens in all.
+        descriptions: that the model proposed of quoted texts (`uql.kernels.descriptions`).
         calls, seconds: made, and how long they took, added up.
         scope: model and database, in words.
     """
@@ -46,6 +47,7 @@ class Statistics:
     rates: dict[str, tuple[int, int]] = field(default_factory=dict)
     together: dict[str, dict[str, int]] = field(default_factory=dict)
     output: dict[str, tuple[int, int]] = field(default_factory=dict)
+    descriptions: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     seconds: float = 0.0
     scope: str = ""
@@ -111,6 +113,7 @@ class Statistics:
         values: dict[str, Any] = {f"rate: {name}": list(seen) for name, seen in self.rates.items()}
         values |= {f"together: {name}": dict(rows) for name, rows in self.together.items()}
         values |= {f"output: {text}": list(seen) for text, seen in self.output.items()}
+        values |= {f"description: {name}": [text] for name, text in self.descriptions.items()}
         if self.calls:
             values["calls"] = [self.calls, self.seconds]
         return values
@@ -136,6 +139,8 @@ class Statistics:
                     found.together[rest] = {str(row): int(n) for row, n in value.items()}
                 case "output":
                     found.output[rest] = (int(value[0]), int(value[1]))
+                case "description":
+                    found.descriptions[rest] = str(value[0])
                 case "calls":
                     found.calls, found.seconds = int(value[0]), float(value[1])
         found._saved = found.values()

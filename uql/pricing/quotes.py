@@ -143,7 +143,8 @@ class Foresight:
             with self._ledgers.open(settings.ledger) as ledger:
                 duck = Duck(self._cursor)
                 try:
-                    known.recall = lambda block: answered(block, model, ledger, duck)
+                    described = known.memory.descriptions if settings.describe else None
+                    known.recall = lambda block: answered(block, model, ledger, duck, described)
                     yield known
                 finally:
                     duck.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from uql.compiler.cost import Answered, Range
 from uql.engine.execute import candidates_sql, fields_of
+from uql.kernels import descriptions
 from uql.kernels.duck import Duck
 from uql.kernels.relation import Relation
 from uql.llm.ledger_keys import question_key, row_key
@@ -26,12 +27,15 @@ MOST_LOOKED_UP = 400  # rows of a block; of more, a random sample of as many
 SURE = 2.0  # standard deviations of the share of the rows that were not looked up
 
 
-def answered(block: Block, model: Provider, ledger: Ledger, duck: Duck) -> tuple[Answered, ...]:
+def answered(
+    block: Block, model: Provider, ledger: Ledger, duck: Duck, described: Mapping[str, str] | None = None
+) -> tuple[Answered, ...]:
     """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are.
 
     Args:
         model: by which the keys of answers are made.
         duck: where candidate rows are materialised.
+        described: what the model proposed of quoted texts, by `descriptions.key`; None: texts stand without a description.
     """
     if (
         block.inner.derived
@@ -45,20 +49,23 @@ def answered(block: Block, model: Provider, ledger: Ledger, duck: Duck) -> tuple
     relation: Relation | None = None
     for stage in dict.fromkeys((*block.filter.stages, *block.values.stages, *block.values.late)):
         with suppress(duckdb.Error):  # the run says it
-            relation = relation or _empty(block, duck)
+            relation = relation or Relation(duck, "", 0, fields_of(block))  # puts questions, before its rows are wanted
+            _describe(stage, relation, described)
             asked = [c for c in stage.columns if _was_asked(c, relation, model, ledger)]
             if not asked:
                 continue
             if not relation.name:
                 name, n = duck.create(candidates_sql(block))
                 relation = Relation(duck, name, n, fields_of(block))
+                _describe(stage, relation, described)
             found += list(_looked_up(stage, asked, relation, model, ledger))
     return tuple(found)
 
 
-def _empty(block: Block, duck: Duck) -> Relation:
-    """Puts questions, before its rows are wanted."""
-    return Relation(duck, "", 0, fields_of(block))
+def _describe(stage: Stage, relation: Relation, described: Mapping[str, str] | None) -> None:
+    """Gives the texts of a stage the descriptions that a run would, as far as they are known."""
+    for column in descriptions.described(stage.columns) if described is not None else ():
+        relation[column].prompt.meaning = descriptions.known(column, relation.fields, described)
 
 
 def _was_asked(column: VirtualColumn, relation: Relation, model: Provider, ledger: Ledger) -> bool:

@@ -62,7 +62,9 @@ async def in_context(
         if drawing is not None and ledger is not None and said.before is None:
             replay = replays.take(drawing, id, calls, known, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
+                described = memory.descriptions  # made by the run that drew first: the texts mean the same again
                 memory = Statistics.of(replay.rates)
+                memory.descriptions = described
                 known = memory.about(text)
         database = session.database() if semantic else None
         read_only = is_read_only(session.catalog.cursor)

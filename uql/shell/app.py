@@ -212,8 +212,15 @@ class Shell:
         elif ask is None:
             self.say("error: questions in words are not part of this installation; write UQL")
         else:
+            from uql.show.progress import Progress
+
+            def planned(price: Any, plan: Any) -> bool:
+                shown.hide()
+                return self._planned(price, plan)
+
             try:
-                answer = ask(question, confirm=self._planned, confirm_over=-1.0)  # so that every plan is shown first
+                with Progress(enabled=sys.stderr.isatty()).of(self.con.on_event) as shown:
+                    answer = ask(question, confirm=planned, confirm_over=-1.0)  # so that every plan is shown first
             except UQLError as error:
                 self.say(f"error: {error}")
                 return

@@ -65,15 +65,15 @@ def not_run(text: str) -> str:
     return f'{STYLE}<div class="uql"><code>{escape(short)}</code><div class="note">not run yet: .show() runs it</div></div>'
 
 
-def progress(line: str, share: float | None, estimates: Sequence[str]) -> str:
+def progress(line: str, share: float | None, lines: Sequence[str]) -> str:
     """How far a run is.
 
     Args:
         share: of the budget that is spent, in [0, 1]; None where there is no cap.
-        estimates: the estimates so far, a line each.
+        lines: the steps of a question and the estimates so far.
     """
     bar = "" if share is None else f'<progress value="{min(1.0, share):.3f}" max="1"></progress> '
-    more = "".join(f'<div class="note">{escape(text)}</div>' for text in estimates)
+    more = "".join(f'<div class="note">{escape(text)}</div>' for text in lines)
     return f'{STYLE}<div class="uql">{bar}<span>{escape(line)}</span>{more}</div>'
 
 

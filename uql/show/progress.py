@@ -27,6 +27,7 @@ REFRESH_S = 0.1  # between two drawings of the block
 LINE_S = 10.0  # between two lines of a log
 MOST_POINTS = 64  # of the course of an estimate; beyond, every second one is dropped
 SHOWN_ESTIMATES = 5
+STEP_ENDS = ("done", "failed", "replan")  # states of a step that a log has a line for
 
 
 @dataclass(slots=True)
@@ -51,6 +52,7 @@ class Counts:
     estimates: dict[str, Estimate] = field(default_factory=dict)
     course: dict[str, list[tuple[int, Estimate]]] = field(default_factory=dict)  # each so far with the calls made then
     ended: bool = False
+    steps: dict[str, str] = field(default_factory=dict)  # of a question in words: how far each is
     embedded: tuple[int, int] | None = None  # rows that have a vector, of those that need one; None: not at it
 
     def add(self, event: Any) -> None:
@@ -71,6 +73,8 @@ class Counts:
                 self.cap = self.calls + event.calls
             case "embedded":
                 self.embedded = (event.done, event.rows) if event.done < event.rows else None
+            case "node":
+                self.steps[event.node] = event.text
             case "estimate":
                 name, estimate = event.column, event.estimate
                 self.estimates[name] = estimate
@@ -101,6 +105,10 @@ class Counts:
         if rate and self.cap is not None and self.calls >= 8 and not self.ended:
             parts.append(_left(max(0, self.cap - self.calls) / rate))
         return ", ".join(parts)
+
+    def lines(self) -> list[str]:
+        """A line for each step of a question in words, then the estimates so far."""
+        return [*(printable(f"{name}: {said}") for name, said in self.steps.items()), *self.estimate_lines()]
 
     def estimate_lines(self) -> list[str]:
         """`n = 120 ± 14` for each estimate so far, at most SHOWN_ESTIMATES."""
@@ -172,8 +180,11 @@ class Progress:
             self._drawn = now if self._live is None and not self._shown else self._drawn
         self.counts.add(event)
         self.counts.seconds = now - self._started
+        logs = self.enabled and not self._terminal and self._cell is None
+        if logs and event.kind == "node" and event.state in STEP_ENDS:
+            self.say(f"{event.node}: {event.text}")
         if self._by_events and event.kind != "done":
-            self._draw_at(now)
+            self._draw_at(now, at_once=event.kind == "node")
 
     def draw(self) -> None:
         """Shows how far the run is, where that was not done just now."""
@@ -182,12 +193,12 @@ class Progress:
             self.counts.seconds = now - self._started
             self._draw_at(now)
 
-    def _draw_at(self, now: float) -> None:
+    def _draw_at(self, now: float, *, at_once: bool = False) -> None:
         if not self.enabled:
             return
         if self._terminal or self._cell is not None:
             begun = self._live is not None or self._shown
-            if now - self._drawn >= (REFRESH_S if begun else FIRST_S):
+            if at_once or now - self._drawn >= (REFRESH_S if begun else FIRST_S):
                 self._drawn = now
                 self._draw()
         elif now - self._drawn >= LINE_S:
@@ -207,7 +218,7 @@ class Progress:
 
             self._shown = True
             share = self.counts.calls / self.counts.cap if self.counts.cap else None
-            self._cell.update(progress(self.counts.line(), share, self.counts.estimate_lines()))
+            self._cell.update(progress(self.counts.line(), share, self.counts.lines()))
             return
         from rich.text import Text
 
@@ -218,7 +229,7 @@ class Progress:
             console = Console(file=self.stream, highlight=False)
             self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()
-        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
+        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.lines())]
         self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True), refresh=True)
 
     @contextmanager
@@ -235,6 +246,10 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Takes the block away, as before a question to the user; the next event draws it again."""
         if self._live is not None:
             self._live.stop()
             self._live = None

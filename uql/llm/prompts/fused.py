@@ -12,7 +12,7 @@ from typing import Any
 
 from uql.operators.record import Prompt, Question, Row
 from uql.operators.replies import Answer, Problem, YesNo, parsed
-from uql.operators.rows import lines, media, tag_for, with_examples
+from uql.operators.rows import explained, lines, media, tag_for
 from uql.operators.texts import short
 
 VERSION = "fused-2"  # of what is asked: shorter words for the same keep it, so that paid answers stand
@@ -28,10 +28,10 @@ def key(n: int) -> str:
 
 
 def instruction(question: Question, row: Row) -> str:
-    """What is asked, with the examples that a person wants shown."""
+    """What is asked, with what is meant and the examples that a person wants shown."""
     said = question.operator.words.instruction
     assert said is not None, "a text is asked for alone"
-    return with_examples(said(question, row), question)
+    return explained(said(question, row), question)
 
 
 def alone(question: Question, row: Row) -> Prompt:
@@ -40,8 +40,10 @@ def alone(question: Question, row: Row) -> Prompt:
 
 
 def taught(prompt: Prompt, question: Question) -> Prompt:
-    """The prompt with the examples that a person wants shown: before the row, where all requests share them."""
-    return replace(prompt, system=with_examples(prompt.system, question)) if question.examples else prompt
+    """The prompt with what is meant and the examples that a person wants shown: before the row, where all requests share them."""
+    return (
+        replace(prompt, system=explained(prompt.system, question)) if question.examples or question.meaning else prompt
+    )
 
 
 def is_word(questions: tuple[Question, ...], row: Row, errors: tuple[str, ...] = ()) -> bool:

@@ -37,7 +37,7 @@ from uql.llm.providers.http_client import VENDOR_URL, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import NONE, Question, Row
 from uql.operators.replies import Level, OneOf, YesNo
-from uql.operators.rows import lines, tag_for, with_examples
+from uql.operators.rows import explained, lines, tag_for
 from uql.operators.texts import short
 
 DECIDES = ("gpt-6-luna",)  # models that the Decisions endpoint serves; of another one ?api=decisions says so
@@ -250,7 +250,7 @@ def _asked(name: str, question: Question, row: Row, about: str = "") -> dict[str
     """A question in the endpoint's words. `about`: which of several rows it is about, before the instruction."""
     bare = question.operator.words.bare
     assert bare is not None
-    made = {"name": name, "instructions": about + with_examples(bare(question, row), question)}
+    made = {"name": name, "instructions": about + explained(bare(question, row), question)}
     match question.reply():
         case OneOf() as reply:
             told = question.operator.words.descriptions(question)

@@ -33,7 +33,7 @@ from uql.llm.providers.http_client import client, learnt, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import Question, Row
 from uql.operators.replies import Level, OneOf, Value, YesNo
-from uql.operators.rows import label_of, media, with_examples
+from uql.operators.rows import explained, label_of, media
 from uql.operators.texts import neutral
 
 VERSION = "systemone-1"
@@ -115,7 +115,7 @@ class SystemOne:
 
 
 def instruction(question: Question, row: Row) -> str:
-    """What is asked, without a word on the form of the reply, with the examples that a person wants shown.
+    """What is asked, without a word on the form of the reply, with what is meant and the examples that a person wants shown.
 
     Raises: ConfigError where the operator is asked for a text.
     """
@@ -123,7 +123,7 @@ def instruction(question: Question, row: Row) -> str:
     said = words.bare or words.instruction
     if said is None:
         raise _no_decision(question)
-    return with_examples(said(question, row), question)
+    return explained(said(question, row), question)
 
 
 def record(row: Row) -> str | dict[str, str]:

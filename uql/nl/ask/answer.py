@@ -291,7 +291,7 @@ class Answer:
 
     def __str__(self) -> str:
         if not self.answered:
-            return f"This cannot be answered: {self.cannot}"
+            return "\n".join([f"This cannot be answered: {self.cannot}", *self.notes])
         return self.text + (f" ({'; '.join(self.notes)})" if self.notes else "")
 
     def __repr__(self) -> str:

@@ -24,14 +24,35 @@ if TYPE_CHECKING:
     from uql.nl.guard.workspace import Workspace
 
 
+SHOWN = 120  # characters of a line of progress
+
+
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """A node of a plan: begun, done, failed, debugged, or the plan made anew."""
+    """A node of a plan: begun, done, failed, debugged, or the plan made anew. `plan` and `answer` are being written, then done."""
 
     node: str
-    state: str  # start, done, failed, debug, replan
+    state: str  # writing, start, done, failed, debug, replan
     detail: str = ""
     kind: str = "node"
+
+    @property
+    def text(self) -> str:
+        """What it says, for a line of progress.
+
+        >>> NodeEvent("late", "done", "4 rows").text, NodeEvent("late", "start", "complaints by shop").text
+        ('done, 4 rows', 'running: complaints by shop')
+        """
+        words = {
+            "start": "running: ",
+            "done": "done, ",
+            "failed": "failed: ",
+            "debug": "written again: ",
+            "replan": "planned again: ",
+        }
+        said = words.get(self.state, f"{self.state}, ") + " ".join(self.detail.split())
+        said = said if self.detail else said.rstrip(" ,:")
+        return said if len(said) <= SHOWN else said[: SHOWN - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +184,8 @@ class AskContext:
         for failure in answers.failures:
             if failure.kind in ("budget", "interrupted"):
                 raise BudgetError(
-                    f"the budget of the question is spent: {failure.message}", help="budget = n, more calls"
+                    f"the budget of the question is spent: {failure.message}",
+                    help="raise budget, max_seconds, max_cost or max_tokens",
                 )
             self.prompts.append(Prompted(task, prompt, f"{failure.kind}: {failure.message}"))
             if failure.kind == "truncated" and question.max_tokens < most:

@@ -49,6 +49,12 @@ class Limits:
     nodes: int = 24  # runs of nodes, all plans together
 
 
+def limit_of(ctx: AskContext) -> str:
+    """The limit of the whole question that its calls have reached, with its value; "": none. That of calls ends no step by itself."""
+    name = {"seconds": "max_seconds", "usd": "max_cost", "tokens": "max_tokens"}.get(ctx.gate.budget.exhausted or "")
+    return f"{name} = {getattr(ctx.settings, name):g}" if name else ""
+
+
 class Answering(Protocol):
     """Runs adapter nodes: operators and adapters in their order until one answers validly."""
 
@@ -219,6 +225,7 @@ class Executor:
                     self.limit = "the budget of calls"
                 problem = without_values(error, node.kind, node.body, fields_read(node, self.outputs, self.ctx))
             step.prompts += inner.prompts
+            self.limit = self.limit or limit_of(self.ctx)
             if problem is None:
                 told.problem = ""
                 return output
@@ -240,7 +247,7 @@ class Executor:
                 insisted = True
                 break
             node = replace(node, body=mended.body)
-        if empty is not None and accept_empty and (insisted or self._is_last(node)):
+        if empty is not None and accept_empty and not self.limit and (insisted or self._is_last(node)):
             told.problem = ""  # nothing matches: an answer, or rows that later nodes find none of
             return empty
         return None

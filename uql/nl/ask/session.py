@@ -131,7 +131,10 @@ class QuestionSession:
     def answer(self, question: str, **options: Any) -> Answer:
         """As `ask`, to its end, in place of other statements of the session."""
         self._session.check_open()
-        with self._session.lock:
+        from uql.show.progress import watching
+
+        wanted, told = self._settings.progress, bool(self._session.listeners)
+        with self._session.lock, watching(self._session.on_event, wanted, told):
             self._session.catalog.begin()
             try:
                 return finished(self.ask(question, **options))
@@ -306,6 +309,7 @@ class _Asking:
         except BudgetError as error:
             self.made.partial = self.made.partial or "budget"
             self.made.cannot = self.made.cannot or error.message
+            self._note_found()
         except FATAL:
             raise
         except QuestionError as error:
@@ -348,6 +352,8 @@ class _Asking:
     async def _run(self) -> bool:
         """Plans and runs; False where there is nothing to write an answer from."""
         settled = False
+        if self.options.plan is None:
+            self.ctx.emit(NodeEvent("plan", "writing"))
         if self.options.plan is not None:
             checked = self._given(self.options.plan)
         elif self.options.mode == "interleaved":
@@ -366,6 +372,7 @@ class _Asking:
         if any(node.kind is NodeKind.ADAPTER for node in checked.plan.nodes):
             self.executor.answering = self._answerer()
         self.executor.plan = checked.plan
+        self._tell_planned(checked.plan)
         if not self._confirmed(checked.plan):
             return False
         await self.executor.run(checked.plan)
@@ -410,11 +417,16 @@ class _Asking:
         )
         self.made.tries, self.executor.plan = 1, plan
         answerer = self.executor.answering = self._answerer()
+        self._tell_planned(plan)
         if not self._confirmed(plan):
             return False
         await self.executor.run(plan)
         self.made.plan = PlanView(plan, {}, answerer.operators)
         return True
+
+    def _tell_planned(self, plan: Plan) -> None:
+        steps = sum(node.kind is not NodeKind.ANSWER for node in plan.nodes)
+        self.ctx.emit(NodeEvent("plan", "done", f"{steps} step{'s' * (steps != 1)}"))
 
     def _answerer(self) -> Answerer:
         from uql.nl.adapters import open_adapters
@@ -432,6 +444,8 @@ class _Asking:
         if run.problem and not self.executor.outputs:
             self.made.cannot = run.problem
             return False
+        if self.executor.plan is not None:
+            self._tell_planned(self.executor.plan)
         if run.problem:
             self.executor.fail("steps", run.problem)
         return True
@@ -471,10 +485,12 @@ class _Asking:
             assert plan is not None
             if not findings:
                 self._note_found()
-                self.made.cannot = self.executor.why_failed or self.executor.limit or "nothing was found"
+                ended = self.executor.limit and f"{self.executor.limit} was reached before the plan was done"
+                self.made.cannot = "; ".join(filter(None, [ended, self.executor.why_failed])) or "nothing was found"
                 return
             last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), plan.nodes[-1])
             step = self.ctx.step(f"{last.name} {again + 1}")
+            self.ctx.emit(NodeEvent("answer", "writing"))
             began = time.monotonic()
             written = await aggregate(
                 step,
@@ -504,7 +520,7 @@ class _Asking:
 
     def _note_found(self) -> None:
         """Notes what was found before a limit ended the run."""
-        if self.executor.limit or self.ctx.gate.budget.exhausted:
+        if (self.executor.limit or self.ctx.gate.budget.exhausted) and not self.made.notes:
             found = (
                 [self._finding(self.executor.plan, name, o) for name, o in self.executor.outputs.items()]
                 if self.executor.plan
