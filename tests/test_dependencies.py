@@ -24,7 +24,14 @@ IMPORTED_AS = {  # distributions whose module has another name
     "vl-convert-python": "vl_convert",
 }
 THE_USERS_OWN = {"IPython", "pandas", "polars"}  # a notebook and frames that are handed in; asked for, never required
-ENVIRONMENTS = {"lotus", "dspy", "llama_index", "palimpzest", "tdb"}  # imported by workers in environments of their own
+ENVIRONMENTS = {
+    "lotus",
+    "dspy",
+    "llama_index",
+    "palimpzest",
+    "tdb",
+    "jevdb",
+}  # imported by workers in environments of their own
 BARE_SDKS = {"openai", "anthropic"}  # what the gate's speed is compared with; of the extra dev
 
 
