@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak page-vendor bench-offline bench-long docs clean
+.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
@@ -17,6 +17,7 @@ help:
 	@echo 'make check     what CI runs: test, demo, test-oldest'
 	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes benchmarks/tables-short.md'
 	@echo 'make bench-long  all of the benchmarks with labels as the model; writes benchmarks/tables-long.md'
+	@echo 'make bench-check  the runs kept of the last release beside the same runs now; needs the labelled data'
 	@echo 'make docs      the documentation as a site in build/site; fails on a broken link'
 	@echo 'make clean     remove what the build made; .venv and the model stay'
 
@@ -98,6 +99,23 @@ bench-offline: $(STAMP)
 # 200 seeds, 1,000 trials: about a day; it goes on where it was stopped.
 bench-long: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.long
+
+# The same runs as those kept of the last release: calls, scores and answers beside each other, seconds as a ratio. On the machine that kept
+# them calls are equal; another one rounds otherwise and may ask a few other rows, hence the bounds. `make bench-keep` keeps what a change
+# is meant to change.
+CHECKED := build/bench-check.jsonl
+bench-runs: $(STAMP)
+	rm -f $(CHECKED)
+	$(BIN)/uql bench run sembench --models labels --seeds 1 --offline --work build/bench-work -o $(CHECKED)
+	$(BIN)/uql bench run uqe --models labels --systems uql --seeds 3 --rows 1500 --queries imdb,abcd_account_access,airdialogue_book \
+		--offline --work build/bench-work -o $(CHECKED)
+
+bench-check: bench-runs
+	$(BIN)/uql bench compare benchmarks/release.jsonl $(CHECKED) \
+		--fail-if 'calls > 1.1x or calls < 0.9x or F1 < -0.05 or spearman < -0.15 or `relative error` > 0.05'
+
+bench-keep: bench-runs
+	cp $(CHECKED) benchmarks/release.jsonl
 
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'

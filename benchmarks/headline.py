@@ -26,7 +26,7 @@ FIRST = 17  # predicates of the means; the others were added later
 JOINS = ("q5", "q6", "q7")
 BUDGETS = (128, 256, 512)
 SYSTEMS = {  # of peers/results.jsonl → as the page calls them
-    "lotus-default": "LOTUS", "palimpzest-default": "Palimpzest", "thalamusdb-default": "ThalamusDB",
+    "lotus-default": "LOTUS", "palimpzest-default": "Palimpzest", "thalamusdb-default": "ThalamusDB", "jevdb-default": "JEVDB",
     "uql": "UQL", "uql-exact": "UQL, every row",
 }  # fmt: skip
 COUNTED = ("COUNT", "SUM", "AVG", "ratio of counts", "COUNT of a small group", "COUNT of a group that a model names")
@@ -72,6 +72,8 @@ def _peers() -> Values:
             "score": round(fmean(c.mean("quality") for c in own), 3),
             "calls": round(sum(c.mean("calls") for c in own)),
         }
+    own = [cell for (_, system, _, _), cell in held.items() if system == "jevdb-default"]
+    found["JEVDB"]["requests"] = round(sum(cell.mean("requests") for cell in own))
     joins = [cell for (_, system, query, _), cell in held.items() if system == "lotus-default" and query in JOINS]
     found["LOTUS"]["calls of its joins"] = round(sum(cell.mean("calls") for cell in joins))
     return found
@@ -114,7 +116,8 @@ UQL scores {movie[UQL][score]:.3f} with {movie[UQL][calls]:,} calls (mean of {mo
 and {movie[UQL, every row][score]:.3f} with {movie[UQL, every row][calls]:,} where it asks every row.
 LOTUS scores {movie[LOTUS][score]:.3f} with {movie[LOTUS][calls]:,}, of which {movie[LOTUS][calls of its joins]:,} are for three joins,
 Palimpzest {movie[Palimpzest][score]:.3f} with {movie[Palimpzest][calls]:,},
-ThalamusDB {movie[ThalamusDB][score]:.3f} with {movie[ThalamusDB][calls]:,}.
+ThalamusDB {movie[ThalamusDB][score]:.3f} with {movie[ThalamusDB][calls]:,},
+JEVDB {movie[JEVDB][score]:.3f} with {movie[JEVDB][calls]:,}, in {movie[JEVDB][requests]:,} requests to a decision model.
 Again: `uql bench run peers`. What is fair about it and what is not: [beside its peers](peers.md).
 
 ![Error against calls](images/error.svg)

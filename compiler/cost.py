@@ -33,9 +33,9 @@ MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
 FORM_TOKENS = 5  # of an answer in JSON, beside its value
 FENCED_TOKENS = 45  # the same to a model elsewhere, which is told what is data and in which form to answer
-SHARED_TOKENS = 12  # more in a request for several rows
+WORD_TOKENS = 7  # around one condition to such a model, which is answered by the bare word true or false
 ROW_TOKENS, ROW_ANSWER_TOKENS = (
-    7,
+    6,
     4,
 )  # of the tag of each of these rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
@@ -150,6 +150,7 @@ class Quote:
     seconds: Range | None = None
     every: Range = NOTHING  # calls that asking every row would need, whatever the budget
     shared: Range = NOTHING  # calls that need no request of their own: rows that share one
+    embedded: Range = NOTHING  # tokens of the rows' vectors, where an embedder of a vendor makes them
 
     @property
     def requests(self) -> Range:
@@ -537,16 +538,25 @@ def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) ->
         prompt: tokens of a request, without the row and the questions.
     """
     asked = sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
+    if prompt == FENCED_TOKENS and _is_word(stage):
+        prompt = WORD_TOKENS
     if stage.rows > 1:
-        return (prompt + SHARED_TOKENS + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
+        return (prompt + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
     return prompt + asked + chars / CHARS_PER_TOKEN
+
+
+def _is_word(stage: Stage) -> bool:
+    """Is it one condition of one row, which models elsewhere answer by the bare word true or false?"""
+    return stage.rows == 1 and not stage.riders and len(stage.columns) == 1 and stage.columns[0].is_condition
 
 
 def answer_tokens(stage: Stage, known: Known) -> float:
     """Output tokens of one row of a stage: as earlier answers to a text had them, else by its operator."""
 
+    form = 0.0 if _is_word(stage) else known.form
+
     def one(column: VirtualColumn) -> float:
-        return known.output.get(column.text, column.operator.answer_tokens + known.form)
+        return known.output.get(column.text, column.operator.answer_tokens + form)
 
     return sum(one(c) for c in (*stage.columns, *stage.riders)) + (ROW_ANSWER_TOKENS if stage.rows > 1 else 0)
 

@@ -182,6 +182,7 @@ def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
+        *([f"Embeddings: {number(quote.embedded)} tokens"] if quote.embedded.high else []),
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
         f"Budget: {limit or said}",
     ]

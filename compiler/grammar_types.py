@@ -43,11 +43,29 @@ def p_cast(p: P) -> None:
     p[0] = ast.Cast(p[3], p[5], lenient=p[1].upper() == "TRY_CAST", span=span(p))
 
 
+_ALIASES = {  # of types in DuckDB, with the name that it gives them: one text has one type, however that is written
+    **dict.fromkeys(("BOOL", "LOGICAL"), "BOOLEAN"),
+    **dict.fromkeys(("INT", "INT4", "SIGNED"), "INTEGER"),
+    **dict.fromkeys(("INT8", "LONG"), "BIGINT"),
+    **dict.fromkeys(("INT2", "SHORT"), "SMALLINT"),
+    **dict.fromkeys(("FLOAT4", "REAL"), "FLOAT"),
+    **dict.fromkeys(("NUMERIC", "DEC"), "DECIMAL"),
+    **dict.fromkeys(("STRING", "TEXT", "CHAR", "BPCHAR", "NVARCHAR"), "VARCHAR"),
+    "INT1": "TINYINT",
+    "FLOAT8": "DOUBLE",
+}
+
+
+def _type_name(word: str) -> str:
+    name = upper(word)
+    return _ALIASES.get(name, name)
+
+
 def p_type(p: P) -> None:
     """type : NAME
     | NAME WITH_TIME_ZONE"""
     zoned = len(p) == 3 and p[2].upper() == "WITH"
-    p[0] = ast.TypeName(upper(p[1]) + (" WITH TIME ZONE" if zoned else ""), span=span(p))
+    p[0] = ast.TypeName(_type_name(p[1]) + (" WITH TIME ZONE" if zoned else ""), span=span(p))
 
 
 def p_type_long(p: P) -> None:
@@ -58,7 +76,7 @@ def p_type_long(p: P) -> None:
 
 def p_type_sizes(p: P) -> None:
     """type : NAME LPAREN sizes RPAREN"""
-    p[0] = ast.TypeName(upper(p[1]), sizes=tuple(p[3]), span=span(p))
+    p[0] = ast.TypeName(_type_name(p[1]), sizes=tuple(p[3]), span=span(p))
 
 
 def p_type_labels(p: P) -> None:

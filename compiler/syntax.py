@@ -182,7 +182,7 @@ class Case(Expr):
 
 @dataclass(frozen=True, slots=True)
 class TypeName(Node):
-    """A type as written, upper case, with what stands in its parentheses.
+    """A type by the name that DuckDB has for it, upper case, with what stands in its parentheses.
 
     `ENUM('a','b')` has labels; `STRUCT(id VARCHAR, total DOUBLE)` has fields, MAP(VARCHAR, DOUBLE) two without names; `DECIMAL(10,2)` has
     sizes; `VARCHAR[]` has dims (None,), `FLOAT[3][]` (3, None).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
@@ -124,7 +124,7 @@ def is_semantic(node: Expr | None) -> bool:
     return any(isinstance(part, Virtual) for part in walk(node))
 
 
-def aggregate_calls(node: Expr | None, names: frozenset[str]) -> tuple[Call, ...]:
+def aggregate_calls(node: Expr | None, names: Container[str]) -> tuple[Call, ...]:
     """The outermost aggregate calls in an expression, each once; a call with OVER is a window, not an aggregate."""
     found: dict[Call, None] = {}
 

@@ -7,7 +7,7 @@ is more than a filter over pairs (a UNION, texts said of groups, outer joins on 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of_node
 from typing import Any
@@ -189,7 +189,7 @@ def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) 
     return Case(None, (When(open_, Null()),), value)
 
 
-def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr], aggregates: frozenset[str]) -> Any:
+def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr], aggregates: Container[str]) -> Any:
     """The same for an expression over groups: a value that all rows of a group share stands as that of any of them.
 
     Args:

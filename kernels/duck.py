@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cached_property
@@ -70,7 +70,7 @@ class Duck:
         self,
         connection: duckdb.DuckDBPyConnection,
         media: Loader | None = None,
-        aggregates: Callable[[], frozenset[str]] | None = None,
+        aggregates: Callable[[], Container[str]] | None = None,
     ) -> None:
         self.connection, self.media, self._aggregates = connection, media, aggregates
         self.temporary: list[str] = []
@@ -155,7 +155,7 @@ class Duck:
         return render(expression(swapped, _flat, flat_virtual, sub_query))
 
     @cached_property
-    def aggregates(self) -> frozenset[str]:
+    def aggregates(self) -> Container[str]:
         """The names of DuckDB's aggregate functions, and of grouping, which has a value for each group too."""
         return aggregate_functions(self.connection) if self._aggregates is None else self._aggregates()
 

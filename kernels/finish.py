@@ -104,10 +104,12 @@ def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relati
         passing: (n,) int, the rows that meet the WHERE.
         columns: the texts that ORDER BY reads, asked already.
     """
+    start, count = block.order.offset, block.order.limit
+    if not block.order.keys:
+        return passing[start : None if count is None else start + count]
     joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(
-        f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order.keys, ctx.duck, '__pos')}"
-        + limit(block.order.limit, block.order.offset),
+        f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order.keys, ctx.duck, '__pos')}{limit(count, start)}",
         arrays,
     )
     return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)

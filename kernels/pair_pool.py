@@ -173,9 +173,13 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         near = near[np.lexsort((near, -cosine))][:MOST_PAIRS]
     wanted = max(RANDOM, 2 * budget)
     if between is None:
-        few = total <= 4 * (len(near) + wanted)
-        drawn = np.arange(total) if few else rng.integers(total, size=wanted + wanted // 2)
-        far = rng.permutation(np.setdiff1d(drawn, near))[:wanted]
+        if total <= 4 * (len(near) + wanted):
+            is_far = np.ones(total, dtype=bool)
+            is_far[near] = False
+            far = np.flatnonzero(is_far)
+        else:
+            far = np.setdiff1d(rng.integers(total, size=wanted + wanted // 2), near)
+        far = rng.permutation(far)[:wanted]
     else:
         sql = (
             f"SELECT l.rowid * {m} + r.rowid AS p FROM {joined} ORDER BY hash(l.rowid * {m} + r.rowid + "

@@ -260,9 +260,14 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
     if ctx.features is not None:
         from uql.sampling.groupby import farthest_first
 
-        table = ctx.features.of(relation, column.reads)
+        places, among = rids, relation
+        if relation.first_stage is not None:
+            rows, among = relation.first_stage
+            rids = rids[np.isin(rids, rows)]
+            places = np.searchsorted(rows, rids)
+        table = ctx.features.of(among, column.reads)
         if table is not None:
-            return rids[farthest_first(table.matrix[rids], SHOWN, ctx.rng)]
+            return rids[farthest_first(table.matrix[places], SHOWN, ctx.rng)]
     return np.sort(ctx.rng.choice(rids, SHOWN, replace=False))
 
 

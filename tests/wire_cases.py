@@ -218,10 +218,16 @@ def one_word(body: dict[str, Any]) -> str:
     return "B" if "Answer A or B." in json.dumps(body["messages"]) else "Yes"
 
 
+def true_or_text(system: str) -> str:
+    """The reply to a condition alone, which is asked for without a schema; "" to all else."""
+    return "true" if system.startswith("Of the data, ") else ""
+
+
 def chat(body: dict[str, Any]) -> dict[str, Any]:
     wanted = body.get("response_format")
     if wanted is None:
-        return completion(body, one_word(body) if body.get("logprobs") else "a text")
+        said = body["messages"][0]["content"]
+        return completion(body, true_or_text(said) or (one_word(body) if body.get("logprobs") else "a text"))
     return completion(body, json.dumps(value_for(wanted["json_schema"]["schema"])))
 
 
@@ -239,7 +245,7 @@ def llama(body: dict[str, Any]) -> dict[str, Any]:
 
 def responses(body: dict[str, Any]) -> dict[str, Any]:
     form = body.get("text", {}).get("format")
-    text = json.dumps(value_for(form["schema"])) if form else "a text"
+    text = json.dumps(value_for(form["schema"])) if form else true_or_text(body["instructions"]) or "a text"
     part = {"type": "output_text", "text": text, "logprobs": tokens_of(text) if "include" in body else []}
     return {
         "status": "completed",
@@ -267,7 +273,7 @@ def decisions(body: dict[str, Any]) -> dict[str, Any]:
 
 def messages(body: dict[str, Any]) -> dict[str, Any]:
     form = body.get("output_config", {}).get("format")
-    text = json.dumps(value_for(form["schema"])) if form else "a text"
+    text = json.dumps(value_for(form["schema"])) if form else true_or_text(body["system"][0]["text"]) or "a text"
     return {
         "content": [{"type": "text", "text": text}],
         "stop_reason": "end_turn",

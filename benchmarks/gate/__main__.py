@@ -1,7 +1,7 @@
 """The numbers of the gate, printed beside their targets.
 
 python -m uql.benchmarks.gate            all
-python -m uql.benchmarks.gate limits     one of: in-process, sdk, limits, faults, memory, shared
+python -m uql.benchmarks.gate limits     one of: in-process, sdk, transport, limits, faults, memory, shared
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from uql.benchmarks.gate import faults, in_process, limits, memory, sdk, shared
+from uql.benchmarks.gate import faults, in_process, limits, memory, sdk, shared, transport
 
 PARTS = {
     "in-process": in_process.main,
     "sdk": sdk.main,
+    "transport": transport.main,
     "limits": limits.main,
     "faults": faults.main,
     "memory": memory.main,

@@ -34,10 +34,10 @@ CHAT = {
     "id": "c", "object": "chat.completion", "created": 1, "model": "m",
     "usage": {"prompt_tokens": 60, "completion_tokens": 5, "total_tokens": 65},
     "choices": [{"index": 0, "finish_reason": "stop", "logprobs": None,
-                 "message": {"role": "assistant", "content": '{"q1": true}', "refusal": None}}],
+                 "message": {"role": "assistant", "content": "true", "refusal": None}}],
 }  # fmt: skip
 MESSAGE = {
-    "id": "m", "type": "message", "role": "assistant", "model": "m", "content": [{"type": "text", "text": '{"q1": true}'}],
+    "id": "m", "type": "message", "role": "assistant", "model": "m", "content": [{"type": "text", "text": "true"}],
     "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 60, "output_tokens": 5},
 }  # fmt: skip
 
@@ -86,25 +86,20 @@ def openai_sender(url: str) -> tuple[Sender, Callable[[], Awaitable[None]]]:
     import openai
 
     client = openai.AsyncOpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0, timeout=TIMEOUT_S)
-    schema: Any = {
-        "type": "json_schema",
-        "json_schema": {"name": "answers", "schema": fused.schema((SO,)), "strict": True},
-    }
 
     async def send(row: Row) -> Any:
-        words = fused.prompt((SO,), row, 0)
+        words = fused.word(SO, row)
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": words.user}]
         reply = await client.chat.completions.create(
             model="m",
             messages=messages,
-            response_format=schema,
             temperature=0.0,
             seed=0,
             max_completion_tokens=output_at_most((SO,)),
             logprobs=True,
             top_logprobs=20,
         )
-        return json.loads(reply.choices[0].message.content or "")["q1"]
+        return reply.choices[0].message.content == "true"
 
     return send, client.close
 
@@ -114,16 +109,15 @@ def anthropic_sender(url: str) -> tuple[Sender, Callable[[], Awaitable[None]]]:
     import anthropic
 
     client = anthropic.AsyncAnthropic(api_key="k", base_url=url, max_retries=0, timeout=TIMEOUT_S)
-    config: Any = {"format": {"type": "json_schema", "schema": fused.schema((SO,))}}
 
     async def send(row: Row) -> Any:
-        words = fused.prompt((SO,), row, 0)
+        words = fused.word(SO, row)
         messages: Any = [{"role": "user", "content": [{"type": "text", "text": words.user}]}]
         system: Any = [{"type": "text", "text": words.system, "cache_control": {"type": "ephemeral"}}]
         reply = await client.messages.create(
-            model="m", max_tokens=output_at_most((SO,)), system=system, messages=messages, output_config=config
+            model="m", max_tokens=output_at_most((SO,)), system=system, messages=messages
         )
-        return json.loads("".join(block.text for block in reply.content if block.type == "text"))["q1"]
+        return "".join(block.text for block in reply.content if block.type == "text") == "true"
 
     return send, client.close
 

@@ -50,6 +50,7 @@ PEERS = {
             "palimpzest", ("palimpzest==0.9.0", TORCH), (3, 12), (3, 13), ("default", "recommended", "mincost")
         ),
         Peer("thalamusdb", ("thalamusdb==0.1.15",), (3, 12), (3, 15), ("default", "recommended", "bounded")),
+        Peer("jevdb", ("jevdb==0.1.0",), (3, 10), (3, 14), ("default",)),
     )
 }
 

@@ -1,8 +1,8 @@
-"""An oracle behind OpenAI's protocol, on this machine only: other engines ask it as they would any model.
+"""An oracle behind OpenAI's protocol and that of decision models, on this machine only: other engines ask it as they would any model.
 
-`uql oracle serve FILE.toml` serves /v1/chat/completions, /v1/embeddings (static word vectors), /v1/models and /stats. The row and the
-question are found in the prompt (`reading.py`), the answer has the form that the prompt asks for (`replies.py`), calls and tokens are
-counted as the server sees them.
+`uql oracle serve FILE.toml` serves /v1/chat/completions, /v1/systemone, /v1/embeddings (static word vectors), /v1/models and /stats.
+The row and the question are found in the prompt (`reading.py`), the answer has the form that the prompt asks for (`replies.py`), calls
+and tokens are counted as the server sees them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, DataError, UQLError
 from uql.base.extras import install
-from uql.benchmarks.peers.reading import Prompts
+from uql.benchmarks.peers.reading import Found, Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
 from uql.features.embedder import unit_rows
 from uql.features.static import static_embedder
@@ -70,14 +70,43 @@ class Service:
         form, text = form_of(prompt), self.prompts.question(prompt)
         if form.name == PAIRS:
             return await self._pairs(text, prompt)
-        rows = [self.texts[hit.row] for hit in self.prompts.rows(prompt, text)]
+        question: Question = Predicate(text) if form.yes_no else Extract(text)
+        return form.written(await self._answer(question, self._rows(text, self.prompts.rows(prompt, text))), prompt), 1
+
+    async def decide(self, state: dict[str, Any], questions: dict[str, dict[str, Any]]) -> dict[str, Any]:
+        """The answers to a request of decisions, by the name of each question.
+
+        Args:
+            state: the `condition`, and the parts of a record that all questions share.
+            questions: `type` (noul, choice or score), `instructions` with the rest of the record, `criteria` of a choice or a score.
+        Raises: DataError (UQL502) where a question holds no row or no text of the oracle.
+        """
+        text = self.prompts.question(str(state.get("condition", "")))
+        shared = [value for name, value in state.items() if name != "condition"]
+        answers: dict[str, Any] = {}
+        for name, asked in questions.items():
+            given = asked["instructions"]
+            own = [v for n, v in given.items() if n != "question"] if isinstance(given, dict) else []
+            rows = self._rows(text, self.prompts.rows("\n".join(map(str, (*shared, *own)))))
+            if asked["type"] == "noul":
+                yes = await self._answer(Predicate(text), rows)
+                sure = 1 - max(self.oracle.error, LEAST)
+                answers[name] = {"noul": sure if yes else 1 - sure}
+                continue
+            value, levels = str(await self._answer(Extract(text), rows)), [str(level) for level in asked["criteria"]]
+            level = next((k for k, one in enumerate(levels) if one.casefold() == value.casefold()), len(levels) - 1)
+            answers[name] = {"score": float(level)} if asked["type"] == "score" else {"choice": levels[level]}
+        return answers
+
+    def _rows(self, text: str, hits: list[Found]) -> list[str]:
+        """The texts of the rows that a question is about. Raises: DataError where they are too few or too many."""
+        rows = [self.texts[hit.row] for hit in hits]
         wanted = max(1, len(set(_TABLE.findall(text))))
         if len(rows) == 1 and wanted == 2:
             rows = rows * 2  # a row beside itself
         if len(rows) < wanted or len(set(rows)) > wanted:  # more: it cannot be told which is asked about
             raise DataError(f"the prompt about {text!r} holds {len(set(rows))} rows of {wanted}", code="UQL502")
-        question: Question = Predicate(text) if form.yes_no else Extract(text)
-        return form.written(await self._answer(question, rows[:wanted]), prompt), 1
+        return rows[:wanted]
 
     async def _answer(self, question: Question, rows: list[str]) -> Any:
         names = ("a", "b") if len(rows) == 2 else ("",)
@@ -162,6 +191,24 @@ def app(service: Service) -> Starlette:
             return StreamingResponse(streamed(whole, usage), media_type="text/event-stream")
         return JSONResponse(whole)
 
+    async def systemone(request: HttpRequest) -> Response:
+        try:
+            held = await body_of(request, "model")
+            state, questions = held["state"], held["questions"]
+            stats = service.stats
+            stats.requests += 1
+            stats.calls += len(questions)
+            stats.input_tokens += used_by(held)
+            answers = await service.decide(state, questions)
+        except (UQLError, KeyError, TypeError, AttributeError) as error:
+            service.stats.refused += 1
+            service.stats.last_refusal = str(error)
+            return refused(str(error), "UQL502")
+        return JSONResponse({"answers": answers, "model": held["model"], "usage": {"input_tokens": used_by(held)}})
+
+    def used_by(held: dict[str, Any]) -> int:
+        return tokens(json.dumps([held["state"], held["questions"]], ensure_ascii=False))
+
     async def embeddings(request: HttpRequest) -> Response:
         try:
             held = await body_of(request, "input")
@@ -192,6 +239,7 @@ def app(service: Service) -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/systemone", systemone, methods=["POST"]),
             Route("/v1/embeddings", embeddings, methods=["POST"]),
             Route("/v1/models", models),
             Route("/stats", stats, methods=["GET", "POST"]),

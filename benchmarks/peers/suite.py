@@ -30,6 +30,7 @@ NOTES = (
     "calls and tokens of the peers are counted where the model is asked; a token is four letters for all",
     "tokens of uql are of row and question alone, since its oracle is in process and sees no prompt: compare calls, not tokens, with it",
     "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown: not the same for all",
+    "a call of jevdb is one judgment: a request to its decision model carries up to 100, and its tokens are those of the whole request",
     "one request of thalamusdb's join shows up to ten rows a side: it is as many calls as it holds pairs",
     f"uql asks with its own budget (128 or 256 calls): means of {SEEDS} seeds; uql-exact asks every row; peers ask what they ask",
     "–: not run; lotus asks each of 65,536 pairs on movie q5 to q7, palimpzest on q7, for six to nine minutes: with defaults alone",
@@ -210,7 +211,7 @@ def _won(own: Mapping[tuple[str, str], Summary], queries: Sequence[str], systems
 
 SUITE = Suite(
     "peers",
-    "lotus-ai, palimpzest and thalamusdb beside this engine: SemBench's movie and MMQA questions, the same rows, the same simulated model",
+    "lotus-ai, palimpzest, thalamusdb and jevdb beside this engine: SemBench's movie and MMQA questions, same rows, same simulated model",
     SYSTEMS,
     MODELS,
     tasks,

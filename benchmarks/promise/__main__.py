@@ -14,7 +14,7 @@ import numpy as np
 
 from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.guarantees.bounds import allowed
-from uql.benchmarks.promise import bargain, lotus, supg
+from uql.benchmarks.promise import bargain, lotus, supg, unstated
 from uql.benchmarks.promise.tables import CHEAP, HELD_OUT, TUNED, Dear, Method, Table, table
 from uql.benchmarks.sampling.worlds import world
 from uql.sampling.base import Indices
@@ -62,6 +62,8 @@ METHODS: dict[str, Method] = {
     "lotus": lotus.cascade,
     "supg": supg.both,
     "bargain": bargain.both,
+    "csv": unstated.csv,
+    "bigquery": unstated.bigquery,
 }
 
 

@@ -30,8 +30,7 @@ def both(table: Table, dear: Dear, rng: np.random.Generator, precision: float, r
     high = precision_target(score, low, dear, rng, precision, delta / 2)
     between = np.flatnonzero((score >= low) & (score < high))
     found = between[dear(between) == 1.0]
-    known = np.array(sorted(i for i in dear.asked if table.truth[i]), np.int64)
-    return np.unique(np.concatenate([np.flatnonzero(score >= high), found, known]))
+    return np.unique(np.concatenate([np.flatnonzero(score >= high), found, dear.matches()]))
 
 
 def recall_target(score: Floats, dear: Dear, rng: np.random.Generator, recall: float, delta: float) -> float:

@@ -29,6 +29,10 @@ class Dear:
         self.asked.update(np.asarray(rows).tolist())
         return self.truth[rows]
 
+    def matches(self) -> Indices:
+        """The rows asked so far that are yes, in their order."""
+        return np.array(sorted(i for i in self.asked if self.truth[i]), np.int64)
+
 
 @dataclass(frozen=True)
 class Table:

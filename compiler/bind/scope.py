@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -18,7 +18,7 @@ class CatalogLike(Protocol):
     """What the binder needs of a catalog; `uql.sources.catalog.Catalog` is one."""
 
     @property
-    def aggregates(self) -> frozenset[str]: ...
+    def aggregates(self) -> Container[str]: ...
     def table(
         self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False
     ) -> Table: ...

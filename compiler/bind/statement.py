@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from uql.base.errors import BindError
@@ -48,7 +48,7 @@ class Statement:
             )
 
     @property
-    def aggregates(self) -> frozenset[str]:
+    def aggregates(self) -> Container[str]:
         return self.catalog.aggregates
 
     def read(self, span: Span, text: str, read_as: str, detail: str = "") -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Unary
+from uql.compiler.syntax import NO_SPAN, Binary, Call, Cast, Expr, Number, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.kernels.answers import Rids
@@ -28,7 +28,7 @@ from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
 from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
-from uql.kernels.estimates.stored_values import Stored, argument, number
+from uql.kernels.estimates.stored_values import MOST, Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.pair_conditions import attribute
@@ -51,8 +51,8 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     whole = of_all_rows(block, calls, codes, relation)
     only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
-    await _check_estimable(block, only_seen, relation, ctx)
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
+    await _check_estimable(block, only_seen, stored.boundless, relation, ctx)
     watched = [c for c in calls if c.name in ESTIMATED and not c.distinct and c not in only_seen | whole]
 
     def excess(so_far: Sampled) -> float:
@@ -137,23 +137,25 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
     return flags
 
 
-async def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
-    bad = [c for c in sorted(only_seen, key=lambda c: c.span.start) if not is_bound(c)]
+async def _check_estimable(
+    block: Block, only_seen: frozenset[Call], boundless: frozenset[Call], relation: Relation, ctx: Context
+) -> None:
+    bad = sorted((c for c in only_seen | boundless if not is_bound(c)), key=lambda c: c.span.start)
     everything = await whole_cost(block, relation, ctx)
-    if block.aggregate.sets and not ctx.purse.fits(everything):
-        raise BudgetError(
-            f"ROLLUP, CUBE and GROUPING SETS need the value of each row: {everything:,} calls, and the budget leaves "
-            f"{ctx.purse.left:,}; nothing was sent",
-            help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; a plain GROUP BY can be estimated",
-        )
-    if bad and not ctx.purse.fits(everything):
-        raise BudgetError(
-            f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.left:,}; "
-            "nothing was sent",
-            start=bad[0].span.start,
-            end=bad[0].span.end,
-            help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; COUNT, SUM, AVG, MIN and MAX can be estimated",
-        )
+    if ctx.purse.fits(everything) or not (bad or block.aggregate.sets):
+        return
+    what, other, span = "ROLLUP, CUBE and GROUPING SETS need", "a plain GROUP BY can be estimated", NO_SPAN
+    if not block.aggregate.sets:
+        what, other, span = f"{bad[0].name}(…) needs", "COUNT, SUM, AVG, MIN and MAX can be estimated", bad[0].span
+        if bad[0] in boundless:
+            what = f"{bad[0].name}(…) of values with NaN, infinity or more than {MOST:g} needs"
+            other = "WHERE isfinite(x) leaves those out, and the rest can be estimated"
+    raise BudgetError(
+        f"{what} the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.left:,}; nothing was sent",
+        start=span.start,
+        end=span.end,
+        help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; {other}",
+    )
 
 
 def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
@@ -470,10 +472,12 @@ class _Measure:
         """The estimate of one aggregate."""
         if call.distinct:
             return self._distinct(call)
-        if call.name in ("avg", "mean"):
-            return self._mean(call)
         if call.name == "count":
             return self.counted(call)
+        if self._is_boundless(call):
+            return self._boundless(call)
+        if call.name in ("avg", "mean"):
+            return self._mean(call)
         y, keywords = self._sum(call), self._keywords(call)
         read = self._is_read(call) and keywords.get("weights") is None
         if not (read and np.isin(y[~np.isnan(y)], (0.0, 1.0)).all()):
@@ -493,6 +497,13 @@ class _Measure:
         """Rows of the group whose value for an aggregate is known, and not NULL."""
         known = (self.inside == 1.0) & ~self.asked.missing[call] & ~np.isnan(self.asked.arguments[call])
         return int(known.sum())
+
+    def _is_boundless(self, call: Call) -> bool:
+        """Does it add up NaN, infinity, or numbers whose squares are not numbers?"""
+        return call in self.stored.boundless or bool((np.abs(self.asked.arguments[call]) > MOST).any())
+
+    def _boundless(self, call: Call) -> Estimate:
+        return replace(self.counted(call), value=None, low=float("-inf"), high=float("inf"), exact=False)
 
     @staticmethod
     def _is_read(call: Call) -> bool:
@@ -527,6 +538,9 @@ class _Measure:
 
     def quotient(self, top: Call, bottom: Call) -> Estimate:
         """The estimate of top / bottom, each a COUNT or a SUM."""
+        for call in (top, bottom):
+            if call.name != "count" and self._is_boundless(call):
+                return self._boundless(call)
         y = self._count(top) if top.name == "count" else self._sum(top)
         x = self._count(bottom) if bottom.name == "count" else self._sum(bottom)
         keywords = self._keywords(top)

@@ -28,10 +28,13 @@ from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 from uql.sampling.distinct_rows import Units, UnitSample
+from uql.sampling.two_stage import TwoStageSample, first_stage
 
 if TYPE_CHECKING:
     from uql.sampling.groupby import GroupBySampler
 
+MOST_SPREAD = 1e-3  # relative variance that a first stage may add to the sum of all rows
+LEAST_OF_GROUP = 256  # rows of a first stage
 CLUSTERED = ("uqe", "stratified")  # their strata and scores come from packages that no default path needs
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
@@ -193,17 +196,26 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
     unguided = fits or room < LEAST_GUIDED or target is not None or relation.pool is not None
-    guided = None if unguided else await _guided(block, relation, ctx)
+    stage = None if unguided or units is not None else _first_stage(room, relation, size, groups, ctx)
+    among = relation if stage is None else stage[1]  # the rows that have features
+    guided = None if unguided else await _guided(block, among, ctx)
     if guided is not None:
         by_calls = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     alone = left == 0  # budget 0: the ledger alone
-    known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
+    known = (
+        None
+        if fits or stage is not None or (after and not alone)
+        else await known_rows(block, relation, ctx, every=alone)
+    )
+    own_size, own_groups = (
+        values if stage is None or values is None else values[stage[0]] for values in (size, groups)
+    )
     classes: _Classes | _Shares | Values | None = None
     if not fits and not alone and relation.pool is None:
         classes = _values(target, relation, max(0, room), ctx, groups) or _classes(
-            block, relation, max(0, room), ctx, groups
+            block, among, max(0, room), ctx, own_groups
         )
     condition = condition_of(block) if guided is not None else None
     size_of_look = min(pilot or 0, max(0, room))
@@ -216,8 +228,12 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         if classes
         else of_pool(relation.pool, planned, ctx, groups)
         if relation.pool is not None
-        else _sampler(n, planned, fits, ctx, guided, groups, size, known, None if fits else units)
+        else _sampler(among.n, planned, fits, ctx, guided, own_groups, own_size, known, None if fits else units)
     )
+    if stage is not None:
+        sampler = TwoStageSample(n, stage[0], sampler, groups)
+        if classes is not None:
+            classes.sampler = sampler
     if classes is None and condition is not None:
         classes = _Shares(sampler, condition)
     if block.filter.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
@@ -317,6 +333,48 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     if after and pending:
         await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
     return drawn.sampled()
+
+
+def _first_stage(
+    room: int,
+    relation: Relation,
+    size: NDArray[np.float64] | None,
+    groups: NDArray[np.int64] | None,
+    ctx: Context,
+) -> tuple[Rids, Relation] | None:
+    """The rows of a first stage and the relation of them, where features of all rows would be far more than the calls need.
+
+    None where the table is too small, no features are made, or a first stage could lack what counts: a few rows that hold much of a
+    sum, or a small group.
+
+    Args:
+        room: rows that may be asked.
+        size: (N,) what a SUM weighs each row with.
+        groups: (N,) the groups of all rows, where DuckDB knows them.
+    """
+    n = first_stage(relation.n, room)
+    if n is None or ctx.features is None or method_of(ctx) != DEFAULT_METHOD or ctx.settings.proxy is not None:
+        return None
+    if size is not None:
+        weight = np.abs(np.nan_to_num(size))
+        if relation.n * float((weight**2).sum()) > MOST_SPREAD * n * float(weight.sum()) ** 2:
+            return None
+    if groups is not None and int(np.bincount(groups).min()) * n < LEAST_OF_GROUP * relation.n:
+        return None
+    import pyarrow as pa
+
+    fixed = np.random.default_rng((relation.n, n))  # the same for every statement: its features are kept
+    rows = np.sort(fixed.choice(relation.n, n, replace=False)).astype(np.int64)
+
+    name, _ = ctx.duck.create(
+        f"SELECT r.* FROM {quote(relation.name)} AS r JOIN __stage AS s ON r.rowid = s.__rid ORDER BY s.__rid",
+        {"__stage": pa.table({"__rid": rows})},
+    )
+    ctx.notes.append(
+        f"{n:,} random rows stand for {relation.n:,}: features are made of these, and the interval covers that too"
+    )
+    relation.first_stage = rows, Relation(ctx.duck, name, n, relation.fields, f"{relation.source}, {n:,} random rows")
+    return relation.first_stage
 
 
 def _room(left: int | None, n: int, kept: int, each: int) -> int:

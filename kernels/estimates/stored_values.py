@@ -16,6 +16,7 @@ from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 
 Floats = NDArray[np.float64]
+MOST = 1e150  # of a value that can be estimated with: its square is a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Stored:
     weights: dict[Call, Floats]  # what a row adds to a SUM or AVG if it counts
     presence: dict[Call, Floats]  # 1 where it has a value, 0 where that is NULL; of a COUNT or AVG of values with NULLs
     scales: dict[Call, Floats]  # what a value that a model reads is multiplied with, in a SUM or AVG
+    boundless: frozenset[Call] = frozenset()  # those that add up NaN, infinity or more than MOST; 0 stands in its place
 
     @classmethod
     def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context) -> Stored:
@@ -46,7 +48,14 @@ class Stored:
                 present = None if parts.counts is None else _of_rows(f"CAST({parts.counts} AS DOUBLE)", relation, ctx)
                 if present is not None and not present.all():
                     presence[call] = present
-        return cls(weights, presence, scales)
+        boundless = set()
+        for values in (weights, scales):
+            for call, known in values.items():
+                finite = np.abs(known) <= MOST
+                if not finite.all():
+                    boundless.add(call)
+                    values[call] = np.where(finite, known, 0.0)
+        return cls(weights, presence, scales, frozenset(boundless))
 
     @property
     def importance(self) -> Floats | None:

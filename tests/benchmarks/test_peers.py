@@ -106,6 +106,38 @@ def test_each_engine_gets_the_answer_in_its_form(service):
     assert form_of("anything else").name == "value"
 
 
+def test_decisions_are_answered_in_the_layout_of_jevdb(service):
+    """The body is one that jevdb 0.1.0 sent, shortened."""
+
+    async def asked(body):
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://oracle") as client:
+            reply = await client.post("/v1/systemone", json={"model": "jev-1.13.0", **body})
+            return reply, (await client.get("/stats")).json()
+
+    def of(condition, type, records, criteria=None):
+        more = {} if criteria is None else {"criteria": criteria}
+        questions = {
+            f"p{i}": {"type": type, "instructions": {**r, "question": "…?"}, **more} for i, r in enumerate(records)
+        }
+        return {"state": {"condition": condition}, "questions": questions}
+
+    rows = [{"text": text} for text in TEXTS]
+    reply, stats = asyncio.run(asked(of("the review is positive", "noul", rows)))
+    assert [a["noul"] > 0.5 for a in reply.json()["answers"].values()] == [True, False, False, True]
+    assert (stats["requests"], stats["calls"]) == (1, 4)
+    pairs = [{"left": TEXTS[0], "right": TEXTS[3]}, {"left": TEXTS[0], "right": TEXTS[1]}]
+    reply, _ = asyncio.run(asked(of("the reviews left and right agree", "noul", pairs)))
+    assert [a["noul"] > 0.5 for a in reply.json()["answers"].values()] == [True, False]
+    reply, _ = asyncio.run(asked(of("the number of stars", "score", rows[:1], ["1", "2", "3", "4"])))
+    assert reply.json()["answers"] == {"p0": {"score": 2.0}}
+    reply, _ = asyncio.run(asked(of("the number of stars", "choice", rows[:1], {"3": "three", "4": "four"})))
+    assert reply.json()["answers"] == {"p0": {"choice": "3"}}
+    reply, stats = asyncio.run(asked(of("the review is positive", "noul", [{"text": "no row of the data"}])))
+    assert reply.status_code == 400 and stats["refused"] == 1
+    assert asyncio.run(asked({"state": {}}))[0].status_code == 400
+
+
 def test_the_endpoint_counts_calls_and_refuses_what_it_cannot_read(service):
     async def talk():
         transport = httpx.ASGITransport(app=app(service))

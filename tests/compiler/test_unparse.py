@@ -70,7 +70,7 @@ def test_the_deepest_statement_is_written_compared_and_hashed_without_recursion_
         ('SELECT "t" x FROM r WHERE y = "text" AND z != 1', "SELECT \"t\" AS x FROM r WHERE y = 'text' AND z <> 1"),
         ("SELECT 1 UNION (SELECT 2 LIMIT 1)", "SELECT 1 UNION (SELECT 2 LIMIT 1)"),
         ("SELECT 1 LIMIT 3 WITH (budget = 3, exact)", "SELECT 1 LIMIT 3 WITH (budget = 3, exact)"),
-        ("SELECT x::INT, (-1)::INT, TRY_CAST(a AS DATE)", "SELECT x::INT, (-1)::INT, TRY_CAST(a AS DATE)"),
+        ("SELECT x::INT, (-1)::INT, TRY_CAST(a AS DATE)", "SELECT x::INTEGER, (-1)::INTEGER, TRY_CAST(a AS DATE)"),
     ],
 )
 def test_text_is_written_with_no_more_parentheses_than_needed(text: str, written: str) -> None:

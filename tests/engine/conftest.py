@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,16 @@ class World:
 
     def truth(self, sql: str) -> list[tuple[Any, ...]]:
         """The answer of plain SQL over `r`: reviews joined with their labels."""
-        with duckdb.connect() as con:
-            con.sql(
-                f"SELECT * FROM '{self.folder}/data.parquet' JOIN '{self.folder}/labels.parquet' USING (id) ORDER BY id"
-            ).create("r")
-            con.sql("SELECT DISTINCT film, length(film) AS letters FROM r ORDER BY film").create("films")
-            return con.execute(sql).fetchall()
+        return self._labelled.cursor().execute(sql).fetchall()
+
+    @cached_property
+    def _labelled(self) -> duckdb.DuckDBPyConnection:
+        con = duckdb.connect()
+        con.sql(
+            f"SELECT * FROM '{self.folder}/data.parquet' JOIN '{self.folder}/labels.parquet' USING (id) ORDER BY id"
+        ).create("r")
+        con.sql("SELECT DISTINCT film, length(film) AS letters FROM r ORDER BY film").create("films")
+        return con
 
 
 def make_world(folder: Path, n: int = 60, seed: int = 0) -> World:

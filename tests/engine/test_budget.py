@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import uql
-from uql.base.errors import BudgetError, ConfigError
+from uql.base.errors import BudgetError, ConfigError, UQLError
 from uql.sampling.base import Estimate
 
 
@@ -162,6 +162,23 @@ def test_maximum_minimum_and_distinct_of_a_sample_are_one_sided(large):
     assert estimates["least"].low == float("-inf")
     assert estimates["kinds"].low == 3
     assert estimates["kinds"].high == float("inf")
+
+
+@pytest.mark.parametrize("value", ["if(id % 2 = 0, 'nan'::DOUBLE, 1)", "stars * 'inf'::DOUBLE", "stars * 1e300"])
+@pytest.mark.parametrize("call", ["avg({})", "sum({}) / count(*)"])
+def test_sums_of_what_has_no_square_are_not_estimated(large, call, value):
+    con = large.connect(budget=32)
+    with pytest.raises(UQLError, match="NaN, infinity") as error:
+        con.uql(f'SELECT {call.format(value)} FROM reviews WHERE "the review is positive"').fetchall()
+    assert error.value.code == "UQL401"
+    assert "isfinite" in error.value.help
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sum_of_read_numbers_without_end_has_no_interval(large):
+    result = large.connect(budget=32).uql("SELECT sum(\"the number of stars\" + 'inf'::DOUBLE) AS s FROM reviews")
+    assert result.fetchall() == [(None,)]
+    assert (result.estimates["s"].low, result.estimates["s"].high) == (float("-inf"), float("inf"))
 
 
 def test_to_stores_the_rows_with_their_intervals_and_says_what_rests_on_them(large):

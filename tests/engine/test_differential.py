@@ -9,7 +9,7 @@ import pytest
 from labels import both, plain
 from semantic_statements import SemanticStatements
 
-from uql.base.errors import UQLError
+from uql.base.errors import BudgetError, UQLError
 
 FOLDER = Path(__file__).parents[1] / "golden" / "differential"
 STATEMENTS = [
@@ -55,7 +55,22 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
             "take it around them",
         ),
         ("SELECT r.id, l.n FROM reviews r, LATERAL (SELECT r.id + 1 AS n) l WHERE <pos>", "UQL100", "SELECT"),
-        ("WITH RECURSIVE t(n) AS (SELECT 1) SELECT n FROM t WHERE <pos>", "UQL100", "make a table"),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT min(id) FROM reviews WHERE <pos> UNION ALL SELECT i + 1 FROM n WHERE i < 4) FROM n",
+            "UQL100",
+            "FROM first UNION ALL",
+        ),
+        (
+            "WITH RECURSIVE p AS (SELECT 1 AS i FROM reviews WHERE <pos>), n AS (SELECT i FROM p UNION SELECT i + 1 FROM n"
+            " WHERE i < 4) SELECT id FROM reviews JOIN n ON i = id WHERE <joke>",
+            "UQL100",
+            "make a table",
+        ),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < $top) SELECT id FROM reviews WHERE <pos>",
+            "UQL100",
+            "its value",
+        ),
         ("PIVOT reviews ON <topic> USING count(*)", "UQL100", "PIVOT (SELECT"),
         ("PIVOT (SELECT film FROM reviews WHERE <pos>) ON flm USING count(*)", "UQL100", "by itself"),
         ("PIVOT (SELECT film FROM revews WHERE <pos>) ON film USING count(*)", "UQL201", "reviews"),
@@ -151,6 +166,29 @@ def test_parameters_stand_wherever_constants_and_texts_may(con, sql):
         "SELECT id FROM reviews WHERE <pos> AND stars IN (1, 2, 3) AND film IN ('Alien', 'Brazil') ORDER BY id LIMIT 3"
     )[1]
     assert con.uql(query, **values).fetchall() == sql.execute(over_labels).fetchall()
+
+
+def test_macros_over_aggregates_are_aggregates(labels):
+    con, sql = labels.uql(budget="all"), labels.sql()
+    for each in (con, sql):
+        each.execute("CREATE MACRO average(x) AS sum(x) / count(x)")
+        each.execute("CREATE MACRO place(x) AS row_number() OVER (ORDER BY x)")
+    for statement in (
+        "SELECT film, Average(stars) AS m, geomean(id + 1) AS g FROM reviews WHERE <pos> GROUP BY film HAVING average(id) > 3",
+        "SELECT weighted_avg(id, stars) + average(id) AS w FROM reviews WHERE <pos>",
+        "SELECT id, place(id) AS p FROM reviews WHERE <pos>",
+    ):
+        asked, over_labels, _ = both(statement)
+        assert_same(con, sql, asked, over_labels)
+    con.execute("CREATE OR REPLACE MACRO average(x) AS x + 1")
+    assert con.uql(both("SELECT average(id) FROM reviews WHERE <pos>")[0]).fetchall() != []
+    with pytest.raises(BudgetError, match="geomean"):
+        labels.uql(budget=4).uql(both("SELECT geomean(id + 1) AS g FROM reviews WHERE <pos>")[0]).fetchall()
+
+
+def assert_same(con, sql, asked, over_labels):
+    found = sorted((plain(row) for row in con.uql(asked).fetchall()), key=repr)
+    assert found == sorted((plain(row) for row in sql.execute(over_labels).fetchall()), key=repr), asked
 
 
 def test_the_items_of_a_list_are_keys_of_one_table(con):

@@ -50,6 +50,15 @@ def test_a_column_without_any_value_holds_texts_of_which_none_is_asked(con, fram
     assert found.cost.calls == 0
 
 
+def test_an_empty_frame_without_types_has_no_rows_to_ask(con):
+    frame = pd.DataFrame({"id": [], "text": []})
+    assert len(frame.columns) == 2
+    assert con.uql(said("SELECT sum(id), count(*) FROM frame WHERE <pos>")).fetchall() == [(None, 0)]
+    frame = frame.astype({"id": "int64"}).assign(words=pd.array([], dtype="string"))
+    assert list(frame.dtypes)[:2] == ["int64", "float64"]
+    assert con.uql(said("SELECT id, text FROM frame WHERE <pos>")).types == ["BIGINT", "DOUBLE"]
+
+
 def test_a_relation_stands_after_from_with_the_rows_that_its_tables_have_now(con):
     relation = con.sql("SELECT * FROM reviews WHERE id < 10")
     assert relation.columns[0] == "id"

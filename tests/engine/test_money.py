@@ -123,3 +123,56 @@ def test_the_judged_rows_of_an_audit_are_in_the_quote(con: uql.Connection) -> No
     assert quote.usd is not None and plain.usd is not None
     assert quote.usd.expected == pytest.approx(plain.usd.expected * (1 + 60 / plain.calls.expected))
     assert quote.calls.low <= result.cost.calls <= quote.calls.high
+
+
+@pytest.fixture
+def two(folder: Path) -> Iterator[uql.Connection]:
+    """Models of 0.1 and 2 USD a million tokens over 5,000 notes."""
+    duckdb.sql(
+        "COPY (SELECT i AS id, 'note number ' || i || ' of some words that make it a text' AS text, i % 3 = 0 AS so"
+        " FROM range(5000) t(i)) TO 'd.parquet'"
+    )
+    for name, price in (("cheap", 0.1), ("dear", 2)):
+        write(folder, price)
+        (folder / "o.toml").rename(folder / f"{name}.toml")
+    with uql.connect(models=["oracle:cheap.toml", "oracle:dear.toml"], ledger=":memory:", progress=False) as con:
+        con.sql("SELECT id, text FROM 'd.parquet'").create("notes")
+        yield con
+
+
+@pytest.mark.parametrize(("query", "options"), [(COUNT, ""), (SEARCH, ""), (SEARCH, "precision = 0.9, recall = 0.9, ")])
+def test_max_cost_pays_for_both_models(two: uql.Connection, query: str, options: str) -> None:
+    result = two.uql(f"{query} WITH ({options}max_cost = 0.1)")
+    predicted = result.quote()
+    assert predicted.usd is not None and 0.05 < predicted.usd.expected <= 0.1
+    result.fetchall()
+    assert result.cost.usd is not None and result.cost.usd <= 0.1 and not result.partial
+
+
+def test_explain_prints_the_cheap_model_alone_a_sample_by_the_dear_one_and_both(two: uql.Connection) -> None:
+    shown = two.uql(f"{SEARCH} WITH (precision = 0.9, max_cost = 0.1)").explain()
+    assert "what max_cost = 0.1 pays for beside 0.0291 USD for the scores of oracle:cheap.toml" in shown
+    alternatives = shown.partition("Alternatives:")[2]
+    for one in (
+        "cheap.toml scores all rows, oracle:dear.toml answers a sample: 0.0",
+        "cheap.toml alone, all rows: 0.0291 USD",
+    ):
+        assert one in alternatives
+    sampled = alternatives.partition("oracle:dear.toml alone, ")[2]
+    assert " rows: 0.05" in sampled.splitlines()[0], "less than all"
+    by_cascade = two.uql(f"{SEARCH} WITH (max_cost = 2)").explain().partition("Alternatives:")[2]
+    assert "cheap.toml first, oracle:dear.toml where it is not sure: " in by_cascade
+    assert "oracle:dear.toml alone: " in by_cascade and "cheap.toml alone: 0.0" in by_cascade
+
+
+def test_the_vectors_of_a_vendor_are_in_the_quote_of_a_sample(con: uql.Connection) -> None:
+    embedder = "embedder = 'openai:text-embedding-3-large'"
+    plain = con.uql(f"{COUNT} WITH (budget = 128)").quote()
+    result = con.uql(f"{COUNT} WITH (budget = 128, {embedder})")
+    found = result.quote()
+    assert found.embedded.low == 0 and found.embedded.high == pytest.approx(900 * 52 / 4, rel=0.1)
+    assert found.usd is not None and plain.usd is not None
+    assert found.usd.expected == pytest.approx(plain.usd.expected + found.embedded.expected * 0.13e-6)
+    assert "Embeddings: " in result.explain()
+    whole = con.uql(f"{COUNT} WITH (budget = 'all', {embedder})")
+    assert not whole.quote().embedded.high and "Embeddings" not in whole.explain()

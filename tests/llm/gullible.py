@@ -26,6 +26,15 @@ def outside(prompt: str) -> str:
     return re.sub(r"[\W_]+", "", bare).upper()
 
 
+def whole(system: str, user: str) -> str:
+    """A prompt as one text. Where the system's message speaks of the data, the user's message is data as a whole."""
+    return f"{system}\n\n<data-00000000>\n{user}\n</data-00000000>" if is_data(system) else f"{system}\n\n{user}"
+
+
+def is_data(system: str) -> bool:
+    return system.startswith("Of the data, ")
+
+
 def inside(prompt: str) -> str:
     return "\n".join(found[2] for found in _FENCED.findall(prompt))
 
@@ -50,12 +59,15 @@ class Gullible(Compatible):
     async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Any) -> Said:
         usage.requests += 1
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
-        prompt = "\n\n".join(message["content"] for message in messages)
+        system, user = (message["content"] for message in messages)
+        prompt = whole(system, user)
         self.prompts.append(prompt + ("\n\n" + json.dumps(schema, ensure_ascii=False) if schema else ""))
         obeys = ORDER in outside(prompt)
         self.hijacked += obeys
         text = inside(prompt)
-        if schema is None:
+        if schema is None and is_data(system):
+            said = self._word(text, obeys)
+        elif schema is None:
             said = "obeyed" if obeys else f"{_good(text)} good. " + " ".join(re.findall(r"HIJACK.*", text)[:1])
         elif "rows" in schema["properties"] if schema["type"] == "object" else False:
             said = json.dumps(
@@ -64,6 +76,9 @@ class Gullible(Compatible):
         else:
             said = json.dumps(self._value(schema, text, obeys))
         return Said(said, "stop", [], None, 10, 5)
+
+    def _word(self, text: str, obeys: bool) -> str:
+        return "obeyed" if obeys else str("good" in text).lower()
 
     def _row(self, schema: dict[str, Any], n: int, found: tuple[str, str, str], obeys: bool) -> dict[str, Any]:
         held: dict[str, Any] = self._value(schema["properties"]["rows"]["items"], found[2], obeys)

@@ -108,6 +108,13 @@ def value_for(schema: dict[str, Any], text: str) -> Any:
     return f"text of {n}"
 
 
+def plain(system: str, text: str) -> str:
+    """A reply without a schema: the word that is asked for, else a text."""
+    if "true/false" in system and "JSON" not in system:
+        return "true" if len(text) % 2 == 0 else "false"
+    return f"a text about {len(text)}"
+
+
 BOUNDS = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
 
 
@@ -167,7 +174,7 @@ def chat(body: dict[str, Any], headers: dict[str, str]) -> Any:
     text = row_text(user if isinstance(user, str) else user[0]["text"])
     wanted = body.get("response_format")
     if wanted is None:
-        return chat_reply(f"a text about {len(text)}", tokens=bool(body.get("logprobs")))
+        return chat_reply(plain(body["messages"][0]["content"], text), tokens=bool(body.get("logprobs")))
     schema = wanted["json_schema"]
     if (
         wanted["type"] != "json_schema"
@@ -228,7 +235,7 @@ def responses(body: dict[str, Any], headers: dict[str, str]) -> Any:
             return bad("an image is a URL with a detail")
     text = row_text(item["content"][0]["text"])
     form = body.get("text", {}).get("format")
-    said = f"a text about {len(text)}"
+    said = plain(body["instructions"], text)
     if form is not None:
         if form["type"] != "json_schema" or not form["strict"] or not form["name"] or not strict(form["schema"]):
             return bad("schema is not strict")
@@ -324,7 +331,7 @@ def messages(body: dict[str, Any], headers: dict[str, str]) -> Any:
             "type": "error",
             "error": {"type": "invalid_request_error", "message": "additionalProperties must be false"},
         }
-    said = json.dumps(value_for(wanted["schema"], text)) if wanted else f"a text about {len(text)}"
+    said = json.dumps(value_for(wanted["schema"], text)) if wanted else plain(body["system"][0]["text"], text)
     stop = "refusal" if "refuse" in text else "end_turn"
     return {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "content": [{"type": "text", "text": said}],
             "stop_reason": stop, "stop_sequence": None,

@@ -29,6 +29,12 @@ class Obedient(Gullible):
         lie = LIES[self.obeyed % len(LIES)]
         return {**dict.fromkeys(said, lie), "q9": True, "type": "BOOLEAN"} if self.obeyed % 3 else {"obeyed": lie}
 
+    def _word(self, text: str, obeys: bool) -> str:
+        if ORDER not in text:
+            return super()._word(text, obeys)
+        self.obeyed += 1
+        return str(LIES[self.obeyed % len(LIES)])
+
     def _row(self, schema: dict[str, Any], n: int, found: tuple[str, str, str], obeys: bool) -> dict[str, Any]:
         held = super()._row(schema, n, found, obeys)
         if ORDER in found[2]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import httpx2
+import aiohttp
 import pytest
 from loopback import chat
 from scripted import row
 
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
-from uql.llm.providers.connections import Connections
 from uql.llm.providers.http_client import Client
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Predicate
@@ -100,18 +98,20 @@ def test_a_proxy_of_the_environment_goes_before(monkeypatch: pytest.MonkeyPatch)
     ):
         monkeypatch.delenv(name, raising=False)
 
-    def way(url: str) -> Any:
-        return Client("https://api.example/v1", api_key=None, timeout_s=5.0)._http._transport_for_url(httpx2.URL(url))
+    def way(url: str) -> str | None:
+        return Client(url, api_key=None, timeout_s=5.0).proxy
 
-    assert isinstance(way("https://api.example/v1"), Connections)
+    assert way("https://api.example/v1") is None
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    assert not isinstance(way("https://api.example/v1"), Connections)
+    assert way("https://api.example/v1") == "http://127.0.0.1:9" and way("http://api.example/v1") is None
+    monkeypatch.setenv("NO_PROXY", "api.example")
+    assert way("https://api.example/v1") is None
 
 
 def test_a_server_that_is_not_there_is_a_connection_fault(run) -> None:
     async def go() -> None:
         there = Client("http://127.0.0.1:9", api_key=None, timeout_s=5.0)
-        with pytest.raises(httpx2.ConnectError):
+        with pytest.raises(aiohttp.ClientConnectorError):
             await there.get("/")
         await there.close()
 

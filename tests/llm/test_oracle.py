@@ -12,6 +12,7 @@ from scripted import row
 from uql.base.errors import ConfigError, DataError, UQLError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
+from uql.llm.providers.oracle_rows import Rows, rows_of
 from uql.llm.questions import NONE, Cell, Choice, Compare, Extract, Predicate, Row, Score, Summary, Write
 
 TOML = """
@@ -195,3 +196,16 @@ def test_labels_with_a_key_twice_are_an_error_of_the_file(run, folder: Path) -> 
                 await g.ask(Predicate("the review is positive"), [row("review 0")])
 
     run(go())
+
+
+def test_the_rows_are_kept_until_a_file_of_theirs_changes(folder: Path) -> None:
+    def opened_rows() -> Rows:
+        return rows_of(folder / "o.toml", "data.parquet", "labels.parquet", "id")
+
+    before = opened_rows()
+    assert opened_rows() is before
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE l AS SELECT * REPLACE ('pos' AS sentiment) FROM '{folder}/labels.parquet'")
+    con.execute(f"COPY l TO '{folder}/labels.parquet'")
+    assert before.evaluate("sentiment = 'pos'").count(True) < 202
+    assert opened_rows().evaluate("sentiment = 'pos'").count(True) == 202

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from gullible import ORDER, Gullible, outside
+from gullible import ORDER, Gullible, outside, whole
 from scripted import row
 
 import uql
@@ -204,17 +204,18 @@ PLACES = {
     "an error that is shown": lambda held: fused.prompt((Predicate("so"),), row("x"), 0, (quoted(held),)),
     "a hole": lambda held: fused.prompt((Predicate("about {topic}"),), row("x", topic=held), 0),
     "a row": lambda held: fused.prompt((Predicate("so"),), row(held), 0),
+    "a row alone": lambda held: fused.word(Predicate("so"), row(held)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_every_place_of_a_prompt(place: str, poison: str) -> None:
     told = PLACES[place](poison)
-    prompt = f"{told.system}\n\n{told.user}"
+    prompt = whole(told.system, told.user)
     assert ORDER not in outside(prompt) and "<|im_" not in prompt
     clean = PLACES[place](HARMLESS)
-    assert outside(prompt) == outside(f"{clean.system}\n\n{clean.user}"), "what is no data is the same"
-    if place not in ("a row",):
+    assert outside(prompt) == outside(whole(clean.system, clean.user)), "what is no data is the same"
+    if place not in ("a row", "a row alone"):
         lines = [line for line in prompt.splitlines() if neutral(ORDER) in line]
         assert all(len(line) <= 700 for line in lines)
 

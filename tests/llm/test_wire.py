@@ -413,6 +413,23 @@ def test_retry_after_is_honoured(run) -> None:
     assert seen[1] - seen[0] >= 0.3
 
 
+def test_a_model_that_writes_more_than_the_word_is_asked_for_an_object_from_then_on(run) -> None:
+    def talks(body, headers):
+        if "response_format" in body:
+            return chat(body, headers)
+        return chat_reply("True. The text says so.", tokens=False)
+
+    async def go(told: Server) -> None:
+        model = OpenAI("gpt-x", api_key="k", url=f"{told.url}/v1", api="chat")
+        async with Gate.open(Settings(ledger=":memory:", concurrency=1), model=model, calls=None) as g:
+            found = await g.ask(Predicate("it is so"), [row("x" * n) for n in range(1, 5)])
+            assert found.values == [False, True, False, True] and not found.failures
+            assert len(told.bodies) == 5, "one word was asked for once"
+
+    with serve({"/v1/chat/completions": talks}) as told:
+        run(go(told))
+
+
 def test_a_vendor_without_a_key_says_which_variable(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("ANTHROPIC_API_KEY")

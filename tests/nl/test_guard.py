@@ -9,7 +9,7 @@ import pytest
 
 from uql.base.errors import GuardError
 from uql.compiler.parser import parse
-from uql.nl.guard.guard import check_sql, check_uql, run_sql
+from uql.nl.guard.guard import check_sql, check_uql, run_sql, sql_runner
 
 TABLES = ["reviews", "films"]
 
@@ -432,3 +432,18 @@ def test_an_error_of_duckdb_is_an_error_of_the_guard(given: dict[str, pa.Table])
     with pytest.raises(GuardError) as error:
         run_sql("SELECT nothing FROM reviews", given)
     assert error.value.code == "UQL620"
+
+
+def test_statements_of_one_runner_copy_each_table_once_and_a_refused_one_leaves_it_usable() -> None:
+    asked: list[str] = []
+
+    def table(name: str) -> pa.Table:
+        asked.append(name)
+        return pa.table({"id": [1, 2]})
+
+    with sql_runner(["films", "reviews"], table) as run:
+        assert run("SELECT count(*) AS n FROM Films").to_pylist() == [{"n": 2}]
+        with pytest.raises(GuardError):
+            run("SELECT * FROM 'secret.csv'")
+        assert run("SELECT max(id) AS n FROM films").to_pylist() == [{"n": 2}]
+    assert asked == ["films"]

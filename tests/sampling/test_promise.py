@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from uql.benchmarks.guarantees.bounds import keeps
-from uql.benchmarks.promise import bargain, lotus, supg
+from uql.benchmarks.promise import bargain, lotus, supg, unstated
 from uql.benchmarks.promise.__main__ import by_score, cells, holds
 from uql.benchmarks.promise.tables import CHEAP, HELD_OUT, TUNED, Dear, table
 from uql.sampling.errors_left import ErrorsLeft
@@ -153,3 +153,16 @@ def test_the_lists_of_predicates_are_apart() -> None:
 def test_real_tables_keep_the_statement() -> None:
     for cell in cells(("sgd_movies", "bbc_tech", "air_cancel"), ("noisy", "overconfident"), 20, ("uql",)):
         assert keeps(cell.missed, cell.seeds, 0.05), cell
+
+
+@pytest.mark.parametrize("method", [unstated.csv, unstated.bigquery])
+def test_the_methods_that_state_nothing_are_right_where_rows_are_told_apart_by_their_features(method) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(1)
+    truth = (rng.random(4000) < 0.3).astype(np.float64)
+    features = (rng.normal(size=(4000, 4)) + 30 * truth[:, None]).astype(np.float32)
+    t, dear = table("good", truth, features, np.zeros(4000), rng), Dear(truth)
+    found = method(t, dear, np.random.default_rng(0), 0.9, 0.9, 0.05)
+    assert found.tolist() == np.flatnonzero(truth).tolist()
+    assert len(dear.asked) <= 1000

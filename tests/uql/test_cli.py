@@ -202,6 +202,15 @@ def process(words: list[str], **options: object) -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
 
 
+def test_rows_that_one_table_has_no_place_for_are_said(capsys: pytest.CaptureFixture[str], world: Path) -> None:
+    assert main(["--csv", "-c", "CREATE TABLE t AS SELECT 1 AS a; SELECT 2 AS b; SELECT a FROM t"]) == 0
+    out, said = capsys.readouterr()
+    assert out == "a\n1\n"
+    assert "the rows of 1 statement before the last are not written" in said
+    assert main(["--csv", "-c", "CREATE TABLE t AS SELECT 1 AS a; SELECT a FROM t"]) == 0
+    assert capsys.readouterr() == ("a\n1\n", "")
+
+
 def test_a_closed_pipe_is_quiet(world: Path) -> None:
     program = "import sys; from uql.cli import main; sys.exit(main())"
     query = "SELECT range AS i FROM range(200000)"

@@ -162,3 +162,20 @@ def test_over_a_connection_of_the_users_the_schema_is_followed_and_his_results_s
         assert mine.fetchall() == [(i,) for i in range(1, 10)]
         assert "__uql" not in str(mine.sql("SHOW TABLES").fetchall())
         con.close()
+
+
+def test_what_set_chooses_on_the_users_connection_is_followed(own_world: Path) -> None:
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE reviews AS SELECT *, TIMESTAMPTZ '2024-01-01 00:00:00+00' AS at FROM 'reviews.parquet'")
+    duck.execute("SET TimeZone = 'Asia/Tokyo'; SET VARIABLE most = 4; SET integer_division = true")
+    con = uql.attach(duck, model="oracle:oracle.toml", ledger=":memory:", budget="all")
+    query = (
+        "SELECT id / 2 AS half, \"at\"::VARCHAR AS t FROM reviews WHERE id < getvariable('most') AND "
+        '"the review is positive" ORDER BY id'
+    )
+    assert con.uql(query).fetchall() == [(0, "2024-01-01 09:00:00+09"), (1, "2024-01-01 09:00:00+09")]
+    con.uql("SET TimeZone = 'UTC'")  # of the session alone
+    assert con.uql(query).fetchall()[0] == (0, "2024-01-01 00:00:00+00")
+    duck.execute("RESET VARIABLE most; SET VARIABLE least = 2; SET integer_division = false")
+    assert con.uql(query).fetchall() == []
+    assert con.uql("SELECT getvariable('least'), 1 / 2").fetchall() == [(2, 0.5)]

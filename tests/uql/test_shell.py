@@ -26,7 +26,7 @@ import uql
 from uql.cli import main
 from uql.llm.providers.base import Price
 from uql.llm.run_record import Cost
-from uql.shell.app import Shell, history_file
+from uql.shell.app import Shell, history_file, mistake
 from uql.shell.lexer import SEMANTIC, UQLLexer, highlighted
 
 POSITIVE = 'SELECT id, stars FROM reviews WHERE "the review is positive" ORDER BY id;'
@@ -111,6 +111,37 @@ def test_commands_before_any_statement_say_so(typed: Typed) -> None:
     out = typed(".why", ".last", ".rerun", ".explain", ".cost")
     assert out.count("there is no") == 4
     assert "session: nothing was asked" in out
+
+
+@pytest.mark.parametrize(
+    ("typed_so_far", "shown"),
+    [
+        ("", ""),
+        (".tables", ""),
+        ("SELECT id FRO", ""),
+        ("SELECT id FROM reviews WHERE (stars >", ""),
+        ('SELECT id FROM reviews WHERE "the rev', ""),
+        ("SELECT nam", ""),
+        ("SELECT id FROM reviews WHERE stars > 3;", ""),
+        ("SELECT id FROM reviews WHERE stars > > 3 AND ", "UQL100"),
+        ("SELECT starz FROM reviews ", "UQL202"),
+        ("SELECT id FROM revews;", "UQL201"),
+        ('SELECT id FROM reviews WHERE "the review is positive" AND "strs" > 3;', "UQL101"),
+    ],
+)
+def test_the_bar_below_shows_what_is_wrong_while_one_types(con: uql.Connection, typed_so_far: str, shown: str) -> None:
+    found = mistake(con, typed_so_far)
+    assert found.startswith(shown) and bool(found) == bool(shown)
+    assert "\n" not in found
+
+
+def test_the_pager_gets_every_row_and_whole_cells(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed("SELECT i, repeat('x', 500) || i AS long FROM range(200) t(i);", ".page")
+    paged = capsys.readouterr().out
+    assert "x" * 500 + "137" in paged and paged.count("xxxx│") == 0
+    assert "x" * 500 not in typed.out.getvalue()
 
 
 def test_a_wrong_command_is_told_the_right_one(typed: Typed) -> None:

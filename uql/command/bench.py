@@ -194,7 +194,9 @@ def peers_list() -> None:
 
 @command(peers, "install")
 def peers_install(
-    names: Annotated[list[str] | None, typer.Argument(help="lotus, palimpzest, thalamusdb; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="lotus, palimpzest, thalamusdb, jevdb; all by default.")
+    ] = None,
     python: Annotated[str | None, typer.Option(help="The Python to use, where the one found does not fit.")] = None,
 ) -> int:
     """Make the environments anew, with pinned versions. Some gigabytes; `peers remove` deletes them."""

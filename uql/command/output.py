@@ -45,6 +45,7 @@ class Output:
     stream: IO[str]
     format: str
     path: Path | None = None
+    whole: bool = False  # all rows and cells of a table, as in a file
 
     @staticmethod
     @contextlib.contextmanager
@@ -92,7 +93,8 @@ class Output:
         if not data.num_columns:
             return
         if self.format == "table":
-            rows, width = (render.MAX_ROWS, None) if self.path is None else (max(data.num_rows, 1), 1_000_000)
+            whole = self.whole or self.path is not None
+            rows, width = (max(data.num_rows, 1), 1_000_000) if whole else (render.MAX_ROWS, None)
             self.text(render.table(data, types=outcome.types, estimates=estimates, max_rows=rows, width=width))
         elif self.format == "parquet" and self.path is not None:
             render.write_parquet(data, self.path, estimates=estimates)

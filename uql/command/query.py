@@ -33,6 +33,9 @@ READABLE = (
 )
 
 
+_NO_ROWS = ([], ["Count"], ["Success"])  # the columns of a statement that is not a query
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One run of the query command, its arguments checked as far as that needs no engine."""
@@ -210,7 +213,8 @@ def execute(con: Connection, request: Request, output: Output) -> int:
     """Run the query, write its rows, say on stderr what has to be said of them.
 
     Of several statements all run, in order, once the whole script is checked. As a table or as Markdown the rows of each are
-    written; the other formats hold one table, that of the last, but with `each` one JSON document that holds all.
+    written; the other formats hold one table, that of the last, and it is said what is left out, but with `each` one JSON
+    document that holds all.
 
     Args:
         con: open.
@@ -231,11 +235,16 @@ def execute(con: Connection, request: Request, output: Output) -> int:
     together = request.each and request.format == "json"
     every = together or request.format in ("table", "markdown")
     write = (lambda outcome: documents.append(as_document(outcome))) if together else output.rows
-    code = Code.OK
+    left_out, code = 0, Code.OK
+
+    def leave_out(outcome: Outcome) -> None:
+        nonlocal left_out
+        left_out += outcome.table.column_names not in _NO_ROWS
+
     try:
         for number, make in enumerate(statements, 1):
             left = len(statements) - number
-            ended = run(con, make, write if every or not left else None, request)
+            ended = run(con, make, write if every or not left else leave_out, request)
             code = max(code, ended)
             if ended in (Code.INTERRUPTED, Code.QUERY):
                 if left:
@@ -244,16 +253,19 @@ def execute(con: Connection, request: Request, output: Output) -> int:
     finally:
         if together:
             output.text(json.dumps(documents, ensure_ascii=False, indent=2))
+        if left_out:
+            rows = f"the rows of {left_out} statement{'s' * (left_out > 1)} before the last"
+            narrate(f"{rows} are not written: {request.format} holds one table", "note")
     return code
 
 
-def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], None] | None, request: Request) -> Code:
+def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], None], request: Request) -> Code:
     """Run one statement with its progress on stderr, and give its rows to `write`.
 
     Args:
         con: open.
         make: makes the statement.
-        write: takes the rows; None: they are not written.
+        write: takes the rows.
         request: progress and strictness.
     Returns: the exit code.
     """
@@ -270,8 +282,7 @@ def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], 
     except duckdb.Error as error:
         narrate(f"DuckDB: {error}", "error")
         return Code.QUERY
-    if write is not None:
-        write(outcome)
+    write(outcome)
     code = _say(outcome, request.strict)
     if code == Code.BUDGET:
         narrate(f"partial{_continued(con)}")

@@ -287,6 +287,8 @@ def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared:
         prompt = several.prompt((question,), (row,), seed)
     elif provider.is_local:
         prompt = fused.alone(question, row)
+    elif fused.is_word((question,), row):
+        prompt = fused.word(question, row)
     else:
         prompt = fused.prompt((question,), row, seed)
     return f"{prompt.system}\n{prompt.user}"

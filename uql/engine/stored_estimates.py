@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -97,7 +97,7 @@ def opened(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]
     return {name: open_ended(found) if chosen or name in held else found for name, found in estimates.items()}
 
 
-def note(query: BoundQuery, aggregates: frozenset[str]) -> str | None:
+def note(query: BoundQuery, aggregates: Container[str]) -> str | None:
     """What stands for the interval of an aggregate over columns that a table holds as estimates."""
     known = ends(query)
     for item in query.items if isinstance(query, BoundSelect) and query.aggregated else ():

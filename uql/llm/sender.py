@@ -371,7 +371,8 @@ class Sender:
                 )
                 events = []
                 if sent:
-                    asked = replace(asking, questions=request.questions)
+                    same = request.questions == asking.questions
+                    asked = asking if same else replace(asking, questions=request.questions)
                     events = self._counted(asked, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt)
                 if lost:
                     self._lost += events

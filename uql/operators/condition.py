@@ -75,7 +75,7 @@ def _speaks_of(text: str, tables: Iterable[str]) -> bool:
 
 
 def instruction(question: Predicate, row: Row) -> str:
-    return f"{asked(question, row)} Answer true or false."
+    return f"true/false: {filled(question, row).strip().rstrip('.')}"
 
 
 CONDITION = Operator(

@@ -7,13 +7,14 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import NOTHING, Quote, Range, Unit, blocks, calls_of
+from uql.compiler.cost import CHARS_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.physical import Block, Goal, PhysicalPlan
 from uql.engine.execute import fields_read
 from uql.kernels import descriptions
 from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.sampling_inputs import FEWEST_ROWS
+from uql.llm.prices import price_of
 from uql.pricing.error_target import share_asked
 from uql.pricing.model_prices import price_known
 
@@ -41,14 +42,20 @@ def _predicted(
 ) -> tuple[PhysicalPlan, Quote, tuple[Alternative, ...]]:
     """The plan that runs, its price, and what else there was to choose from."""
     best, others = knowledge.chosen(plan)
-    found, models = _with_cascade(best, _priced(best, knowledge, budget), knowledge)
+    found, models = _with_cascade(best, price_alone(best, knowledge, budget), knowledge)
     cost = knowledge.price
     if cost is not None:
         others = tuple(replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in others)
     return best, found, (*models, *others)
 
 
-def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
+def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
+    """The price where the model, of two the large one, is asked alone.
+
+    Args:
+        knowledge: what is known before the run.
+        budget: calls; None: without limit.
+    """
     found = knowledge.quote(plan)
     share = share_asked(plan, found, knowledge)
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
@@ -57,7 +64,26 @@ def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quo
     found = found.beside(proposals).within(budget).beside(_audit_calls(plan, knowledge))
     cost = knowledge.price
     found = found.timed(knowledge.pace)
-    return found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found
+    return _with_vectors(found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found, plan, knowledge)
+
+
+def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quote:
+    """The price with the vectors of the rows, where not all rows are asked and a vendor's embedder says which ones.
+
+    At least nothing, since vectors are kept beside the database.
+    """
+    named = knowledge.settings.embedder
+    if named in (None, "static") or not isinstance(plan, Block) or not quote.calls.expected < quote.every.expected:
+        return quote
+    known = knowledge(plan)
+    if not known.guided:
+        return quote
+    chars = max((known.chars.get(stage.shown, 0.0) for stage in plan.filter.stages), default=0.0)
+    tokens = known.rows.times(chars / CHARS_PER_TOKEN)
+    tokens = replace(tokens, low=0.0)
+    cost = price_of(named, knowledge.settings)
+    usd = quote.usd + tokens.times(cost.usd(1, 0)) if quote.usd is not None and cost is not None else quote.usd
+    return replace(quote, embedded=tokens, usd=usd)
 
 
 def _descriptions(plan: PhysicalPlan, knowledge: Knowledge) -> dict[str, str]:
@@ -110,17 +136,30 @@ def explanation(
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         found = replace(found, limit=target)
     if sample is not None and knowledge.costs:
-        found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample))
+        found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     cost = knowledge.price
     unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
     return replace(found, alternatives=alternatives, unit=unit)
 
 
-def _why_so_many(settings: Settings, budget: int | None, sample: int) -> str:
-    """What money made of the budget, in words; "": nothing."""
+def scores_usd(plan: PhysicalPlan, knowledge: Knowledge) -> float:
+    """What the small model's scores of every row cost, where a statement with a precision or a recall has one; else 0."""
+    settings = knowledge.settings
+    if not settings.models or not isinstance(plan, Block) or not is_promised(plan, settings):
+        return 0.0
+    whole = price(plan, knowledge, None)
+    alone = price_alone(plan, knowledge, None)
+    return max(0.0, whole.usd.expected - alone.usd.expected) if whole.usd is not None and alone.usd is not None else 0.0
+
+
+def _why_so_many(settings: Settings, budget: int | None, sample: int, scores: float) -> str:
+    """What money made of the budget, in words; "": nothing. `scores`: USD of the small model's."""
     if budget == sample:
         return ""
+    if budget is not None and scores:
+        beside = f"beside {scores:.4f} USD for the scores of {settings.models[0]}"
+        return f"{budget:,} calls of {settings.models[1]}, what max_cost = {settings.max_cost:g} pays for {beside}"
     if budget is not None:
         return f"{budget:,} calls, what max_cost = {settings.max_cost:g} pays for"
     if settings.max_cost is None:
@@ -137,7 +176,7 @@ def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, samp
         sample: calls of the default budget.
     """
     settings, n = knowledge.settings, budget if budget is not None else sample
-    whole, part = _priced(plan, knowledge, None), _priced(plan, knowledge, n)
+    whole, part = price_alone(plan, knowledge, None), price_alone(plan, knowledge, n)
     if whole.calls.high <= n or not isinstance(plan, Block):
         return ()
     rows = max(whole.calls.expected, n)
@@ -166,7 +205,7 @@ def is_promised(plan: Block, settings: Settings) -> bool:
 def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
     """The price of a score of every row by the small model and the calls of the large one, beside those of each alone."""
     small, large = knowledge.settings.models
-    every = _priced(plan, knowledge, None)
+    every = price_alone(plan, knowledge, None)
     if every.calls.expected < FEWEST_ROWS:
         return alone, ()
     by = {m: price_known(knowledge.models.get(m), knowledge.settings.with_values(model=m)) for m in (small, large)}
@@ -178,6 +217,10 @@ def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quot
     scores, answers = priced(every, small), priced(alone, large)
     usd = None if scores.usd is None or answers.usd is None else scores.usd + answers.usd
     two = replace(answers.beside(every.calls).timed(knowledge.pace), usd=usd)
+    sample: tuple[Alternative, ...] = ()
+    if answers.calls.expected < every.calls.expected:
+        what = f"{large} alone, {answers.calls.expected:,.0f} rows"
+        sample = (Alternative(what, answers, False, "states what these calls allow, without the scores"),)
     targets = [
         f"{name} ≥ {share:.0%}"
         for name in ("precision", "recall")
@@ -186,6 +229,7 @@ def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quot
     stated = f"chosen: {' and '.join(targets)}, or what the calls allow to state"
     return two, (
         Alternative(f"{small} scores all rows, {large} answers a sample", two, True, stated),
+        *sample,
         Alternative(f"{large} alone, all rows", priced(every, large), False, "exact"),
         Alternative(f"{small} alone, all rows", scores, False, "nothing is stated"),
     )
@@ -219,7 +263,7 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
 
     two = replace(alone, calls=alone.calls + share, input_tokens=both(alone.input_tokens))
     two = replace(two, output_tokens=both(alone.output_tokens), every=two.calls).timed(knowledge.pace)
-    usd = None
+    usd = cheap = None
     if small is not None and large is not None:
         alone = alone.priced(large.usd(1, 0), large.usd(0, 1))
         cheap = alone.priced(small.usd(1, 0), small.usd(0, 1)).usd
@@ -241,4 +285,5 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
         f"{names[0]} first, {names[1]} where it is not sure", two, cheaper, f"chosen: {why}" if cheaper else "dearer"
     )
     other = Alternative(f"{names[1]} alone", alone, not cheaper, "dearer" if cheaper else "chosen: the cheaper one")
-    return (two, (one, other)) if cheaper else (alone, (other, one))
+    fast = Alternative(f"{names[0]} alone", replace(alone, usd=cheap), False, "nothing is stated of its answers")
+    return (two, (one, other, fast)) if cheaper else (alone, (other, one, fast))

@@ -94,7 +94,7 @@ class Foresight:
 
     def _limit_by_money(self, plan: PhysicalPlan, settings: Settings, default: int | None) -> int | None:
         from uql.compiler.physical import SqlQuery
-        from uql.pricing.explanation import price
+        from uql.pricing.explanation import price, price_alone, scores_usd
         from uql.pricing.learned import Statistics
 
         known = self.knowledge(settings, None, Statistics())
@@ -112,8 +112,17 @@ class Foresight:
             return default
         if whole.usd.high <= MONEY_SPENT * most:
             return None
-        each = whole.usd.expected / whole.calls.expected
-        return max(1, int(MONEY_SPENT * most / each))
+        alone = price_alone(plan, known, None)
+        assert alone.usd is not None
+        beside = scores_usd(plan, known)  # of the small model, whose calls the budget does not count
+        calls = max(1, int((MONEY_SPENT * most - beside) * alone.calls.expected / alone.usd.expected))
+        if beside or not settings.models:
+            return calls
+        both = int(MONEY_SPENT * most * whole.calls.expected / whole.usd.expected)
+        found = price(
+            plan, self.knowledge(settings, both, Statistics()), both
+        ).usd  # the small one may not be worth its calls
+        return both if found is not None and found.expected <= most else calls
 
     @contextmanager
     def _recalling(self, known: Knowledge) -> Iterator[Knowledge]:

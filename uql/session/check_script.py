@@ -7,7 +7,7 @@ and files change is not known ahead: what fails behind them is said when its tur
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -117,7 +117,7 @@ class _Tables:
         self.made[name.lower()] = Table(name, f"(SELECT {columns} WHERE false)", fields, 0)
 
     @property
-    def aggregates(self) -> frozenset[str]:
+    def aggregates(self) -> Container[str]:
         return self.catalog.aggregates
 
     def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:

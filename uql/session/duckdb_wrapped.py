@@ -191,9 +191,7 @@ class _Work:
         if change is None or change.verb != "INSERT" or change.columns or change.by_name:
             return
         head, found, rest = self.sql.partition(part.select())
-        columns = (
-            listed(self.catalog, change.name, len(part.names)) if found and _only_opens(head[change.end :]) else ()
-        )
+        columns = listed(self.catalog, change.name, len(part.names)) if found and _takes_whole(head, change) else ()
         if len(columns) < len(self.catalog.columns(change.name)) and columns:
             self.sql = f"{head[: change.end]} ({', '.join(map(quote, columns))}){head[change.end :]}{found}{rest}"
             self.change = changed(self.sql)
@@ -287,7 +285,7 @@ class _Work:
         head, found, rest = self.sql.partition(part.select())
         if change is None or change.verb != "INSERT" or not found:
             return False
-        if not _only_opens(head[change.end :]):
+        if not _takes_whole(head, change):
             return False
         columns = change.columns or (
             part.names if change.by_name else listed(self.catalog, change.name, len(part.names))
@@ -468,14 +466,15 @@ def _replaced(source: str, parts: list[Part]) -> str:
     around = {token.name.lower() for text in outside for token in tokens_of(text)}
     selects = [part.select(around) for part in parts]
     change = changed(outside[0] + "SELECT 1")
-    if change is not None and change.verb == "INSERT" and _only_opens(outside[0][change.end :]):
+    if change is not None and change.verb == "INSERT" and _takes_whole(outside[0], change):
         selects[0] = parts[0].select()  # what INSERT takes as a whole
     return "".join(text + select for text, select in zip(outside, selects, strict=False)) + outside[-1]
 
 
-def _only_opens(text: str) -> bool:
-    """Does nothing stand between the columns of INSERT and its query?"""
-    return [word.upper() for word in text.replace("(", " ").split()] in ([], ["BY", "NAME"], ["BY", "POSITION"])
+def _takes_whole(head: str, change: Change) -> bool:
+    """Is the part behind `head` all that INSERT takes? Nothing else stands between it and the columns, as a WITH may before them."""
+    words = [word.upper() for word in head[change.end :].replace("(", " ").split()]
+    return change.end <= len(head) and words in ([], ["BY", "NAME"], ["BY", "POSITION"])
 
 
 # --------------------------------------------------------------------------------------------------------------- results

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.errors import BindError, BudgetError, ConfigError, UQLSyntaxError, memory_errors
+from uql.base.errors import BindError, BudgetError, ConfigError, UQLError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
@@ -22,6 +22,7 @@ from uql.session.statements import (
     done,
     duckdb_names,
     duckdb_own,
+    has_free_text,
     is_there,
     refused,
     write,
@@ -163,11 +164,35 @@ def _prepared(session: Session, piece: Piece) -> PreparedStatement:
             return _uql(session, piece, piece.tree)
         except BindError as error:
             return duckdb_names(session.catalog, piece, error, partial)
+    rewritten = _without_recursion(session, piece)
+    if rewritten is not piece:
+        try:
+            return _prepared(session, rewritten)
+        except UQLError as error:
+            if error.text == rewritten.script:
+                error.text = piece.script
+            raise
     try:
         parse(piece.tree)
     except UQLSyntaxError as error:
         return _wrapped(session, piece, piece.tree) or duckdb_own(session.catalog, piece, error, partial)
     raise AssertionError(piece)  # the parser has refused it before
+
+
+def _without_recursion(session: Session, piece: Piece) -> Piece:
+    """The statement with the rows of WITH RECURSIVE as views, where it holds a text; the same where it has none."""
+    from uql.compiler.parser import parse_script
+    from uql.session.recursion import without_recursion
+
+    source = piece.source
+    if "recursive" not in source.lower() or not has_free_text(source):
+        return piece
+    rewritten = without_recursion(source, session.catalog.cursor)
+    if rewritten == source:
+        return piece
+    script = piece.script[: piece.span.start] + rewritten + piece.script[piece.span.end :]
+    tree = next(tree for tree, span in parse_script(script) if span.start == piece.span.start)
+    return replace(piece, tree=tree, script=script, source=rewritten)
 
 
 def _wrapped(session: Session, piece: Piece, text: str) -> PreparedStatement | None:

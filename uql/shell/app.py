@@ -88,6 +88,7 @@ class Shell:
         self.total = Cost()
         self._opened = ExitStack()
         self._texts: list[str] = []
+        self._checked = "", ""
         self._interrupted_at = float("-inf")
         self._history = _history() if keep_history else InMemoryHistory()
         self._session: PromptSession[str] = PromptSession(
@@ -101,6 +102,7 @@ class Shell:
             history=self._history,
             key_bindings=_keys(),
             enable_history_search=True,
+            bottom_toolbar=self._mistake_shown,
             input=input,
             output=output,
         )
@@ -305,6 +307,13 @@ class Shell:
     def _continuation(self, width: int, line: int, wrapped: int) -> AnyFormattedText:
         return "" if wrapped else "… ".rjust(width)
 
+    def _mistake_shown(self) -> AnyFormattedText:
+        """The bar below the statement that is typed; no bar while nothing is wrong with it."""
+        text = self._session.default_buffer.text
+        if self._checked[0] != text:
+            self._checked = text, mistake(self.con, text)
+        return self._checked[1] or None
+
     def _tables(self) -> list[str]:
         return self.con.catalog.names()
 
@@ -351,6 +360,34 @@ def complete(text: str) -> bool:
         return len(parse_script(text + "\nSELECT 1")) > len(parse_script(text))
     except UQLSyntaxError:
         return True
+
+
+def mistake(con: Connection, text: str) -> str:
+    """What is wrong with a statement that is being typed, in one line; empty where it may still become right.
+
+    Names are looked up after a space, a line or a `;`, when no word is half typed. Makes no call.
+    """
+    import duckdb
+
+    from uql.compiler.parser import parse, parse_script
+    from uql.compiler.syntax import Select, Union
+
+    if not text.strip() or text.lstrip()[0] in ".?":
+        return ""
+    try:
+        for tree, _ in parse_script(text):
+            if isinstance(tree, str):
+                try:
+                    duckdb.extract_statements(tree)
+                except duckdb.Error:
+                    parse(tree)
+            elif isinstance(tree, Select | Union) and text[-1] in " \n;":
+                con.session.bind(tree, text, {}, {})
+    except UQLError as error:
+        typed = (error.text or text).rstrip()
+        unfinished = not text.rstrip().endswith(";") and (error.end >= len(typed) or error.code == "UQL107")
+        return "" if unfinished else printable(f"{error.code}: {error.message}")
+    return ""
 
 
 def _writes(source: str) -> bool:
@@ -432,6 +469,18 @@ def last(shell: Shell, argument: str) -> None:
     result = shell.need_last()
     if result is not None:
         shell.show(result)
+
+
+def page(shell: Shell, argument: str) -> None:
+    """the last result, all its rows and whole cells, in the pager ($PAGER)"""
+    import io
+    import pydoc
+
+    result = shell.need_last()
+    if result is not None:
+        text = io.StringIO()
+        Output(text, shell.mode, whole=True).rows(result.run())
+        pydoc.pager(text.getvalue())
 
 
 def mode(shell: Shell, argument: str) -> None:
@@ -556,6 +605,7 @@ COMMANDS: dict[str, Callable[[Shell, str], None]] = {
     ".cost": cost,
     ".explain": explain,
     ".last": last,
+    ".page": page,
     ".mode": mode,
     ".once": once,
     ".rerun": rerun,

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from uql.base.duckdb_functions import aggregate_functions
+from uql.base.duckdb_functions import AggregateFunctions, aggregate_functions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
@@ -43,6 +43,22 @@ class _Found:
     view: bool
 
 
+_SETTINGS = (  # of one connection, and able to change what a query gives
+    "search_path",
+    "TimeZone",
+    "Calendar",
+    "integer_division",
+    "ieee_floating_point_ops",
+    "order_by_non_integer_literal",
+    "scalar_subquery_error_on_multiple_rows",
+    "file_search_path",
+)
+_CHOSEN = (
+    f"SELECT {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)},"
+    " (SELECT list(v) FROM duckdb_variables() AS v)"
+)
+
+
 def said_estimated(comment: object) -> str | None:
     """What the comment of a table says of the statement that put estimates, or a part of the rows, into it; None: nothing."""
     lines = str(comment or "").splitlines()
@@ -64,12 +80,13 @@ class Catalog:
         self.read_only = False  # do statements that change something raise UQL511?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
-        self._followed = ""  # the search path of the user's connection that the cursor has
+        self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
         self.python_variables(False)
         self._frames = Frames(self.cursor)
         self.parts = Parts()
         self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
         self._lock = threading.RLock()
+        self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session
     def python_variables(self, on: bool) -> None:
@@ -89,6 +106,8 @@ class Catalog:
                 self.python_variables(False)
             self._follow()
             self.parts.begin()
+            if "aggregates" in vars(self):
+                self.aggregates.forget_macros()
 
     def hide_internal(self) -> None:
         """Leaves UQL's own tables out of SHOW TABLES, duckdb_tables() and information_schema in this session."""
@@ -101,13 +120,19 @@ class Catalog:
                 )
 
     def _follow(self) -> None:
-        """Takes over what USE and SET schema have chosen on the user's connection since the last look."""
-        found = self._of_users("SELECT current_setting('search_path')")
-        path = str(found[0][0]) if found else self._followed
-        if path != self._followed:
-            self._followed = path
+        """Takes over what USE, SET and SET VARIABLE have chosen on the user's connection since the last look: a cursor has its own."""
+        found = self._of_users(_CHOSEN)
+        if not found:
+            return
+        *values, variables = found[0]
+        chosen = {name: literal(str(value)) for name, value in zip(_SETTINGS, values, strict=True)}
+        for variable in variables or ():
+            chosen[f"VARIABLE {quote(variable['name'])}"] = f"CAST({literal(variable['value'])} AS {variable['type']})"
+        before, self._followed = self._followed, chosen
+        changes = [f"SET {name} = {value}" for name, value in chosen.items() if before.get(name, "''") != value]
+        for change in [*changes, *(f"RESET {name}" for name in before if name not in chosen)]:
             with contextlib.suppress(duckdb.Error):
-                self.cursor.execute(f"SET search_path = {literal(path)}")
+                self.cursor.execute(change)
 
     def _of_users(self, sql: str) -> list[tuple[Any, ...]] | None:
         """Rows of a query on the user's connection; None where there is none, or where it holds a result that may be half read.
@@ -256,8 +281,8 @@ class Catalog:
             return rows[0][0] if rows else None
 
     @cached_property
-    def aggregates(self) -> frozenset[str]:
-        """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
+    def aggregates(self) -> AggregateFunctions:
+        """The names of DuckDB's aggregate functions and of macros over them, lower case."""
         with self._lock:
             return aggregate_functions(self.cursor)
 
@@ -359,18 +384,33 @@ class Catalog:
         )
 
     def _measures(self, sql: str, count: int, measures: list[str]) -> list[object]:
-        """A measure of each column over the first rows. Of many columns some at a time: DuckDB's optimizer is quadratic in them."""
+        """A measure of each column over the first rows.
+
+        Of many columns Arrow measures strings and whole numbers, DuckDB the others, some at a time: its optimizer is quadratic in them.
+        """
         first = f"SELECT * FROM {sql}" + (f" LIMIT {SAMPLE_ROWS}" if count > SAMPLE_ROWS else "")
         if len(measures) <= WIDE:
             return list(self._rows(f"SELECT {', '.join(measures)} FROM ({first})")[0]) if measures else []
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         rows = self.cursor.sql(first).to_arrow_table()
-        found: list[object] = []
-        for at in range(0, len(measures), WIDE):
-            self.cursor.register("__uql_sample", rows.select(range(at, min(at + WIDE, len(measures)))))
+        found: list[object] = [None] * len(measures)
+        others = []
+        for at, column in enumerate(rows.columns):
+            if measures[at].startswith("avg") and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+                found[at] = pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py()
+            else:
+                others.append(at)
+        for start in range(0, len(others), WIDE):
+            some = others[start : start + WIDE]
+            self.cursor.register("__uql_sample", rows.select(some))
             try:
-                found += self._rows(f"SELECT {', '.join(measures[at : at + WIDE])} FROM __uql_sample")[0]
+                values = self._rows(f"SELECT {', '.join(measures[at] for at in some)} FROM __uql_sample")[0]
             finally:
                 self.cursor.unregister("__uql_sample")
+            for at, value in zip(some, values, strict=True):
+                found[at] = value
         return found
 
     def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:

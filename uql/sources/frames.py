@@ -120,9 +120,14 @@ def _may_change(frame: object) -> bool:
 
 
 def _with_texts(frame: Any) -> Any:
-    """A pandas frame with its columns of objects that are all missing as texts: DuckDB would take them for numbers."""
-    objects = [i for i, dtype in enumerate(frame.dtypes) if dtype.kind == "O"]
-    missing = [i for i in objects if len(frame) and frame.iloc[:, i].first_valid_index() is None]
+    """A pandas frame with its columns of objects that are all missing as texts: DuckDB would take them for numbers.
+
+    Of a frame without rows `[]` is float64: where no column has another type than that, they are objects, which have none.
+    """
+    kinds = [dtype.kind for dtype in frame.dtypes]
+    if not len(frame):
+        return frame.astype(object) if set(kinds) == {"f"} else frame
+    missing = [i for i, kind in enumerate(kinds) if kind == "O" and frame.iloc[:, i].first_valid_index() is None]
     if not missing:
         return frame
     made = frame.copy(deep=False)

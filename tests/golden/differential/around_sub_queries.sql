@@ -8,3 +8,9 @@
 !SELECT a.id, l.k FROM (SELECT id, <rating>::DOUBLE AS r FROM reviews WHERE <joke>) a, LATERAL (SELECT a.r * 2 AS k) l ORDER BY 1
 !WITH RECURSIVE t(n) AS (SELECT min(id) FROM (SELECT id FROM reviews WHERE <pos>) UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT * FROM t ORDER BY n
 !SELECT id FROM reviews POSITIONAL JOIN (SELECT id AS k FROM reviews WHERE <pos> ORDER BY id) p WHERE k IS NOT NULL ORDER BY id
+-- recursion, which is DuckDB's
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT r.id, i FROM n JOIN reviews r ON r.stars = n.i WHERE <pos r.text>
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4), p AS (SELECT id FROM reviews JOIN n ON i = stars WHERE <pos>) SELECT count(*) FROM p JOIN reviews r USING (id) WHERE <joke r.text>
+WITH RECURSIVE m AS (SELECT 3 AS k), n AS (SELECT k AS i FROM m UNION SELECT (i * 2) % 11 FROM n) SELECT count(*) FROM (SELECT id FROM reviews WHERE <pos> AND id IN (SELECT i FROM n))
+WITH RECURSIVE p AS (SELECT min(id) AS i FROM reviews WHERE <pos>), n AS (SELECT i FROM p UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n
+SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT r.id FROM n JOIN reviews r ON r.id = n.i WHERE <pos r.text>)

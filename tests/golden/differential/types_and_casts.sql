@@ -58,3 +58,7 @@
 !SELECT id FROM reviews WHERE CASE WHEN stars > 3 THEN <pos> ELSE <joke> END ORDER BY id
 !SELECT id FROM reviews WHERE <pos>::INTEGER = 1 ORDER BY id
 !SELECT id FROM reviews WHERE (<pos>)::INT + (<joke>)::INT >= 1 ORDER BY id
+-- one type by several names
+SELECT id, <pos>::INT AS i, <pos>::INT4 AS j, <pos>::INTEGER AS k FROM reviews WHERE <pos>::BOOL
+SELECT <pos>::BOOL AS a, <pos>::LOGICAL AS b, CAST(<pos> AS BOOLEAN) AS c, <name>::STRING AS d, <name>::TEXT AS e FROM reviews WHERE <pos>::BOOL = true OR <joke>::BOOL
+SELECT sum(<pos>::INT) AS i, count(*) FILTER (<pos>) AS k, sum(<rating>::NUMERIC(5,1)) AS n, max(<rating>::REAL) AS r, min(<rating>::INT8) AS l FROM reviews

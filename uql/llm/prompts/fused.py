@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from uql.operators.record import Prompt, Question, Row
-from uql.operators.replies import Answer, Problem, parsed
-from uql.operators.rows import explained, lines, tag_for
+from uql.operators.replies import Answer, Problem, YesNo, parsed
+from uql.operators.rows import explained, lines, media, tag_for
 from uql.operators.texts import short
 
 VERSION = "fused-2"  # of what is asked: shorter words for the same keep it, so that paid answers stand
@@ -44,6 +44,35 @@ def taught(prompt: Prompt, question: Question) -> Prompt:
     return (
         replace(prompt, system=explained(prompt.system, question)) if question.examples or question.meaning else prompt
     )
+
+
+def is_word(questions: tuple[Question, ...], row: Row, errors: tuple[str, ...] = ()) -> bool:
+    """Is the bare word true or false asked for? It is for one condition about texts: its reply needs no schema.
+
+    Args:
+        questions: (q,) that travel together.
+        row: that is shown.
+        errors: (q,) what was wrong with an earlier reply: then a JSON object is asked for.
+    """
+    return len(questions) == 1 and isinstance(questions[0].reply(), YesNo) and not media(row) and not any(errors)
+
+
+def word(question: Question, row: Row) -> Prompt:
+    """The prompt for a bare word. System: the condition. User: the row alone, without tags, since no other text stands beside it."""
+    return Prompt(f"Of the data, {instruction(question, row)}", lines(row) or "(no text)")
+
+
+def read_word(reply: str, question: Question, row: Row) -> Answer:
+    """The answer in a bare word, or in the JSON object of `prompt`; a problem where the reply is anything else.
+
+    Args:
+        reply: as it came.
+        question: that was asked.
+        row: that was shown.
+    """
+    if "{" in reply or not reply.strip():
+        return read(reply, (question,), row)[0]
+    return question.reply(row).read(reply)
 
 
 def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[str, ...] = ()) -> Prompt:
@@ -114,6 +143,6 @@ def value_offsets(reply: str, questions: tuple[Question, ...]) -> list[int | Non
     """Where the value of each question begins in the reply, as a character offset: there its log-probabilities are read."""
     found = []
     for n in range(len(questions)):
-        match = re.search(rf'"{key(n)}"\s*:\s*"?', reply)
+        match = re.search(rf'"{key(n)}"\s*:\s*"?', reply) or re.match(r"\s*(?=\w)", reply)  # a bare word is the value
         found.append(match.end() if match else None)
     return found

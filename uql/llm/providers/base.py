@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
@@ -224,7 +224,8 @@ class Usage:
 
     def totals(self) -> dict[str, Any]:
         """The fields of a Reply or RowsReply beside its answers."""
-        return {**asdict(self), "warnings": tuple(self.warnings)}
+        held = {name: getattr(self, name) for name in _USAGE}
+        return {**held, "warnings": tuple(self.warnings)}
 
     def add(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> None:
         """Add the tokens of one reply.
@@ -239,3 +240,6 @@ class Usage:
         self.output_tokens += output_tokens
         self.cached_tokens += cached_tokens
         self.written_tokens += written_tokens
+
+
+_USAGE = tuple(held.name for held in fields(Usage))

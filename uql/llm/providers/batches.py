@@ -21,7 +21,7 @@ from uql.llm.failures import TRANSIENT
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_database import Database, upsert
 from uql.llm.providers.base import CallError
-from uql.llm.providers.http_client import Client
+from uql.llm.providers.http_client import Client, Response
 from uql.llm.providers.wire import call, posted, replied
 
 QUIET_S = 0.25  # without a new request, after which those that wait are handed in
@@ -166,7 +166,7 @@ class Batches:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def post(self, path: str, *, body: Mapping[str, Any]) -> Any:
-        """The response (httpx2) to a JSON body, when its batch has ended; at once where the vendor takes no such batches.
+        """The response to a JSON body, when its batch has ended; at once where the vendor takes no such batches.
 
         Raises what handing in and looking at the batch raise: CallError, AuthError, QuotaError, UnknownModelError.
         """
@@ -290,11 +290,9 @@ class Batches:
 
 
 def _reply(request: _Request, status: int, body: Mapping[str, Any]) -> None:
-    import httpx2
-
     for reply in request.replies:
         if not reply.done():
-            reply.set_result(httpx2.Response(status, json=body))
+            reply.set_result(Response(status, json.dumps(body).encode()))
 
 
 def _fail(requests: Iterable[_Request], error: BaseException) -> None:

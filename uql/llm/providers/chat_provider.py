@@ -41,6 +41,7 @@ class ChatProvider:
     price: Price | None
     batches: Service | None = None  # the vendor's batch API
     _client: Any
+    _talks = False  # it wrote more than the word that was asked for: from then on it is asked for JSON
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -83,6 +84,8 @@ class ChatProvider:
         replies = [question.reply() for question in request.questions]
         places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
         answers: dict[int, Answer] = {}
+        if len(places) == len(replies):
+            return Reply(await self._together(request, can, usage), **usage.totals())
         if places:
             errors = tuple(request.errors[n] for n in places) if request.errors else ()
             shapes = replace(request, questions=tuple(request.questions[n] for n in places), errors=errors)
@@ -112,15 +115,25 @@ class ChatProvider:
         bound = output_at_most(questions)
         shown = self._cut(row, can, self._with_room(bound), usage)
         body: dict[str, Any] = {"max_tokens": self._with_room(bound)}
-        if can.schema:
+        is_word = fused.is_word(questions, row, request.errors) and not self._talks
+        if can.schema and not is_word:
             body["response_format"] = json_form("answers", fused.schema(questions))
         if can.probabilities:
             body |= {"logprobs": True, "top_logprobs": 20}
-        said = await self._message(fused.prompt(questions, shown, request.seed, request.errors), row, body, usage)
+        if is_word:
+            words = fused.word(questions[0], shown)
+        else:
+            words = fused.prompt(questions, shown, request.seed, request.errors)
+        said = await self._message(words, row, body, usage)
         problem = said.problem()
         if problem is not None:
+            self._talks |= is_word and problem.kind == "truncated"
             return (Answer(problem=problem),) * len(questions)
-        answers = fused.read(said.text, questions, row)
+        if is_word:
+            answers: tuple[Answer, ...] = (fused.read_word(said.text, questions[0], row),)
+            self._talks |= answers[0].problem is not None
+        else:
+            answers = fused.read(said.text, questions, row)
         return with_probabilities(answers, questions, row, said.text, said.tokens) if said.tokens else answers
 
     def _cut(self, row: Row, can: Capabilities, reserved: int, usage: Usage) -> Row:

@@ -56,7 +56,8 @@ def formed(read: Callable[[dict[str, Any]], Said], reply: dict[str, Any]) -> Sai
     """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
     try:
         said = read(reply)
-        return replace(said, text=well_formed(said.text))
+        text = well_formed(said.text)
+        return said if text == said.text else replace(said, text=text)
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from uql.base import keys
 from uql.base.errors import AuthError
@@ -17,17 +21,33 @@ from uql.llm.providers.wire import keep_out
 if TYPE_CHECKING:
     import ssl
 
+    from aiohttp import ClientSession
+
 Heard = Callable[[float | None, float | None], None]
 RATE_HEADERS = (
     (b"x-ratelimit-limit-requests", b"anthropic-ratelimit-requests-limit"),
     (b"x-ratelimit-limit-tokens", b"anthropic-ratelimit-tokens-limit", b"anthropic-ratelimit-input-tokens-limit"),
 )
 VENDOR_URL = "https://api.openai.com/v1"
+KEPT_S = 60.0  # that an idle connection stays open
+HEADER_BYTES = 65_536  # of a header, at most
 NO_KEY = "none"  # sent to servers that were given none: some refuse a request without a key
 
 
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A reply that was read whole. `headers` are found in any letter case."""
+
+    status_code: int
+    content: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class Client:
-    """Requests to one endpoint. It retries nothing, follows no redirect, and sends no header but those that it is given."""
+    """Requests to one endpoint. It retries nothing, follows no redirect, keeps no cookie, and sends no header but those that it is given.
+
+    A connection is opened for each request in flight and used again; how many there are is what the gate has in flight.
+    """
 
     def __init__(
         self,
@@ -42,22 +62,11 @@ class Client:
         Args:
             base_url: of the endpoint; paths are appended to it.
             api_key: sent as a bearer token; None: the endpoint takes none.
-            timeout_s: of one request.
+            timeout_s: without a byte of the reply.
             headers: sent besides.
             heard: called with the requests and the tokens a minute that a reply's headers state, None where they state none.
         """
-        import httpx2
-
-        from uql.llm.providers.connections import Connections
-
         keep_out(api_key)
-
-        async def listen(response: Any) -> None:
-            if heard is not None:
-                stated = [(name.lower(), value) for name, value in response.headers.raw if b"limit" in name.lower()]
-                if stated:
-                    heard(*(stated_rate(stated, names) for names in RATE_HEADERS))
-
         self._base_url = base_url.rstrip("/")
         self._headers = {
             **(headers or {}),
@@ -65,23 +74,19 @@ class Client:
             "accept": "application/json",
             "user-agent": f"uql/{__version__}",
         }
-        certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        self._http = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(
-                timeout_s, connect=min(10.0, timeout_s / 2)
-            ),  # ends before the request's time: nothing is paid
-            verify=certificates,
-            mounts={"all://": Connections(certificates)},  # a proxy that the environment names goes before it
-            follow_redirects=False,
-            event_hooks={"response": [listen]} if heard is not None else {},
+        self._timeout_s, self._heard = timeout_s, heard
+        self.proxy = proxy_of(self._base_url)
+        self._session: ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def post(self, path: str, *, body: Mapping[str, Any]) -> Response:
+        """The response to a JSON body. Raises what aiohttp raises."""
+        return await self._sent(
+            "POST", path, data=json.dumps(body).encode(), headers={"content-type": "application/json"}
         )
 
-    async def post(self, path: str, *, body: Mapping[str, Any]) -> Any:
-        """The response (httpx2) to a JSON body. Raises what httpx2 raises."""
-        return await self._http.post(self._base_url + path, json=body, headers=self._headers)
-
-    async def upload(self, path: str, *, fields: Mapping[str, str], name: str, data: str) -> Any:
-        """The response (httpx2) to a form with one file. Raises what httpx2 raises.
+    async def upload(self, path: str, *, fields: Mapping[str, str], name: str, data: str) -> Response:
+        """The response to a form with one file. Raises what aiohttp raises.
 
         Args:
             path: of the endpoint.
@@ -89,16 +94,57 @@ class Client:
             name: of the file.
             data: its contents.
         """
-        file = {"file": (name, data.encode(), "application/jsonl")}
-        return await self._http.post(self._base_url + path, data=dict(fields), files=file, headers=self._headers)
+        from aiohttp import FormData
 
-    async def get(self, path: str) -> Any:
-        """The response (httpx2) to a GET. Raises what httpx2 raises."""
-        return await self._http.get(self._base_url + path, headers=self._headers)
+        form = FormData(dict(fields))
+        form.add_field("file", data.encode(), filename=name, content_type="application/jsonl")
+        return await self._sent("POST", path, data=form)
+
+    async def get(self, path: str) -> Response:
+        """The response to a GET. Raises what aiohttp raises."""
+        return await self._sent("GET", path)
 
     async def close(self) -> None:
         """Ends its connections."""
-        await self._http.aclose()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _sent(self, method: str, path: str, **what: Any) -> Response:
+        if self._session is None or self._loop is not asyncio.get_running_loop():
+            await self.close()  # a model that was given is asked by many statements: the last loop has ended
+            self._session, self._loop = self._opened(), asyncio.get_running_loop()
+        url = self._base_url + path
+        async with self._session.request(method, url, allow_redirects=False, proxy=self.proxy, **what) as reply:
+            content = await reply.read()
+        if self._heard is not None:
+            stated = [(name.lower(), value) for name, value in reply.raw_headers if b"limit" in name.lower()]
+            if stated:
+                self._heard(*(stated_rate(stated, names) for names in RATE_HEADERS))
+        return Response(reply.status, content, reply.headers)
+
+    def _opened(self) -> ClientSession:
+        import aiohttp
+
+        certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        connecting_s = min(10.0, self._timeout_s / 2)  # ends before the request's time: nothing is paid
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=KEPT_S),
+            headers=self._headers,
+            timeout=aiohttp.ClientTimeout(total=None, connect=connecting_s, sock_read=self._timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            max_line_size=HEADER_BYTES,
+            max_field_size=HEADER_BYTES,
+        )
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for an address."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    named = getproxies()
+    return named.get(parts.scheme) or named.get("all")
 
 
 def client(
@@ -127,9 +173,15 @@ def client(
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
     """The context of every client of a process, by the places that the environment names: to read certificates takes 20 ms."""
-    import httpx2
+    import ssl
 
-    return httpx2.create_ssl_context()
+    import certifi
+
+    made = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if not (paths.cafile or paths.capath):
+        made.load_verify_locations(certifi.where())
+    return made
 
 
 def ambient_headers(variable: str) -> dict[str, str]:

@@ -131,6 +131,8 @@ class OpenAI(Compatible):
     async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
         questions = request.questions
         decided = [n for n, q in enumerate(questions) if self._decides(q)]
+        if not decided:
+            return await super()._together(request, can, usage)
         rest = [n for n in range(len(questions)) if n not in decided]
         answers: dict[int, Answer] = {}
         for start in range(0, len(decided), AT_ONCE):

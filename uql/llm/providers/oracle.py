@@ -27,7 +27,7 @@ from typing import Any
 from uql.base.errors import ConfigError, DataError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
-from uql.llm.providers.oracle_rows import Rows, quoted
+from uql.llm.providers.oracle_rows import quoted, rows_of
 from uql.llm.providers.oracle_write import written
 from uql.llm.questions import NONE, Question, Row, Write
 from uql.operators.record import Subject
@@ -69,7 +69,7 @@ class Oracle:
             )
         self.price = Price(*(self._number(prices, name, 0.0) for name in ("input", "output")))
         self.limits = Limits(concurrency=int(self._number(held, "concurrency", 64)))
-        self._rows = Rows(self.path, held["data"], held["labels"], held["key"])
+        self._rows = rows_of(self.path, held["data"], held["labels"], held["key"])
         self._columns: dict[str, list[Any]] = {}  # SQL → its value for each row of the data
         self._pairs: dict[tuple[str, int, int], Any] = {}
         self._wanted: dict[str, dict[tuple[int, int], None]] = {}  # SQL → pairs of the requests in flight

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from uql.base.errors import ConfigError, DataError
@@ -20,8 +23,36 @@ def _digest(value: str | bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=12).digest()
 
 
+def rows_of(file: Path, data: str, labels: str, key: str) -> Rows:
+    """The rows of an oracle; the latest few are kept for as long as their files stay as they are.
+
+    Args:
+        file: of the oracle.
+        data, labels: paths of tables, beside the file unless they are absolute.
+        key: the column on which they are joined.
+    Raises: ConfigError and DataError, naming what is wrong with them.
+    """
+    return _kept(file, data, labels, key, tuple(_stamp(file.parent / Path(p).expanduser()) for p in (data, labels)))
+
+
+@lru_cache(maxsize=4)
+def _kept(file: Path, data: str, labels: str, key: str, stamps: tuple[object, ...]) -> Rows:
+    return Rows(file, data, labels, key)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes with a file; nothing for one that is not there."""
+    if not path.exists():
+        return ()
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
 class Rows:
-    """Data and labels of an oracle file, joined on its key, and an index from the content of a column to its rows."""
+    """Data and labels of an oracle file, joined on its key, and an index from the content of a column to its rows.
+
+    Threads may share it. Arguments: as `rows_of`.
+    """
 
     def __init__(self, file: Path, data: str, labels: str, key: str) -> None:
         import duckdb
@@ -60,6 +91,7 @@ class Rows:
         lock(self._db)  # what follows is SQL of the file
         self.columns = [name for name in self._columns("rows") if name != "__i"]
         self._index: dict[str, dict[bytes, list[int]]] = {}
+        self._lock = Lock()  # of the DuckDB
 
     def values(self, column: str) -> list[Any]:
         """(N,) a column of the data, in the order of its rows. Raises DataError (UQL502) where there is none of that name."""
@@ -69,24 +101,27 @@ class Rows:
                 code="UQL502",
                 help=f"columns: {', '.join(self.columns)}",
             )
-        return [row[0] for row in self._db.execute(f"SELECT {quoted(column)} FROM rows ORDER BY __i").fetchall()]
+        with self._lock:
+            return [row[0] for row in self._db.execute(f"SELECT {quoted(column)} FROM rows ORDER BY __i").fetchall()]
 
     def _columns(self, table: str) -> list[str]:
         return [row[0] for row in self._db.execute(f"DESCRIBE {table}").fetchall()]
 
     def _index_of(self, column: str) -> dict[bytes, list[int]]:
-        if column not in self._index:
-            name = quoted(column)
-            ((kind,),) = self._db.execute(f"SELECT DISTINCT typeof({name}) FROM rows LIMIT 1").fetchall() or [
-                ("VARCHAR",)
-            ]
-            value = name if kind in ("VARCHAR", "BLOB") else f"CAST({name} AS VARCHAR)"
-            index: dict[bytes, list[int]] = {}
-            for i, held in self._db.execute(f"SELECT __i, {value} FROM rows ORDER BY __i").fetchall():
-                if held is not None:
-                    index.setdefault(_digest(held), []).append(i)
-            self._index[column] = index
-        return self._index[column]
+        with self._lock:
+            if column not in self._index:
+                self._index[column] = self._indexed(column)
+            return self._index[column]
+
+    def _indexed(self, column: str) -> dict[bytes, list[int]]:
+        name = quoted(column)
+        kinds = self._db.execute(f"SELECT DISTINCT typeof({name}) FROM rows LIMIT 1").fetchall()
+        value = name if not kinds or kinds[0][0] in ("VARCHAR", "BLOB") else f"CAST({name} AS VARCHAR)"
+        index: dict[bytes, list[int]] = {}
+        for i, held in self._db.execute(f"SELECT __i, {value} FROM rows ORDER BY __i").fetchall():
+            if held is not None:
+                index.setdefault(_digest(held), []).append(i)
+        return index
 
     def find(self, row: Row) -> list[int]:
         """The rows whose content is that of the cells and holes shown. Raises DataError where there is none."""
@@ -142,7 +177,8 @@ class Rows:
                     f"{self.file}: the answer {sql!r} is not SQL over the labels: it is more than one expression",
                     code="UQL402",
                 )
-            return self._db.cursor().execute(statements[0]).fetchall()
+            with self._lock:
+                return self._db.execute(statements[0]).fetchall()
         except duckdb.Error as error:
             raise ConfigError(
                 f"{self.file}: the answer {sql!r} is not SQL over the labels: {error}", code="UQL402"

@@ -47,7 +47,7 @@ async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> 
     """The JSON object of a reply. Raises what `replied` raises; CallError where it is none.
 
     Args:
-        send: makes the request; gives an httpx2 response.
+        send: makes the request; gives a response (`http_client.Response`).
         name: of the provider, for messages.
         model: for messages.
     """
@@ -62,24 +62,24 @@ async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> 
 
 
 async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> Any:
-    """The response (httpx2) to a request; what goes wrong is raised as the table of failures says.
+    """The response to a request; what goes wrong is raised as the table of failures says.
 
     Args:
-        send: makes the request; gives an httpx2 response.
+        send: makes the request; gives a response (`http_client.Response`).
         name: of the provider, for messages.
         model: for messages.
     Raises: AuthError, QuotaError, UnknownModelError, BackendError (they concern every row); CallError (this one).
     """
-    import httpx2
+    from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError
 
     try:
         response = await send()
-    except (httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+    except ConnectionTimeoutError as error:
         raise CallError("connection", "no connection in time", sent=False) from error
-    except httpx2.TimeoutException as error:
+    except TimeoutError as error:
         raise CallError("timeout", without_keys(f"no reply in time {error}".rstrip())) from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        sent = not isinstance(error, httpx2.ConnectError)
+    except (ClientError, OSError) as error:
+        sent = not isinstance(error, ClientConnectorError)
         said = f"Connection error. {error or type(error).__name__}"
         raise CallError("connection", without_keys(said), sent=sent) from error
     if response.status_code // 100 != 2:
@@ -99,14 +99,16 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
     """What an HTTP status means, by the table of failures.
 
     Args:
-        response: httpx2's, of a status other than 2xx.
+        response: of a status other than 2xx.
         name: of the provider, for the message.
         model: for the message.
     """
     status = int(response.status_code)
     stated = _stated(response.content)
     code = str(stated.get("code") or stated.get("type") or "")
-    message = without_keys(str(stated.get("message") or response.text or f"error {status}"))[:300]
+    message = without_keys(
+        str(stated.get("message") or response.content.decode(errors="replace") or f"error {status}")
+    )[:300]
     if status == 401 or (status == 403 and "quota" not in code):
         return AuthError(
             f"{name} refused the key ({status}): {message}", help="set the key in the environment; see uql config show"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,7 +32,7 @@ from uql.nl.guard.workspace import Workspace
 from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.row_lineage import rows_behind
+from uql.nl.plan.row_lineage import Lineage
 from uql.nl.prompts import planner as words
 from uql.nl.prompts import readings as reading_words
 from uql.nl.schema import semantic_model
@@ -634,9 +635,12 @@ class _Asking:
             if n in outputs
             for i in range(outputs[n].rows or 0)
         ]
-        for node, row in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED]:
-            if node in {n.name for n in plan.nodes}:
-                self.made.behind[node, row] = await rows_behind(self.ctx.workspace, plan, outputs, plan[node], row)
+        named = {n.name for n in plan.nodes}
+        cells = [cell for cell in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED] if cell[0] in named]
+        with self.ctx.workspace.runner() as run:
+            lineage = Lineage(run, plan, outputs)
+            for cell in cells:
+                self.made.behind[cell] = await asyncio.to_thread(lineage.rows_behind, *cell)
 
     def _finish(self) -> None:
         made, run = self.made, self.executor

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, UQL_NODES
-from uql.nl.guard.duckdb_process import child_duckdb, stopped
+from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb, stopped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,32 +77,63 @@ def check_uql(text: str, tables: Collection[str], *, budget: int = BUDGET, to: C
 
 
 def run_sql(text: str, tables: Mapping[str, pa.Table], *, timeout_s: float = 10.0, max_rows: int = 10_000) -> pa.Table:
-    """The rows of a checked SELECT over copies of these tables, in a DuckDB of its own.
+    """The rows of one checked SELECT over copies of these tables, in a DuckDB of its own. Raises: as `sql_runner`.
 
     Args:
         text: DuckDB SQL from a model; it is checked first.
         tables: what FROM may name.
         timeout_s: after that its process is killed.
         max_rows: of the result.
-    Raises: GuardError, UQL620 where the text is refused or DuckDB finds an error in it; UQL621 where a limit stopped it.
+    """
+    with sql_runner(tables, tables.__getitem__, timeout_s=timeout_s, max_rows=max_rows) as run:
+        return run(text)
+
+
+@contextmanager
+def sql_runner(
+    names: Collection[str], table: Callable[[str], pa.Table], *, timeout_s: float = 10.0, max_rows: int = 10_000
+) -> Iterator[Callable[[str], pa.Table]]:
+    """A function that runs a SELECT, checked first, over copies of the tables that it names, in a DuckDB of its own.
+
+    All its statements run in one DuckDB, so that each table is copied once.
+
+    Args:
+        names: what FROM may name.
+        table: the rows of a name.
+        timeout_s: that all statements may take together; after that their process is killed.
+        max_rows: of a result.
+    Raises: the function, GuardError: UQL620 where the text is refused or DuckDB finds an error in it; UQL621 where a limit
+        stopped it.
     """
     import duckdb
 
-    tree = _checked(text, tables)
-    limit = tree.args.get("limit")
-    if limit is None or int(limit.expression.name) > max_rows:
-        tree = tree.limit(max_rows + 1)
-    sql = _text(tree)
-    with child_duckdb(MEMORY, timeout_s) as connection:
-        for name, table in tables.items():
-            connection.load(name, table)
-        try:
-            found = connection.arrow(sql)
-        except duckdb.Error as error:
-            raise _refused(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
-    if found.num_rows > max_rows:
-        raise stopped(f"it gives more than {max_rows:,} rows", help="aggregate, or add LIMIT")
-    return found
+    loaded: set[str] = set()
+    with ExitStack() as stack:
+        child: ChildDuckDB | None = None
+
+        def run(text: str) -> pa.Table:
+            nonlocal child
+            tree = _checked(text, names)
+            limit = tree.args.get("limit")
+            wanted = _named_in(tree)
+            if limit is None or int(limit.expression.name) > max_rows:
+                tree = tree.limit(max_rows + 1, copy=False)
+            sql = _text(tree)
+            if child is None:
+                child = stack.enter_context(child_duckdb(MEMORY, timeout_s))
+            for name in names:
+                if name.lower() in wanted and name not in loaded:
+                    child.load(name, table(name))
+                    loaded.add(name)
+            try:
+                found = child.arrow(sql)
+            except duckdb.Error as error:
+                raise _refused(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
+            if found.num_rows > max_rows:
+                raise stopped(f"it gives more than {max_rows:,} rows", help="aggregate, or add LIMIT")
+            return found
+
+        yield run
 
 
 # ------------------------------------------------------------------------------------------------------------------- SQL
@@ -269,16 +301,21 @@ def rebuilt(tree: Any, change: Callable[[Any], Any]) -> Any:
 def tables_named(text: str) -> set[str]:
     """The names after FROM and JOIN of a UQL query, or of DuckDB's SQL in its place, lower case; empty where it does not parse."""
     import sqlglot
-    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
         query = parse_script(text)[0][0]
         if isinstance(query, str):
-            return {table.name.lower() for table in sqlglot.parse_one(query, read="duckdb").find_all(exp.Table)}
+            return _named_in(sqlglot.parse_one(query, read="duckdb"))
     except (UQLError, SqlglotError, IndexError):
         return set()
     return {node.parts[-1].lower() for node in every(query) if isinstance(node, TableName)}
+
+
+def _named_in(tree: Any) -> set[str]:
+    from sqlglot import exp
+
+    return {table.name.lower() for table in tree.find_all(exp.Table)}
 
 
 def tables_of(text: str, allowed: Collection[str]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -22,7 +22,7 @@ from uql.compiler.parser import parse_script
 from uql.compiler.sql import literal, quote
 from uql.nl.guard.duckdb_process import as_connection, child_duckdb
 from uql.nl.guard.gate_bridge import apart
-from uql.nl.guard.guard import BUDGET, check_sql, check_uql, run_sql, tables_of
+from uql.nl.guard.guard import BUDGET, check_uql, sql_runner, tables_of
 from uql.nl.plan.result_schema import apart_names
 from uql.session.execute_statement import outcome
 from uql.session.script import run_script
@@ -129,12 +129,15 @@ class Workspace:
             to: keeps the rows under this name.
         Raises: GuardError for anything but one SELECT of those tables.
         """
-        allowed = self.names if tables is None else list(tables)
-        given = {name: self.table(name) for name in tables_of(check_sql(text, allowed), allowed)}
-        found = await asyncio.to_thread(run_sql, text, given)
+        with self.runner(tables) as run:
+            found = await asyncio.to_thread(run, text)
         if to is not None:
             self.put(to, found)
         return found
+
+    def runner(self, tables: Collection[str] | None = None) -> AbstractContextManager[Callable[[str], pa.Table]]:
+        """A function that gives the rows of a SELECT of those tables; as `guard.sql_runner`."""
+        return sql_runner(self.names if tables is None else list(tables), self.table)
 
     # ---------------------------------------------------------------------------------------------------------- tables
     @property

@@ -6,67 +6,82 @@ are the rows that it was shown. A row of a node that reads another node is follo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import UQLError
 from uql.nl.ask.outputs import Output
-from uql.nl.guard.workspace import Workspace
 from uql.nl.plan.dag import Node, NodeKind, Plan
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from sqlglot import exp
 
 SHOWN = 20  # rows behind a row that are kept
 
 
-async def rows_behind(
-    workspace: Workspace, plan: Plan, outputs: Mapping[str, Output], node: Node, row: int
-) -> list[dict[str, Any]]:
-    """At most 20 rows behind row `row` (from 0) of a node's result; empty where they cannot be told.
-
-    A row of one table is a dictionary of its columns; of a join a dictionary of such by table. Columns of bytes are left out.
+class Lineage:
+    """Follows rows of results back to the database.
 
     Args:
-        workspace: runs the statement that finds them.
+        run: gives the rows of a SELECT over the tables of the database and the results of nodes.
         plan: whose nodes are followed back.
         outputs: of the nodes, by name.
-        node: whose result has the row.
-        row: from 0.
     """
-    output = outputs.get(node.name)
-    if output is None or output.table is None or row >= output.table.num_rows:
-        return []
-    trace = output.outcome.trace if output.outcome is not None else None
-    if trace is not None and row < len(trace.behind) and trace.columns:
-        shown = [dict(part.shown) for part in trace.why(row).evidence]
-        return [one for i, one in enumerate(shown) if one not in shown[:i]][:SHOWN]
-    if node.kind not in (NodeKind.UQL, NodeKind.SQL):
-        return []
-    text = statement_behind(node.body, output.table.slice(row, 1).to_pylist()[0])
-    if text is None:
-        return []
-    try:
-        found = await workspace.sql(text)
-    except UQLError:  # a statement of a kind that is not followed
-        return []
-    rows = [{k: _seen(v) for k, v in one.items() if not isinstance(v, bytes)} for one in found.to_pylist()]
-    made = {n.name: n for n in plan.nodes}
-    if len(node.inputs) != 1 or node.inputs[0] not in made or node.inputs[0] not in outputs:
-        return rows
-    before = outputs[node.inputs[0]].table
-    if before is None or set(rows[0] if rows else ()) - set(before.column_names):
-        return rows
-    back: list[dict[str, Any]] = []
-    held = before.slice(0, 10_000).to_pylist()
-    for one in rows:
-        at = next((i for i, other in enumerate(held) if all(other.get(k) == v for k, v in one.items())), None)
-        further = [] if at is None else await rows_behind(workspace, plan, outputs, made[node.inputs[0]], at)
-        back += [new for new in (further or [one]) if new not in back]
-        if len(back) >= SHOWN:
-            break
-    return back[:SHOWN]
+
+    def __init__(self, run: Callable[[str], pa.Table], plan: Plan, outputs: Mapping[str, Output]) -> None:
+        self._run, self._outputs = run, outputs
+        self._nodes = {node.name: node for node in plan.nodes}
+        self._known: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        self._held: dict[str, list[dict[str, Any]]] = {}  # the first rows of results
+
+    def rows_behind(self, name: str, row: int) -> list[dict[str, Any]]:
+        """At most 20 rows behind row `row` (from 0) of the result of a node; empty where they cannot be told.
+
+        A row of one table is a dictionary of its columns; of a join a dictionary of such by table. Columns of bytes are left out.
+        """
+        if (name, row) not in self._known:
+            self._known[name, row] = self._behind(self._nodes[name], row)
+        return self._known[name, row]
+
+    def _behind(self, node: Node, row: int) -> list[dict[str, Any]]:
+        output = self._outputs.get(node.name)
+        if output is None or output.table is None or row >= output.table.num_rows:
+            return []
+        trace = output.outcome.trace if output.outcome is not None else None
+        if trace is not None and row < len(trace.behind) and trace.columns:
+            shown = [dict(part.shown) for part in trace.why(row).evidence]
+            return [one for i, one in enumerate(shown) if one not in shown[:i]][:SHOWN]
+        if node.kind not in (NodeKind.UQL, NodeKind.SQL):
+            return []
+        text = statement_behind(node.body, output.table.slice(row, 1).to_pylist()[0])
+        if text is None:
+            return []
+        try:
+            found = self._run(text)
+        except UQLError:  # a statement of a kind that is not followed
+            return []
+        rows = [{k: _seen(v) for k, v in one.items() if not isinstance(v, bytes)} for one in found.to_pylist()]
+        if len(node.inputs) != 1 or node.inputs[0] not in self._nodes or node.inputs[0] not in self._outputs:
+            return rows
+        return self._followed(node.inputs[0], rows)
+
+    def _followed(self, name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What is behind rows that a statement read of a node's result."""
+        before = self._outputs[name].table
+        if before is None or set(rows[0] if rows else ()) - set(before.column_names):
+            return rows
+        if name not in self._held:
+            self._held[name] = before.slice(0, 10_000).to_pylist()
+        back: list[dict[str, Any]] = []
+        for one in rows:
+            at = next((i for i, o in enumerate(self._held[name]) if all(o.get(k) == v for k, v in one.items())), None)
+            further = [] if at is None else self.rows_behind(name, at)
+            back += [new for new in (further or [one]) if new not in back]
+            if len(back) >= SHOWN:
+                break
+        return back[:SHOWN]
 
 
 def statement_behind(text: str, row: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,170 @@
+"""Two-stage sampling: a uniform first stage of all rows, and a sampler of any kind within it.
+
+Features are made of the first stage alone, so that what a question of a large table costs depends on its calls and not on its rows.
+Source: double sampling, Cochran, *Sampling Techniques*, 3rd ed. (1977), chapter 12.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices
+from uql.sampling.intervals import normal_quantile
+from uql.sampling.sample_state import Bounds, is_share
+
+LEAST = 32_768  # rows of a first stage
+A_CALL = 64  # rows of a first stage for each call: they add at most 1/64 to the variance of a uniform sample
+WORTH = 2  # times the first stage that a table has at least
+
+
+def first_stage(n_rows: int, budget: int) -> int | None:
+    """The rows of the first stage for so many calls; None where a table is too small for one to be worth it.
+
+    >>> first_stage(10_000_000, 128), first_stage(10_000_000, 2_000), first_stage(50_000, 128)
+    (32768, 128000, None)
+    """
+    rows = max(LEAST, A_CALL * budget)
+    return rows if WORTH * rows <= n_rows else None
+
+
+class TwoStageSample:
+    """An aggregate sampler over N rows that draws from a uniform sample of n of them.
+
+    A total is N/n times that over the first stage. Its variance is that of the sampler within, and N²·S²·(1/n − 1/N) of the first
+    stage, S² the variance of y in the table, for which the sampler within has an estimate too: both ends of an interval grow by both
+    in quadrature. Within a group, N and n are its rows.
+
+    Args:
+        n_rows: N.
+        rows: (n,) the rows of the first stage, drawn uniformly without replacement.
+        inner: a sampler over 0 … n − 1, the places of `rows`, without known rows; its groups are those of `rows`.
+        groups: (N,) the group of each row.
+    """
+
+    def __init__(self, n_rows: int, rows: Indices, inner: AggregateSampler, groups: Indices | None = None) -> None:
+        self.n_rows, self.rows, self.inner, self.groups = n_rows, rows, inner, groups
+        self._place = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+
+    @property
+    def told(self) -> Indices:
+        """(m,) the rows with an answer, in order."""
+        found: Indices = self.rows[self.inner.told]
+        return found
+
+    @property
+    def answers(self) -> Floats:
+        """(m,) their answers."""
+        return self.inner.answers
+
+    def propose(self, k: int) -> Indices:
+        """As in `AggregateSampler`."""
+        found: Indices = self.rows[self.inner.propose(k)]
+        return found
+
+    def tell(self, indices: Indices, answers: Floats) -> None:
+        """As in `AggregateSampler`."""
+        self.inner.tell(np.array([self._place[int(i)] for i in indices], np.int64), answers)
+
+    def more(self, budget: int, look: int = 0) -> None:
+        """As in `AggregateSampler`."""
+        self.inner.more(budget, look)
+
+    def replan(self, rows: int) -> None:
+        """As in `GroupBySampler`, where the sampler within is one."""
+        inner: Any = self.inner
+        inner.replan(rows)
+
+    def expected_draws(self) -> Floats:
+        """As in `AggregateSampler`: any row could have been in the first stage."""
+        drawn = np.minimum(self.inner.expected_draws(), 1.0) * len(self.rows) / self.n_rows
+        return np.resize(drawn, self.n_rows)
+
+    def estimate(self) -> Estimate:
+        """The number of rows whose answer is 1."""
+        return self.total((self.answers == 1.0).astype(np.float64) + 0.0 * self.answers, (0.0, 1.0))
+
+    def total(
+        self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
+    ) -> Estimate:
+        """As in `AggregateSampler`."""
+        found = self.inner.total(y, bounds, weights=self._of(weights), domain=domain)
+        every, n = self._sizes(domain)
+        if found.value is None or found.low is None or found.high is None or not n:
+            return replace(found, exact=False)
+        share = weights is None and is_share(y[~np.isnan(y)])
+        if share:  # at each end, so that where no row counts the spread is that of the rows that may
+
+            def deviation(total: float) -> float:
+                p = min(max(total / n, 0.0), 1.0)
+                return math.sqrt(p * (1 - p))
+
+            below, above = deviation(found.low), deviation(found.high)
+        else:
+            below = above = self._deviation(np.nan_to_num(y), weights, domain)
+        ends = self._widened((found.value, found.low, found.high), n * below, n * above, domain)
+        value, low, high = (every / n * end for end in ends)
+        if share:
+            least = float(np.nansum(y if domain is None else y[self._told_in(domain)]))
+            low, high = max(low, least), min(high, float(every))
+        return replace(found, value=value, low=low, high=high, exact=False)
+
+    def ratio(
+        self,
+        y: Floats,
+        x: Floats,
+        *,
+        weights: Floats | None = None,
+        counts: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
+        """As in `AggregateSampler`."""
+        found = self.inner.ratio(y, x, weights=self._of(weights), counts=self._of(counts), domain=domain)
+        if found.value is None or found.low is None or found.high is None:
+            return replace(found, exact=False)
+        open_ = np.isnan(y) | np.isnan(x)
+        zero_y, zero_x = np.where(open_, 0.0, y), np.where(open_, 0.0, x)
+        below = self.inner.total(zero_x, weights=self._of(counts), domain=domain).value
+        if not below:
+            return replace(found, exact=False)
+        spread = self._deviation(zero_y - found.value * zero_x, None, domain) * self._sizes(domain)[1] / below
+        value, low, high = self._widened((found.value, found.low, found.high), spread, spread, domain)
+        if weights is None and is_share(zero_x) and bool(((zero_y >= 0) & (zero_y <= zero_x)).all()):
+            low, high = max(low, 0.0), min(high, 1.0)
+        return replace(found, value=value, low=low, high=high, exact=False)
+
+    def _widened(
+        self, found: tuple[float, float, float], below: float, above: float, domain: int | None
+    ) -> tuple[float, float, float]:
+        """Value and interval with the spread of the first stage, `below` and `above` the deviations of one row's part times n."""
+        value, low, high = found
+        every, n = self._sizes(domain)
+        level: float = getattr(self.inner, "level", 0.95)
+        unit = normal_quantile(level) * math.sqrt(1 / n - 1 / every)
+        return value, value - math.hypot(value - low, unit * below), value + math.hypot(high - value, unit * above)
+
+    def _deviation(self, y: Floats, weights: Floats | None, domain: int | None) -> float:
+        """The standard deviation of y over the rows of the first stage, by the sampler within."""
+        n, own = self._sizes(domain)[1], self._of(weights)
+        mean = (self.inner.total(y, weights=own, domain=domain).value or 0.0) / n
+        squares = None if own is None else own**2
+        square = (self.inner.total(y**2, weights=squares, domain=domain).value or 0.0) / n
+        return math.sqrt(max(square - mean**2, 0.0))
+
+    def _sizes(self, domain: int | None) -> tuple[int, int]:
+        """The rows of the table and of the first stage, or of a group of them."""
+        if domain is None or self.groups is None:
+            return self.n_rows, len(self.rows)
+        inside = self.groups == domain
+        return int(inside.sum()), int(inside[self.rows].sum())
+
+    def _told_in(self, domain: int) -> Flags:
+        assert self.groups is not None
+        found: Flags = self.groups[self.told] == domain
+        return found
+
+    def _of(self, values: Floats | None) -> Floats | None:
+        return None if values is None else values[self.rows]
