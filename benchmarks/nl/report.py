@@ -155,18 +155,19 @@ def m2ex(rows: Sequence[Row], model: str | None) -> str:
     lines: Lines = []
     for system in ours:
         for name, belongs in _CATEGORIES.items():
-            held = [[r for r in _of(rows, suite, system) if belongs(r)] for suite in ("artwork", "rotowire")]
-            counts = f"{name} ({len(held[0])} {len(held[1])})"
-            lines.append((system, counts, *(cell for part in held for cell in _spent(part))))
+            both = [[r for r in _of(rows, suite, system) if belongs(r)] for suite in ("artwork", "rotowire")]
+            counts = f"{name} ({len(both[0])} {len(both[1])})"
+            lines.append((system, counts, *(cell for part in both for cell in _spent(part))))
     columns = ("system", "category", *papers.M2EX_1.columns)
     parts = [_table("M²EX, table 1: ArtWork and RotoWire", columns, papers.M2EX_1.rows, lines)]
     lines = []
     for system in ours:
         held = _of(rows, "ehrxqa", system)
         if held:
-            image, both = [r for r in held if r.modalities == ("image",)], [r for r in held if len(r.modalities) > 1]
+            image = [r for r in held if r.modalities == ("image",)]
+            mixed = [r for r in held if len(r.modalities) > 1]
             binary = [r for r in held if r.output == "binary"]
-            groups = [image, [], both, binary, [r for r in held if r not in binary], held]
+            groups = [image, [], mixed, binary, [r for r in held if r not in binary], held]
             valid, again = _share(_mean(r.valid for r in held)), sum(r.replans > 0 for r in held)
             shares = (_share(_mean(r.right for r in group)) for group in groups)
             lines.append((f"{system} ({len(held)})", *shares, valid, f"{again} questions"))

@@ -64,7 +64,9 @@ def answered(
 
 def _describe(stage: Stage, relation: Relation, described: Mapping[str, str] | None) -> None:
     """Gives the texts of a stage the descriptions that a run would, as far as they are known."""
-    for column in descriptions.described(stage.columns) if described is not None else ():
+    if described is None:
+        return
+    for column in descriptions.described(stage.columns):
         relation[column].prompt.meaning = descriptions.known(column, relation.fields, described)
 
 
