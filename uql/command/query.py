@@ -33,7 +33,7 @@ READABLE = (
 )
 
 
-_NO_ROWS = ([], ["Count"], ["Success"])  # the columns of a statement that is not a query
+_NO_ROWS: tuple[list[str], ...] = ([], ["Count"], ["Success"])  # the columns of a statement that is not a query
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,9 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
         names = {_word(t) for t in body}
         recursive = common.name in names
         if recursive and text_in_it is not None:
+            before = [t.type for t in body[: body.index(text_in_it)]]
+            if before.count("LPAREN") > before.count("RPAREN"):  # in a sub-query, which is answered by itself
+                return found
             raise UQLSyntaxError(
                 f"{common.name} reads itself, and a text stands in it: a recursion cannot ask a model",
                 text=text,
@@ -86,8 +89,9 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
                 f"DuckDB says: {first_line(error)}", text=text, start=start, end=end, help=help
             ) from None
         found = found[:start] + f"FROM {view}".ljust(end - start) + found[end:]
-    start, end = tokens[at].lexpos, tokens[at].endlexpos
-    return found[:start] + " " * (end - start) + found[end:]
+    word: Token = tokens[at]
+    without: str = found[: word.lexpos] + " " * len("RECURSIVE") + found[word.endlexpos :]
+    return without
 
 
 def _commons(tokens: list[Token], at: int) -> list[_Common]:
