@@ -31,6 +31,27 @@ def first_stage(n_rows: int, budget: int) -> int | None:
     return rows if WORTH * rows <= n_rows else None
 
 
+def first_rows(n_rows: int, first: int) -> Indices:
+    """The rows of a first stage, ascending: those whose own numbers have the lowest hashes.
+
+    A larger first stage holds every smaller one, so features of earlier statements serve later ones; parts of a table can tell
+    theirs apart.
+
+    Args:
+        n_rows: N.
+        first: rows of the first stage, at most N.
+    Source: Steele, Lea & Flood (2014), SplitMix64, for the hash.
+    """
+    with np.errstate(over="ignore"):
+        hashes = np.arange(1, n_rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            hashes ^= hashes >> np.uint64(shift)
+            hashes *= np.uint64(factor)
+        hashes ^= hashes >> np.uint64(31)
+    rows: Indices = np.sort(np.argsort(hashes)[:first] if first == n_rows else np.argpartition(hashes, first)[:first])
+    return rows.astype(np.int64)
+
+
 class TwoStageSample:
     """An aggregate sampler over N rows that draws from a uniform sample of n of them.
 

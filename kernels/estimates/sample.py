@@ -28,7 +28,7 @@ from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 from uql.sampling.distinct_rows import Units, UnitSample
-from uql.sampling.two_stage import TwoStageSample, first_stage
+from uql.sampling.two_stage import TwoStageSample, first_rows, first_stage
 
 if TYPE_CHECKING:
     from uql.sampling.groupby import GroupBySampler
@@ -363,9 +363,7 @@ def _first_stage(
         return None
     import pyarrow as pa
 
-    fixed = np.random.default_rng((relation.n, n))  # the same for every statement: its features are kept
-    rows = np.sort(fixed.choice(relation.n, n, replace=False)).astype(np.int64)
-
+    rows = first_rows(relation.n, n)  # the same for every statement: its features are kept
     name, _ = ctx.duck.create(
         f"SELECT r.* FROM {quote(relation.name)} AS r JOIN __stage AS s ON r.rowid = s.__rid ORDER BY s.__rid",
         {"__stage": pa.table({"__rid": rows})},

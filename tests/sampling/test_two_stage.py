@@ -9,7 +9,7 @@ from uql.benchmarks.guarantees.bounds import keeps
 from uql.sampling.base import Floats, Indices
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.surrogate import Matrix
-from uql.sampling.two_stage import A_CALL, LEAST, TwoStageSample, first_stage
+from uql.sampling.two_stage import A_CALL, LEAST, TwoStageSample, first_rows, first_stage
 
 N = 20_000
 
@@ -114,3 +114,17 @@ def test_the_first_stage_grows_with_the_calls_and_small_tables_have_none() -> No
     assert first_stage(2 * LEAST - 1, 128) is None
     assert first_stage(10_000_000, 10_000) == 10_000 * A_CALL
     assert first_stage(1_000_000, 10_000) is None
+
+
+def test_a_larger_first_stage_holds_a_smaller_one():
+    small, large = first_rows(10_000, 500), first_rows(10_000, 2_000)
+    assert len(small) == 500 and len(large) == 2_000 and np.isin(small, large).all()
+    longer = first_rows(12_000, 1_000)  # rows at the end push none in that were out before
+    assert np.isin(longer[longer < 10_000], first_rows(10_000, 1_000)).all()
+
+
+def test_a_first_stage_is_spread_evenly_over_the_rows():
+    rows = first_rows(100_000, 10_000)
+    assert len(np.unique(rows)) == 10_000 and (np.diff(rows) > 0).all()
+    each = np.concatenate([np.bincount(rows // 10_000, minlength=10), np.bincount(rows % 10, minlength=10)])
+    assert np.abs(each - 1_000).max() < 5 * np.sqrt(1_000 * 0.9)
