@@ -209,9 +209,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         if fits or stage is not None or (after and not alone)
         else await known_rows(block, relation, ctx, every=alone)
     )
-    own_size, own_groups = (
-        values if stage is None or values is None else values[stage[0]] for values in (size, groups)
-    )
+    own_size = size if stage is None or size is None else size[stage[0]]
+    own_groups = groups if stage is None or groups is None else groups[stage[0]]
     classes: _Classes | _Shares | Values | None = None
     if not fits and not alone and relation.pool is None:
         classes = _values(target, relation, max(0, room), ctx, groups) or _classes(
@@ -232,7 +231,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     )
     if stage is not None:
         sampler = TwoStageSample(n, stage[0], sampler, groups)
-        if classes is not None:
+        if isinstance(classes, _Classes):
             classes.sampler = sampler
     if classes is None and condition is not None:
         classes = _Shares(sampler, condition)
@@ -477,7 +476,7 @@ class _Tokens:
 class _Classes:
     """A sampler that learns which group a row is in, and the number of each group."""
 
-    sampler: GroupBySampler
+    sampler: GroupBySampler | TwoStageSample
     column: VirtualColumn
     codes: dict[Any, int] = field(default_factory=dict)
     before: tuple[int, int] | None = None  # rows told and calls left at the last look
