@@ -196,7 +196,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
     unguided = fits or room < LEAST_GUIDED or target is not None or relation.pool is not None
-    stage = None if unguided or units is not None else _first_stage(room, relation, size, groups, ctx)
+    features_of_all = unguided or units is not None or watched  # `error = x` may take more rows than a first stage has
+    stage = None if features_of_all else _first_stage(room, relation, size, groups, ctx)
     among = relation if stage is None else stage[1]  # the rows that have features
     guided = None if unguided else await _guided(block, among, ctx)
     if guided is not None:

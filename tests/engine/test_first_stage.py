@@ -104,6 +104,12 @@ def test_a_small_group_and_a_sum_that_few_rows_hold_have_features_of_all_rows(
     assert set(embedded) == {ROWS}
 
 
+def test_a_wanted_width_may_take_more_rows_than_a_first_stage_has(con: uql.Connection, embedded: list[int]) -> None:
+    result = con.uql(f"{POSITIVE} WITH (error = 0.02, budget = 2900)").run()
+    assert set(embedded) == {ROWS}
+    assert result.cost.calls > STAGE
+
+
 def test_a_table_that_is_small_for_its_calls_has_no_first_stage(con: uql.Connection, embedded: list[int]) -> None:
     result = con.uql(f"{POSITIVE} WITH (budget = 2000)").run()
     assert set(embedded) == {ROWS}
