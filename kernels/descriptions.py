@@ -41,7 +41,13 @@ def comments(column: VirtualColumn, fields: Mapping[Column, Field]) -> str:
 
 
 def known(column: VirtualColumn, fields: Mapping[Column, Field], kept: Mapping[str, str]) -> str:
-    """The description of a text before any call: of the comments, else of `kept`, proposals by `key`; "" where there is none."""
+    """The description of a text before any call: of the comments, else of `kept`, proposals by `key`; "" where there is none.
+
+    Args:
+        column: the text.
+        fields: of the columns that it may read, with their comments.
+        kept: proposals of earlier statements.
+    """
     return comments(column, fields) or kept.get(key(column), "")
 
 

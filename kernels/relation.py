@@ -77,9 +77,6 @@ class Relation:
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
-        self.first_stage: tuple[Rids, Relation] | None = (
-            None  # random rows that stand for all, and the relation of them
-        )
 
     def __getitem__(self, column: VirtualColumn) -> ColumnAnswers:
         """The answers to a virtual column, none at first."""

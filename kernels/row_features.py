@@ -11,6 +11,7 @@ import numpy as np
 from uql.base.schema import Field, Modality
 from uql.compiler.syntax import Column
 from uql.features.images import Named, together
+from uql.kernels.answers import Rids
 from uql.kernels.duck import quote
 from uql.kernels.media import loaded
 from uql.kernels.relation import Relation
@@ -28,6 +29,7 @@ class RowFeatures:
     def __init__(self, store: FeatureStore) -> None:
         self.store = store
         self._made: dict[tuple[str, tuple[Column, ...]], TableFeatures | None] = {}
+        self.first_stages: dict[str, tuple[Rids, Relation]] = {}  # by a relation's name: random rows, and those alone
 
     def of(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
         """The features of a relation's rows as these columns show them; None where they hold neither text nor picture."""

@@ -261,8 +261,8 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
         from uql.sampling.groupby import farthest_first
 
         places, among = rids, relation
-        if relation.first_stage is not None:
-            rows, among = relation.first_stage
+        if relation.name in ctx.features.first_stages:
+            rows, among = ctx.features.first_stages[relation.name]
             rids = rids[np.isin(rids, rows)]
             places = np.searchsorted(rows, rids)
         table = ctx.features.of(among, column.reads)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 MODEL = "replay"
+WORD = "Of the data, "  # begins the instruction to answer one condition by a word
 IMAGE_TOKENS = 85  # of a small image, as OpenAI counts
 _KEYED = re.compile(r"^(q\d+): (.*)$", re.MULTILINE)
 _FENCED = re.compile(r"<([\w-]+)>\n(.*)\n</\1>", re.DOTALL)
@@ -82,7 +83,9 @@ class Service:
             if asked.tokens + asked.max_tokens > self.context:
                 said = f"This model's maximum context length is {self.context} tokens, your request has {asked.tokens}"
                 raise DataError(f"{said} and {asked.max_tokens} of its reply", code="UQL501")
-            if any(name.startswith("q") and name[1:].isdigit() for name in asked.schema.get("properties", {})):
+            if asked.system.startswith(WORD) and not asked.schema:
+                text, cut = await self._word(asked), False
+            elif any(name.startswith("q") and name[1:].isdigit() for name in asked.schema.get("properties", {})):
                 text, cut = json.dumps(await self._read(asked)), False
             elif set(asked.schema.get("properties", {})) == {"ok"}:  # what the server can do
                 text, cut = '{"ok": true}', False
@@ -98,6 +101,15 @@ class Service:
         return text[:most], cut or len(text) > most
 
     # ------------------------------------------------------------------------------------------------------------ rows
+    async def _word(self, asked: Asked) -> str:
+        """The bare word that answers one condition about one row."""
+        if self.reader is None:
+            raise DataError("no labels are served: rows cannot be read", code="UQL502")
+        text, holes = self._known(asked.system)
+        row = self._row(asked.user, asked.images)
+        reply = await self.reader.answer(Request((Predicate(text),), Row(row.cells, tuple(holes.items()))))
+        return "true" if reply.answers[0].value else "false"
+
     async def _read(self, asked: Asked) -> dict[str, Any]:
         """The answers to the questions about one row."""
         if self.reader is None:

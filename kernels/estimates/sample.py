@@ -371,8 +371,9 @@ def _first_stage(
     ctx.notes.append(
         f"{n:,} random rows stand for {relation.n:,}: features are made of these, and the interval covers that too"
     )
-    relation.first_stage = rows, Relation(ctx.duck, name, n, relation.fields, f"{relation.source}, {n:,} random rows")
-    return relation.first_stage
+    stage = rows, Relation(ctx.duck, name, n, relation.fields, f"{relation.source}, {n:,} random rows")
+    ctx.features.first_stages[relation.name] = stage
+    return stage
 
 
 def _room(left: int | None, n: int, kept: int, each: int) -> int:

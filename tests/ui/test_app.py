@@ -539,7 +539,7 @@ def test_no_time_is_left_after_the_end(session: Session, model: HashModel) -> No
     for kind, more in (
         ("plan", {"budget": 100, "max_cost": None}),
         ("done", {}),
-        ("node", {"node": "a", "state": "done"}),
+        ("node", {"node": "a", "state": "done", "text": "1 row"}),
     ):
         work.heard(SimpleNamespace(kind=kind, **more))
     work.counts.calls, work.counts.seconds = 40, 8.0
