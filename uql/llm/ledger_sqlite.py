@@ -53,7 +53,7 @@ class SQLite(sqlite3.Connection):
             db = sqlite3.connect(
                 path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False, factory=SQLite
             )
-            db.execute("PRAGMA journal_mode = WAL")
+            write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
             found = db.run(_with_tables, atomic=True)
         except (OSError, sqlite3.Error, UnicodeError) as error:
@@ -121,6 +121,19 @@ class SQLite(sqlite3.Connection):
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
             return "the file is damaged: move it away, or give another path (ledger = …)"
         return "free some space, or give another path (ledger = …)"
+
+
+def write_ahead(db: sqlite3.Connection) -> None:
+    """Turns write-ahead logging on. SQLite waits for no other process that does so at the same moment: it is tried again here."""
+    until = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.005)
 
 
 def _make_files(file: Path) -> None:
