@@ -108,7 +108,7 @@ bench-runs: $(STAMP)
 	rm -f $(CHECKED)
 	$(BIN)/uql bench run sembench --models labels --seeds 1 --offline --work build/bench-work -o $(CHECKED)
 	$(BIN)/uql bench run uqe --models labels --systems uql --seeds 3 --rows 1500 --queries imdb,abcd_account_access,airdialogue_book \
-		--offline --work build/bench-work -o $(CHECKED)
+		--offline --work build/bench-work --resume -o $(CHECKED)
 
 bench-check: bench-runs
 	$(BIN)/uql bench compare benchmarks/release.jsonl $(CHECKED) \
