@@ -366,6 +366,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "Close other programs, select fewer columns and rows, or lower `SET memory_limit` so that DuckDB works on disk.",
         situation="`SELECT *` of a table that is larger than the memory, as a data frame.",
     ),
+    "UQL527": ErrorCode(
+        "A query over a cluster's table would bring more rows to this process than it holds: a join, a sub-query, or each of many rows.",
+        "Leave fewer rows by plain conditions, estimate (COUNT, SUM, AVG, GROUP BY with a budget), or make a smaller table first.",
+        situation="A join of two tables of 10 million rows, on a connection that `cluster = …` opened.",
+    ),
     # ------------------------------------------------------------------------------------ questions in natural language
     "UQL610": ErrorCode(
         "A feature needs an optional package that is not installed.",

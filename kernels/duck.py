@@ -21,6 +21,7 @@ from uql.compiler.syntax import Column, Expr, Node, Query
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.cluster.cluster import Cluster
     from uql.kernels.media import Loader
 
 _names = count()  # of temporary tables, over all connections of the process
@@ -64,6 +65,7 @@ class Duck:
         connection: of the run.
         media: reads files; None: none are named.
         aggregates: gives the names of its aggregate functions, where they are known already.
+        cluster: of shards that hold tables of the session; None: there is none.
     """
 
     def __init__(
@@ -71,8 +73,10 @@ class Duck:
         connection: duckdb.DuckDBPyConnection,
         media: Loader | None = None,
         aggregates: Callable[[], Container[str]] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self.connection, self.media, self._aggregates = connection, media, aggregates
+        self.cluster = cluster
         self.temporary: list[str] = []
         self._first: int | None = None  # the rowid of a table's first row: not 0 inside a transaction
 

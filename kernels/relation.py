@@ -53,6 +53,19 @@ class Pool:
         return int(self.sizes[:-1].sum())
 
 
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """The rest of the table, where a relation holds uniform random rows of it: the first stage of a sample.
+
+    Attributes:
+        total: rows of the table.
+        rows: SQL of all of them, with the columns of the relation.
+    """
+
+    total: int
+    rows: str
+
+
 class Relation:
     """A materialised table of candidate rows. Its columns are called "alias.name".
 
@@ -62,6 +75,7 @@ class Relation:
         fields: its columns.
         source: the user's table that the rows come from, by which the ledger can forget their answers.
         pool: where the rows are pairs that stand for more of them.
+        stage: where the rows are random ones of more.
     """
 
     def __init__(
@@ -72,8 +86,10 @@ class Relation:
         fields: dict[Column, Field],
         source: str = "",
         pool: Pool | None = None,
+        stage: FirstStage | None = None,
     ) -> None:
         self.duck, self.name, self.n, self.fields, self.source, self.pool = duck, name, n, fields, source, pool
+        self.stage = stage
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
@@ -88,6 +104,8 @@ class Relation:
     @property
     def total(self) -> int:
         """The rows that its rows stand for."""
+        if self.stage is not None:
+            return self.stage.total
         return self.n if self.pool is None else self.pool.total
 
     def random_rows(self) -> Rids:

@@ -253,13 +253,18 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     found = found if surest is None else surest
     pool = relation.pool if len(found) < k else None  # fewer than wanted: what it left out may have them
     _note_pool(pool, ctx)
-    ctx.partial = ctx.partial or pool is not None
+    left_out = pool is not None or (relation.stage is not None and len(found) < k)
+    ctx.partial = ctx.partial or left_out
+    if ended and relation.stage is not None and len(found) < k:
+        ctx.notes.append(
+            f"candidates were {relation.n:,} of {relation.total:,} rows: others may pass, and were not asked"
+        )
     if not ended:
         ctx.partial = True
         ctx.notes.append(f"first {len(found)} of {k}: the budget ended")
     if unknown:
         ctx.notes.append(f"{unknown:,} rows gave no answer and are not among the rows returned")
-    return Chosen(found, ended and not unknown and pool is None)
+    return Chosen(found, ended and not unknown and not left_out)
 
 
 def _stated(truth: sem_filter.Truth, rids: Rids, ctx: Context) -> Chosen:

@@ -14,6 +14,7 @@ import numpy as np
 
 from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices
 from uql.sampling.intervals import normal_quantile
+from uql.sampling.row_hash import LARGEST, bound_for, lowest, rows_below
 from uql.sampling.sample_state import Bounds, is_share
 
 LEAST = 32_768  # rows of a first stage
@@ -27,8 +28,13 @@ def first_stage(n_rows: int, budget: int) -> int | None:
     >>> first_stage(10_000_000, 128), first_stage(10_000_000, 2_000), first_stage(50_000, 128)
     (32768, 128000, None)
     """
-    rows = max(LEAST, A_CALL * budget)
-    return rows if WORTH * rows <= n_rows else None
+    most = most_rows(budget)
+    return most // WORTH if most <= n_rows else None
+
+
+def most_rows(budget: int) -> int:
+    """The rows from which on a table has a first stage, for so many calls."""
+    return WORTH * max(LEAST, A_CALL * budget)
 
 
 def first_rows(n_rows: int, first: int) -> Indices:
@@ -40,16 +46,13 @@ def first_rows(n_rows: int, first: int) -> Indices:
     Args:
         n_rows: N.
         first: rows of the first stage, at most N.
-    Source: Steele, Lea & Flood (2014), SplitMix64, for the hash.
     """
-    with np.errstate(over="ignore"):
-        hashes = np.arange(1, n_rows + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            hashes ^= hashes >> np.uint64(shift)
-            hashes *= np.uint64(factor)
-        hashes ^= hashes >> np.uint64(31)
-    rows: Indices = np.sort(np.argsort(hashes)[:first] if first == n_rows else np.argpartition(hashes, first)[:first])
-    return rows.astype(np.int64)
+    bound = bound_for(first, n_rows)
+    rows: Indices = rows_below(0, n_rows, bound)
+    while len(rows) < first:
+        bound = min(LARGEST, 2 * bound)
+        rows = rows_below(0, n_rows, bound)
+    return rows[lowest(rows, first)]
 
 
 class TwoStageSample:
@@ -63,11 +66,19 @@ class TwoStageSample:
         n_rows: N.
         rows: (n,) the rows of the first stage, drawn uniformly without replacement.
         inner: a sampler over 0 … n − 1, the places of `rows`, without known rows; its groups are those of `rows`.
-        groups: (N,) the group of each row.
+        groups: (n,) the group of each of `rows`.
+        sizes: (G,) the rows of the table in each group.
     """
 
-    def __init__(self, n_rows: int, rows: Indices, inner: AggregateSampler, groups: Indices | None = None) -> None:
-        self.n_rows, self.rows, self.inner, self.groups = n_rows, rows, inner, groups
+    def __init__(
+        self,
+        n_rows: int,
+        rows: Indices,
+        inner: AggregateSampler,
+        groups: Indices | None = None,
+        sizes: Indices | None = None,
+    ) -> None:
+        self.n_rows, self.rows, self.inner, self.groups, self.sizes = n_rows, rows, inner, groups, sizes
         self._place = dict(zip(rows.tolist(), range(len(rows)), strict=True))
 
     @property
@@ -190,14 +201,13 @@ class TwoStageSample:
 
     def _sizes(self, domain: int | None) -> tuple[int, int]:
         """The rows of the table and of the first stage, or of a group of them."""
-        if domain is None or self.groups is None:
+        if domain is None or self.groups is None or self.sizes is None:
             return self.n_rows, len(self.rows)
-        inside = self.groups == domain
-        return int(inside.sum()), int(inside[self.rows].sum())
+        return int(self.sizes[domain]), int((self.groups == domain).sum())
 
     def _told_in(self, domain: int) -> Flags:
         assert self.groups is not None
-        found: Flags = self.groups[self.told] == domain
+        found: Flags = self.groups[self.inner.told] == domain
         return found
 
     def _of(self, values: Floats | None) -> Floats | None:

@@ -28,6 +28,7 @@ ROOMS = (
     "uql.compiler",
     "uql.sources",
     "uql.sampling",
+    "uql.cluster",
     "uql.kernels",
     "uql.engine",
     "uql.pricing",

@@ -27,7 +27,16 @@ from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
-from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
+from uql.kernels.estimates.sample_bounds import (
+    ESTIMATED,
+    is_bound,
+    of_all_rows,
+    of_parts,
+    of_table,
+    told,
+    unsampled,
+    values_of,
+)
 from uql.kernels.estimates.stored_values import MOST, Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
@@ -47,9 +56,12 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         block: with aggregates; its rows are those of the relation.
     """
     calls, codes = _calls(block, ctx), _concrete_codes(block, relation, ctx)
-    of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes)
     await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     whole = of_all_rows(block, calls, codes, relation)
+    sizes, known = None if codes is None else np.bincount(codes), ""
+    if relation.stage is not None and (codes is not None or whole):
+        known, sizes = of_table(block, {c: f"__a{i}" for i, c in enumerate(calls) if c in whole}, relation, ctx)
+    of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes, sizes, known)
     only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
     await _check_estimable(block, only_seen, stored.boundless, relation, ctx)
@@ -80,10 +92,10 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     chances = await soft(of)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    known = {*only_seen, *whole, *stored.weights, *stored.scales}
-    target = Target.of(of, [c for c in calls if c not in known])
+    given = {*only_seen, *whole, *stored.weights, *stored.scales}
+    target = Target.of(of, [c for c in calls if c not in given])
     told_live = bool(shown) and not block.aggregate.keys and checked is None and chances is None
-    purpose = Purpose(codes, stored.importance, excess, target, report if told_live else None)
+    purpose = Purpose(codes, sizes, stored.importance, excess, target, report if told_live else None)
     sampled = await draw(block, relation, ctx, purpose)
     if checked is None and chances is None:
         await judged.note_errors(block, calls, relation, ctx)
@@ -102,7 +114,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
             ]
         return replace(groups, exact=False, seen=frozenset(calls))
     groups = _estimated(of, (only_seen, whole), sampled, stored, checked, chances)
-    note_error([e for call in watched for e in groups.estimates[call]], len(sampled.told), relation.n, ctx)
+    note_error([e for call in watched for e in groups.estimates[call]], len(sampled.told), relation.total, ctx)
     return groups
 
 
@@ -300,7 +312,7 @@ def _estimated(
     if known:
         every = np.arange(relation.n, dtype=np.int64)
         rows = [every] if codes is None else [every[codes == code] for code in group_codes]
-        tables.append(of_parts(known, rows, bool(block.aggregate.keys), (), relation, ctx))
+        tables.append(of.known or of_parts(known, rows, bool(block.aggregate.keys), (), relation, ctx))
         for call in known:
             groups.estimates[call] = [exactly(v, confidence, 0) for v in values_of(tables[-1], known[call], parts, ctx)]
     estimated = {c: n for c, n in names.items() if c not in seen and c not in known}

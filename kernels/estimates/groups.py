@@ -25,6 +25,8 @@ class Aggregation:
         quotients: of two aggregates in the items, which have an interval of their own.
         columns: virtual columns of the rows that pass, that keys and aggregates need.
         codes: (N,) the group of every candidate row, where DuckDB alone can tell it.
+        sizes: (G,) the rows of each of these groups, of the table where the relation is a first stage of it.
+        known: the table of the aggregates that DuckDB knows of all rows, by __part; "": they are to be made of the relation.
     """
 
     block: Block
@@ -34,10 +36,12 @@ class Aggregation:
     quotients: dict[Expr, tuple[Call, Call]]
     columns: tuple[VirtualColumn, ...]
     codes: NDArray[np.int64] | None
+    sizes: NDArray[np.int64] | None
+    known: str = ""
 
     def rows_of(self, code: int) -> int:
         """The candidate rows in a group; of all where there are none."""
-        return self.relation.n if self.codes is None else int((self.codes == code).sum())
+        return self.relation.total if self.sizes is None else int(self.sizes[code])
 
 
 @dataclass(slots=True)

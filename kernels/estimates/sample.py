@@ -99,7 +99,7 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     """
     stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
     calls = relation.total * len(stages) + len(block.values.groups)
-    if relation.pool is not None:
+    if relation.pool is not None or relation.stage is not None:
         return calls
     if ctx.purse.fits(calls) or block.values.groups or ctx.settings.max_tokens is not None:
         return calls
@@ -114,6 +114,7 @@ class Purpose:
 
     Attributes:
         groups: (N,) the groups of all rows, where DuckDB knows them.
+        sizes: (G,) the rows of each group, of the table where the relation is a first stage of it.
         size: (N,) what a SUM weighs each row with.
         excess: how many times as wide as `error = x` allows the widest interval of the rows so far is.
         target: the aggregate by which rows are allotted to groups.
@@ -121,6 +122,7 @@ class Purpose:
     """
 
     groups: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None
     size: NDArray[np.float64] | None = None
     excess: Callable[[Sampled], float] | None = None
     target: Target | None = None
@@ -162,12 +164,12 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
     rides = any(column.id in block.filter.riders for column in block.values.groups)  # once it is named
     left = ctx.purse.left
-    n = relation.n
+    n = relation.n if relation.stage is None else relation.total
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     if relation.derives:  # conditions on pairs that are answered from their rows
         everything += relation.calls(block.filter.stages) - n * per_row
     by_group = method_of(ctx) == DEFAULT_METHOD and ctx.settings.error is None
-    if relation.pool is not None:
+    if relation.pool is not None or relation.stage is not None:
         target = None
     if target is not None and not (by_group and target.has_few_rows(_room(left, n, taxonomies, per_row + per_passing))):
         target = None
@@ -183,7 +185,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     elif not relation.derives:
         everything = min(everything, await whole_cost(block, relation, ctx))
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
-    fits = (left is None or everything <= left) and (paid is None or n <= paid) and relation.pool is None
+    fits = (left is None or everything <= left) and (paid is None or n <= paid)
+    fits = fits and relation.pool is None and relation.stage is None
     pilot = pilot_rows(ctx.settings.error)
     watched = excess is not None and pilot is not None and n > pilot and not ctx.settings.exact
     watched = watched and not block.values.groups and per_row + len(after) > 0
@@ -197,7 +200,11 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
     unguided = fits or room < LEAST_GUIDED or target is not None or relation.pool is not None
     features_of_all = unguided or units is not None or watched  # `error = x` may take more rows than a first stage has
-    stage = None if features_of_all else _first_stage(room, relation, size, groups, ctx)
+    stage: tuple[Rids, Relation] | None
+    if relation.stage is not None:
+        stage = np.arange(relation.n, dtype=np.int64), relation
+    else:
+        stage = None if features_of_all else _first_stage(room, relation, size, groups, ctx)
     among = relation if stage is None else stage[1]  # the rows that have features
     guided = None if unguided else await _guided(block, among, ctx)
     if guided is not None:
@@ -231,14 +238,14 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         else _sampler(among.n, planned, fits, ctx, guided, own_groups, own_size, known, None if fits else units)
     )
     if stage is not None:
-        sampler = TwoStageSample(n, stage[0], sampler, groups)
+        sampler = TwoStageSample(n, stage[0], sampler, own_groups, purpose.sizes)
         if isinstance(classes, _Classes):
             classes.sampler = sampler
     if classes is None and condition is not None:
         classes = _Shares(sampler, condition)
     if block.filter.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
         for column in block.values.groups:
-            await sem_group.taxonomy(column, np.arange(n, dtype=np.int64), relation, ctx, sampled=not fits)
+            await sem_group.taxonomy(column, np.arange(relation.n, dtype=np.int64), relation, ctx, sampled=not fits)
     drawn = _Drawn(sampler, n)
     pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
     if known is not None:

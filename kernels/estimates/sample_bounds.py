@@ -98,6 +98,38 @@ def of_parts(
     return table
 
 
+def of_table(
+    block: Block, calls: dict[Call, str], relation: Relation, ctx: Context
+) -> tuple[str, NDArray[np.int64] | None]:
+    """The aggregates of all rows of the table that a relation is the first stage of, and the rows of each group.
+
+    Args:
+        block: its keys are expressions that DuckDB knows.
+        calls: with the names of their columns.
+    Returns: the name of a temporary table of __part and a column for each of them; (G,) rows by __part, None without groups.
+    """
+    assert relation.stage is not None
+    keys = [f"{ctx.duck.expression(key.expr)} AS __k{i}" for i, key in enumerate(block.aggregate.keys)]
+    values = [f"{ctx.duck.expression(call)} AS {name}" for call, name in calls.items()]
+    listed, rows = ", ".join([*keys, "count(*) AS __size", *values]), f"({relation.stage.rows}) AS r"
+    if not keys:
+        return ctx.duck.create(f"SELECT 0 AS __part, {listed} FROM {rows}")[0], None
+    names = [f"__k{i}" for i in range(len(keys))]
+    places = ", ".join(str(i) for i in range(1, len(keys) + 1))
+    every, n_groups = ctx.duck.create(f"SELECT {listed} FROM {rows} GROUP BY {places}")
+    codes = f"SELECT DISTINCT {', '.join(keys)} FROM {quote(relation.name)}"
+    same = " AND ".join(f"c.{name} IS NOT DISTINCT FROM t.{name}" for name in names)
+    table, found = ctx.duck.create(
+        f"SELECT c.__part, t.* EXCLUDE ({', '.join(names)}) FROM {quote(every)} AS t JOIN "
+        f"(SELECT *, row_number() OVER (ORDER BY {', '.join(names)}) - 1 AS __part FROM ({codes})) AS c ON {same}"
+    )
+    if n_groups > found:
+        few = f"{n_groups - found:,} of {n_groups:,} groups have no row among the {relation.n:,} random ones"
+        ctx.notes.append(f"{few} and are not shown")
+    sizes = ctx.duck.arrow(f"SELECT __size FROM {quote(table)} ORDER BY __part").column(0).to_numpy()
+    return table, sizes.astype(np.int64)
+
+
 def values_of(table: str, name: str, parts: Sequence[object], ctx: Context) -> list[object]:
     """A column of `of_parts`, part by part; None for a part without rows.
 

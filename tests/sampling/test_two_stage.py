@@ -32,7 +32,7 @@ def drawn(
     inner = AGGREGATE["asd"](
         n, budget, rng=rng, features=matrix[rows], prior=matrix[rows, 0].astype(np.float64), groups=own
     )
-    sample = TwoStageSample(N, rows, inner, groups)
+    sample = TwoStageSample(N, rows, inner, own, None if groups is None else np.bincount(groups))
     while len(asked := sample.propose(1000)):
         assert np.isin(asked, rows).all()
         sample.tell(asked, truth[asked])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uql.api.evaluate import Evaluation
     from uql.api.fluent import Fluent
     from uql.api.result import Result
+    from uql.cluster.cluster import Cluster
     from uql.llm.open_ledgers import Ledgers
     from uql.llm.providers.base import Provider
     from uql.nl.ask.answer import Answer
@@ -44,6 +45,13 @@ class Connection:
         ledgers: Ledgers | None = None,
     ) -> None:
         self.session = Session(connection, settings, model, models, owned=owned, ledgers=ledgers)
+        self._close_cluster: Callable[[], None] | None = None
+
+    def over(self, cluster: Cluster) -> Connection:
+        """This connection, with the tables of a cluster, which it closes."""
+        self.session.use_cluster(cluster)
+        self._close_cluster = cluster.close
+        return self
 
     @property
     def catalog(self) -> Catalog:
@@ -77,6 +85,9 @@ class Connection:
     def close(self) -> None:
         """Closes what `uql.connect` opened; a connection given to `uql.attach` stays open. A second call does nothing."""
         self.session.close()
+        if self._close_cluster is not None:
+            self._close_cluster()
+            self._close_cluster = None
 
     def __repr__(self) -> str:
         session = self.session
@@ -98,6 +109,8 @@ class Connection:
         session, shared = self.session, self.session.ledgers.shared()
         made = Connection(session.duck.cursor(), session.settings, owned=True, model=session.model, ledgers=shared)
         made.catalog.read_only = self.catalog.read_only
+        if session.cluster is not None:
+            made.session.use_cluster(session.cluster)
         return made
 
     def interrupt(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.api.connection import Connection
-from uql.base.errors import DataError
+from uql.base.errors import ConfigError, DataError
 from uql.base.settings import Settings
 from uql.base.sql_text import first_line
 
@@ -21,33 +21,50 @@ def connect(
     path: str | Path | None = None,
     *,
     read_only: bool = False,
+    cluster: str | None = None,
+    shards: int | None = None,
     model: str | Provider | None = None,
     ledger: str | None = None,
     concurrency: int | None = None,
     seed: int | None = None,
     **settings: Any,
 ) -> Connection:
-    """A connection to a DuckDB database.
+    """A connection to a DuckDB database, or to a folder of Parquet files that a cluster reads (docs/scale.md).
 
     Args:
-        path: the database file; None or ":memory:": one in memory.
+        path: the database file; None or ":memory:": one in memory; with `cluster` the folder, whose files and sub-folders are tables.
+        cluster: address of a Ray cluster, "ray://host:10001", "host:6379" or "auto"; "local": one on this machine; "process": the
+            same without Ray, in this process; None: no cluster.
+        shards: processes that read the folder, each its share of the rows; None: one a core of the cluster.
         read_only: nothing of the database is changed, and several processes may have it open; TO makes temporary tables.
         model: "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml", or a provider.
         ledger: path of the ledger of answers paid for; ":memory:" lives as long as the connection; None: the user's own.
         concurrency: requests in flight at most.
         seed: of everything random.
         settings: every other setting by name; `models` may hold providers.
-    Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened.
+    Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened, (UQL501) where a folder holds no
+        table.
     """
     models = _models(settings)
     configured, given = _configured(model, ledger, concurrency, seed, settings)
+    if cluster is None and shards is not None:
+        raise ConfigError(
+            "shards are of a cluster", code="UQL105", help='cluster = "process", "local" or an address of Ray'
+        )
+    database = ":memory:" if path is None or cluster is not None else str(path)
     try:
-        connection = duckdb.connect(str(path) if path is not None else ":memory:", read_only=read_only)
+        connection = duckdb.connect(database, read_only=read_only and cluster is None)
     except (duckdb.Error, OSError) as error:
         raise DataError(f"the database {path} cannot be opened: {first_line(error)}", code="UQL503") from error
     with contextlib.suppress(duckdb.Error):  # con.sql sees the caller's data frames, as DuckDB's own does
         connection.execute("SET python_scan_all_frames = true")
-    return Connection(connection, configured, owned=True, model=given, models=models)
+    made = Connection(connection, configured, owned=True, model=given, models=models)
+    if cluster is None:
+        return made
+    from uql.cluster.cluster import open_cluster
+
+    made.catalog.read_only = read_only
+    return made.over(open_cluster(Path(path or "."), cluster, shards, made.catalog.cursor))
 
 
 def attach(

@@ -25,7 +25,7 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "keys": ("the system's keyring", ("keyring",)),
     "uqe": ("the methods 'uqe' and 'stratified'", ("faiss", "sklearn")),
     "routers": ("routers of adapters", ("sklearn",)),
-    "cluster": ("ledgers in a PostgreSQL server", ("psycopg",)),
+    "cluster": ("ledgers in a PostgreSQL server, clusters of Ray", ("psycopg", "ray")),
     "bench": ("spoken recordings for benchmarks", ("espeakng_loader",)),
     "otel": ("OpenTelemetry spans", ("opentelemetry",)),
 }

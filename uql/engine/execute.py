@@ -40,6 +40,7 @@ from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, Scalar
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
+from uql.engine import sharded
 from uql.engine.pilot import after_pilot
 from uql.kernels import (
     correlated,
@@ -370,6 +371,11 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
     relation = pair_pool.pooled(sides, block, fields, ctx) if sides is not None else None
     if relation is not None and guided is not None:
         ctx.warnings.append("proxy guides no search among the pairs of two large tables: it was not used")
+    table = sharded.table_of(block, ctx.duck) if relation is None and guided is None else None
+    if relation is None:
+        sharded.check_few(block, ctx)
+        if table is not None:
+            relation = sharded.candidates(block, table, candidates_sql, fields, ctx)
     if relation is None:
         if guided is not None:
             name, n = proxy.create(candidates_query(block), guided, ctx.duck)
@@ -379,6 +385,8 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
     if ctx.draws is not None and ctx.draws.kept:
         if sides is not None:
             content = pair_pool.content(sides, ctx.duck)
+        elif table is not None:
+            content = table.content
         else:
             content = int(ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(relation.name)} AS r") or 0)
         await ctx.draws.candidates(relation.source, content)

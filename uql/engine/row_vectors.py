@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from uql.kernels.row_features import RowFeatures
     from uql.llm.embed import RemoteEmbedder
 
-FOLDER = ".uql-features"  # ends the name of the folder of vectors beside a database file
 LEAVING = ("the texts that samples are drawn by",)
 
 
@@ -33,7 +32,7 @@ class Vectors:
 
     def of(self, settings: Settings, database: str | None) -> RowFeatures:
         """For the embedder of the settings; vectors of a database file are kept between runs."""
-        from uql.features.store import FeatureStore
+        from uql.features.store import FOLDER, FeatureStore
         from uql.kernels.row_features import RowFeatures
 
         named = settings.embedder or "static"

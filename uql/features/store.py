@@ -16,6 +16,8 @@ from uql.features.similarity import with_similarity
 from uql.features.static import static_embedder
 from uql.features.table import TableFeatures, kept, table_features
 
+FOLDER = ".uql-features"  # ends the name of the folder of vectors beside a database file or a lake
+
 
 class FeatureStore:
     """Makes features once a text list, keeps them in memory for the run and, with a folder, on disk between runs.

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from uql.base.settings import Settings
+    from uql.cluster.cluster import Cluster
     from uql.compiler.bound import BoundStatement
     from uql.compiler.cost import Quote
     from uql.compiler.explain import Explained
@@ -39,6 +40,7 @@ class Foresight:
         ledgers: Ledgers,
     ) -> None:
         self._cursor, self._model, self._models, self._ledgers = cursor, model, models, ledgers
+        self.cluster: Cluster | None = None  # of the session
         self._opened: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
         self._limit: tuple[PhysicalPlan, Settings, int | None] | None = None  # of the last statement
         self._memories: dict[str, Statistics] = {}  # by model and database
@@ -141,7 +143,7 @@ class Foresight:
             yield known
         else:
             with self._ledgers.open(settings.ledger) as ledger:
-                duck = Duck(self._cursor)
+                duck = Duck(self._cursor, cluster=self.cluster)
                 try:
                     described = known.memory.descriptions if settings.describe else None
                     known.recall = lambda block: answered(block, model, ledger, duck, described)

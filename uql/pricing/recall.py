@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 
 from uql.compiler.cost import Answered, Range
+from uql.engine import sharded
 from uql.engine.execute import candidates_sql, fields_of
 from uql.kernels import descriptions
 from uql.kernels.duck import Duck
@@ -30,7 +31,8 @@ SURE = 2.0  # standard deviations of the share of the rows that were not looked 
 def answered(
     block: Block, model: Provider, ledger: Ledger, duck: Duck, described: Mapping[str, str] | None = None
 ) -> tuple[Answered, ...]:
-    """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are.
+    """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are,
+    and where shards hold them.
 
     Args:
         model: by which the keys of answers are made.
@@ -43,6 +45,7 @@ def answered(
         or block.inner.correlated
         or block.inner.repeated
         or block.scan.join is not None
+        or sharded.table_of(block, duck) is not None
     ):
         return ()
     found = []

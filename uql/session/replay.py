@@ -263,6 +263,7 @@ def _taken(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
 def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
     from uql.compiler.cost import blocks
+    from uql.engine import sharded
     from uql.engine.execute import candidates_sql
     from uql.kernels import pair_pool
 
@@ -275,6 +276,10 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
             or block.inner.repeated
             or block.scan.join is not None
         ):
+            continue
+        table = None if drawing.proxy is not None else sharded.table_of(block, duck)
+        if table is not None:
+            found.append((block.scan.tables, table.content))
             continue
         sides = pair_pool.large_sides(block, duck)
         if sides is not None:

@@ -115,7 +115,7 @@ async def in_context(
             plans=plans,
             on_estimate=session.estimated if session.listeners else None,
             on_budget=session.forecast,
-            features=session.vectors.of(settings, session.database()) if semantic else None,
+            features=session.vectors.of(settings, session.home()) if semantic else None,
             draws=gate.draws,
             cascade=cascade_of(settings, session.models) if semantic else None,
         )

@@ -25,6 +25,7 @@ from uql.session.statements import refused, store
 from uql.show.progress import watching
 
 if TYPE_CHECKING:
+    from uql.cluster.cluster import Cluster
     from uql.compiler.bound import BoundStatement, BoundTable
     from uql.compiler.cost import Quote
     from uql.compiler.explain import Explained
@@ -89,6 +90,7 @@ class Session:
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.said = Said()  # the statement that is being read
         self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
+        self.cluster: Cluster | None = None  # whose shards hold the tables of a lake
         self.closed = False
         self.last_run = ""  # id of the latest run, with which `resume` continues it
 
@@ -217,7 +219,7 @@ class Session:
         from uql.kernels.duck import Duck
 
         media = None if settings is None else self.media(settings)
-        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates)
+        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster)
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.
@@ -330,6 +332,14 @@ class Session:
         """The path of the database file; None: it is in memory."""
         found = self.catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
         return str(found) if found else None
+
+    def use_cluster(self, cluster: Cluster) -> None:
+        """Statements over its tables draw their rows by its shards."""
+        self.cluster = self.foresight.cluster = cluster
+
+    def home(self) -> str | None:
+        """The path beside which vectors of rows are kept: of the database file or the lake; None: there is none."""
+        return self.database() or (str(self.cluster.folder) if self.cluster is not None else None)
 
     def large(self, settings: Settings) -> Provider | str | None:
         """The large model of a cascade, which answers what is not a condition too, where no other model is named."""

@@ -1,0 +1,315 @@
+"""Any number of shards draws the same rows: by one process without Ray, by the engine without a cluster, by actors of Ray."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.base.errors import BudgetError, ConfigError, DataError
+from uql.cluster.lake import LakeTable, tables_of
+from uql.cluster.shard import MESSAGE, Below, Shard
+from uql.sampling.row_hash import bound_for, lowest, row_hashes, rows_below
+from uql.sampling.two_stage import first_rows
+
+ROWS, STAGE = 3_000, 600
+QUERIES = (
+    'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"',
+    'SELECT COUNT(*) AS n, SUM(price) AS s FROM reviews WHERE "the review is positive" AND stars > 1',
+    'SELECT kind, COUNT(*) AS n, AVG(price) AS p FROM reviews WHERE "the review is positive" GROUP BY kind ORDER BY kind',
+    'SELECT COUNT(*) AS n, SUM(stars) AS s, COUNT(*) FILTER (WHERE "the review is positive") AS yes FROM reviews',
+    'SELECT kind, COUNT(*) AS n, COUNT(*) FILTER (WHERE "the review is positive") AS yes FROM reviews GROUP BY 1 ORDER BY 1',
+    'SELECT "the topic" AS topic, COUNT(*) AS n FROM reviews GROUP BY 1 ORDER BY 1',
+)
+
+
+def write(folder: Path, rows: int = ROWS, files: int = 3) -> Path:
+    """A lake of one table in several files, and one of a single file."""
+    (folder / "reviews").mkdir(parents=True)
+    duck = duckdb.connect()
+    for i in range(files):
+        first, last = rows * i // files, rows * (i + 1) // files
+        duck.execute(
+            f"COPY (SELECT i AS id, i % 2 AS kind, 1 + i % 5 AS stars, 10.0 + i % 7 AS price, "
+            f"'Review ' || i || ' of a film with ' || (i * 7919 % 500) AS body FROM range({first}, {last}) t(i)) "
+            f"TO '{folder}/reviews/part{i}.parquet'"
+        )
+    duck.execute(f"COPY (SELECT 'Film ' || i AS title, i AS id FROM range(50) t(i)) TO '{folder}/films.parquet'")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("shards") / "lake")
+
+
+@pytest.fixture(autouse=True)
+def small_first_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.sampling.two_stage.LEAST", STAGE)
+    monkeypatch.setattr("uql.sampling.two_stage.A_CALL", 2)
+    monkeypatch.setattr("uql.kernels.estimates.sample.MOST_SPREAD", 0.01)
+
+
+def opened(lake: Path, cluster: str | None, shards: int | None = None, **settings: Any) -> uql.Connection:
+    settings = {"ledger": ":memory:", "seed": 1, "budget": 128, **settings}
+    model = settings.pop("model", HashModel({"the review is positive": 0.3}))
+    if cluster is not None:
+        return uql.connect(lake, cluster=cluster, shards=shards, model=model, **settings)
+    con = uql.connect(model=model, **settings)
+    con.execute(f"CREATE VIEW reviews AS FROM read_parquet('{lake}/reviews/*.parquet')")
+    return con
+
+
+def answers(con: uql.Connection, queries: tuple[str, ...] = QUERIES) -> list[Any]:
+    """Rows and intervals of the queries."""
+    found = []
+    for query in queries:
+        result = con.uql(query)
+        found.append((result.fetchall(), dict(result.estimates)))
+        assert result.cost.calls <= 128 and not result.exact
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ rows
+def test_the_hash_of_a_row_is_splitmix64() -> None:
+    def by_hand(row: int) -> int:
+        z = (row + 1) * 0x9E3779B97F4A7C15 % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
+
+    rows = np.array([0, 1, 2, 10**9, 2**40], dtype=np.int64)
+    assert row_hashes(rows).tolist() == [by_hand(int(row)) for row in rows]
+
+
+def test_parts_of_a_table_find_the_rows_of_the_whole() -> None:
+    bound = bound_for(500, 10_000)
+    parts = [rows_below(start, start + 2_500, bound) for start in range(0, 10_000, 2_500)]
+    found = np.concatenate(parts)
+    assert 500 <= len(found) < 1_000
+    assert found[lowest(found, 500)].tolist() == first_rows(10_000, 500).tolist()
+
+
+@pytest.mark.parametrize("rows", [(4, 4), (1, 0, 7, 3), (10,), (0, 2), (5, 5, 5, 5, 5)])
+def test_shards_part_a_table_without_a_row_lost_or_twice(tmp_path: Path, rows: tuple[int, ...]) -> None:
+    duck, first = duckdb.connect(), 0
+    (tmp_path / "t").mkdir()
+    for i, n in enumerate(rows):
+        duck.execute(
+            f"COPY (SELECT i FROM range({first}, {first + n}) t(i)) TO '{tmp_path}/t/{i}.parquet' (ROW_GROUP_SIZE 2048)"
+        )
+        first += n
+    (table,) = tables_of(tmp_path, duck)
+    assert table.rows == rows
+    for shards in (1, 2, 3, 7):
+        found = [[i for (i,) in duck.execute(table.share(k, shards)).fetchall()] for k in range(shards)]
+        assert [i for part in found for i in part] == list(range(first))
+        assert max(map(len, found)) - min(map(len, found)) <= 1
+
+
+def test_a_table_is_known_by_its_content_wherever_it_lies(lake: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(lake, tmp_path / "copy")
+    before, after = ({t.name: t.content for t in tables_of(folder, duckdb.connect())} for folder in (lake, copy))
+    assert before == after
+    (copy / "reviews" / "part0.parquet").unlink()
+    changed = {t.name: t.content for t in tables_of(copy, duckdb.connect())}
+    assert changed["reviews"] != before["reviews"] and changed["films"] == before["films"]
+
+
+# --------------------------------------------------------------------------------------------------------- answers
+@pytest.mark.parametrize(
+    ("seed", "queries", "shards"),
+    [(1, QUERIES[::2], (3,)), *(pytest.param(seed, QUERIES, (1, 2, 4), marks=pytest.mark.slow) for seed in (2, 3, 4))],
+)
+def test_any_number_of_shards_gives_the_answers_of_the_engine_alone(
+    lake: Path, seed: int, queries: tuple[str, ...], shards: tuple[int, ...]
+) -> None:
+    with opened(lake, None, seed=seed) as con:
+        alone = answers(con, queries)
+    for n in shards:
+        with opened(lake, "process", n, seed=seed) as con:
+            assert answers(con, queries) == alone, n
+
+
+def test_intervals_hold_the_truth_over_seeds(lake: Path) -> None:
+    model = HashModel({"the review is positive": 0.3})
+    with uql.connect(lake, cluster="process", model=model, ledger=":memory:", method="uniform", budget=128) as con:
+        exact = opened(lake, None).uql(f"{QUERIES[0]} WITH (budget = 'all')").fetchall()[0][0]
+        held = 0
+        for seed in range(30):
+            estimate = con.uql(f"{QUERIES[0]} WITH (seed = {seed})").estimates["n"]
+            held += estimate.low <= exact <= estimate.high
+    assert held >= 25
+
+
+def test_few_rows_are_asked_as_without_a_cluster(lake: Path) -> None:
+    queries = (
+        'SELECT id FROM reviews WHERE "the review is positive" AND id < 90',
+        'SELECT id FROM reviews WHERE "the review is positive" AND id < 90 ORDER BY price DESC, id LIMIT 3',
+        'SELECT COUNT(*) FROM reviews WHERE "the review is positive" AND id IN (SELECT id FROM films)',
+        'SELECT title, "the genre" FROM films WHERE id > 40 ORDER BY id',
+    )
+    with opened(lake, None) as con:
+        con.execute(f"CREATE VIEW films AS FROM read_parquet('{lake}/films.parquet')")
+        alone = [con.uql(query).fetchall() for query in queries]
+    with opened(lake, "process", 3) as con:
+        assert [con.uql(query).fetchall() for query in queries] == alone
+        assert con.uql("SELECT COUNT(*), SUM(stars) FROM reviews").fetchall() == [
+            (ROWS, sum(1 + i % 5 for i in range(ROWS)))
+        ]
+
+
+def test_the_same_statement_again_costs_nothing(lake: Path) -> None:
+    with opened(lake, "process", 2) as con:
+        first, again = con.uql(QUERIES[0]), con.uql(QUERIES[0])
+        assert first.cost.calls > 100
+        assert again.fetchall() == first.fetchall() and again.cost.calls == 0
+
+
+# ---------------------------------------------------------------------------------------------------------- search
+def test_limit_after_an_order_gives_the_rows_of_the_engine_alone(lake: Path) -> None:
+    queries = (
+        'SELECT id FROM reviews WHERE "the review is positive" ORDER BY price DESC, id LIMIT 12',
+        'SELECT id, "the topic" FROM reviews ORDER BY stars DESC, id LIMIT 4 OFFSET 2',
+        'SELECT id, "the topic" FROM reviews LIMIT 4',
+    )
+    with opened(lake, None) as con:
+        alone = [con.uql(query).fetchall() for query in queries]
+    for shards in (1, 3):
+        with opened(lake, "process", shards) as con:
+            found = [con.uql(query) for query in queries]
+            assert [result.fetchall() for result in found] == alone
+            assert all(result.exact for result in found)
+
+
+def test_a_search_finds_rare_rows_by_their_meaning_with_any_number_of_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uql.engine.sharded.NEAREST", 64)
+    (tmp_path / "lake").mkdir()
+    duckdb.execute(
+        "COPY (SELECT i AS id, i % 2 AS kind, CASE WHEN i % 331 = 0 THEN 'a dog barks and a puppy plays, number ' || i "
+        f"ELSE 'quarterly tax report about bond yields, page ' || i END AS body FROM range({ROWS}) t(i)) "
+        f"TO '{tmp_path}/lake/notes.parquet'"
+    )
+    dogs = {i for i in range(ROWS) if i % 331 == 0}
+    query = 'SELECT id FROM notes WHERE "it is about dogs" AND kind = 0 LIMIT 4'
+
+    def reads(question: Any, row: Any) -> Any:
+        return "dog" in row.cells[0].value
+
+    found = []
+    for shards in (1, 3):
+        model = HashModel(answers=reads)
+        with opened(tmp_path / "lake", "process", shards, model=model, budget=40, examples=False) as con:
+            result = con.uql(query)
+            found.append(result.fetchall())
+            assert {i for (i,) in found[-1]} <= dogs and len(found[-1]) == 4 and result.cost.calls < 20
+            lacking = con.uql(query.replace("LIMIT 4", "LIMIT 30"))
+            assert not lacking.exact and len(lacking.fetchall()) == len({i for i in dogs if i % 2 == 0})
+    assert found[0] == found[1]
+    assert list((tmp_path / "lake.uql-features" / "shards").glob("*.npy"))
+
+
+# --------------------------------------------------------------------------------------------------------- traffic
+def test_messages_are_small_and_their_sum_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    sent = []
+    for rows in (4_000, 16_000):
+        with opened(write(tmp_path / str(rows), rows), "process", 2) as con:
+            con.uql(QUERIES[0]).run()
+            traffic = con.session.cluster.traffic
+            assert traffic.largest <= MESSAGE
+            sent.append(traffic.bytes)
+    assert sent[1] < 1.5 * sent[0]
+
+
+def test_long_texts_are_sent_in_many_messages(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    duckdb.execute(
+        "COPY (SELECT i AS id, repeat(md5(i::VARCHAR), 1 + (i % 50)::INT) || sha256(i::VARCHAR) AS body, "
+        "CASE WHEN i = 7 THEN (SELECT string_agg(md5(j::VARCHAR), '') FROM range(4000) s(j)) END AS long FROM range(900) t(i)) "
+        f"TO '{tmp_path}/lake/t.parquet'"
+    )
+    tables = tables_of(tmp_path / "lake", duckdb.connect())
+    shard, start, sizes, left = Shard(tables, 0, 1, tmp_path), 0, [], 1
+    import pyarrow as pa
+
+    rows = []
+    while left:
+        data, left = shard.rows("SELECT * FROM share.t", 0, 900, Below(2**64 - 1), start)
+        sizes.append(len(data))
+        rows.append(pa.ipc.open_stream(data).read_all())
+        start += rows[-1].num_rows
+    assert pa.concat_tables(rows).column("__row").to_pylist() == list(range(900))
+    assert len(sizes) > 3
+    assert sum(size > MESSAGE for size in sizes) <= 1  # the one row that is larger than a message
+
+
+# ---------------------------------------------------------------------------------------------------------- errors
+def test_what_a_cluster_does_not_do_is_said_before_a_call(lake: Path) -> None:
+    with opened(lake, "process", 2) as con:
+        wanted = {
+            'SELECT id FROM reviews WHERE "the review is positive"': (DataError, "UQL527"),
+            'SELECT id FROM reviews WHERE "the review is positive" ORDER BY "how good" LIMIT 3': (DataError, "UQL527"),
+            'SELECT COUNT(*) FROM reviews AS a JOIN reviews AS b USING (id) WHERE "{a.body} is like {b.body}"': (
+                DataError,
+                "UQL527",
+            ),
+            f"{QUERIES[0]} WITH (budget = 'all')": (BudgetError, "UQL401"),
+        }
+        for query, (kind, code) in wanted.items():
+            with pytest.raises(kind) as raised:
+                con.uql(query).run()
+            assert raised.value.code == code and raised.value.help
+        con.execute("CREATE TEMP TABLE mine AS SELECT 1 AS id")
+        with pytest.raises(DataError, match="shards cannot read") as raised:
+            con.uql(f"{QUERIES[0]} AND id IN (SELECT id FROM mine)").run()
+        assert raised.value.code == "UQL503"
+        assert con.uql("SELECT * FROM uql_calls()").fetchall() == []
+
+
+def test_a_folder_without_tables_and_shards_without_a_cluster(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no Parquet files") as raised:
+        uql.connect(tmp_path, cluster="process")
+    assert raised.value.code == "UQL501"
+    with pytest.raises(ConfigError, match="shards are of a cluster"):
+        uql.connect(shards=2)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 not really PAR1")
+    with pytest.raises(DataError, match="broken") as raised:
+        uql.connect(tmp_path, cluster="process")
+    assert raised.value.code == "UQL503"
+
+
+def test_a_share_of_no_rows_reads_none() -> None:
+    assert LakeTable("t", ("a.parquet",), (1,), 0).share(0, 2).endswith("LIMIT 0")
+
+
+# ------------------------------------------------------------------------------------------------------------- Ray
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A cluster of two nodes of one core."""
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'uql-engine[cluster]'")
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": 80_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster.add_node(**node)
+    yield cluster
+    cluster.shutdown()
+
+
+def test_actors_give_the_answers_of_one_process_also_after_a_node_is_lost(lake: Path, nodes: Any) -> None:
+    with opened(lake, "process", method="uniform") as con:
+        alone = answers(con, QUERIES[:3])
+    with opened(lake, nodes.address, method="uniform") as con:
+        assert con.session.cluster.shards == 2
+        assert answers(con, QUERIES[:1]) == alone[:1]
+        nodes.remove_node(next(iter(nodes.worker_nodes)), allow_graceful=False)
+        assert answers(con, QUERIES[1:3]) == alone[1:]

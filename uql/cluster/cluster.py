@@ -1,0 +1,239 @@
+"""The driver's side of a cluster: its shards, and the rows that they draw together.
+
+A row is drawn by the hash of its number among the rows that the plain conditions leave, so any number of shards draws the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+
+from uql.base.errors import ConfigError, DataError
+from uql.base.extras import need
+from uql.base.sql_text import first_line, quote
+from uql.cluster.lake import LakeTable, tables_of
+from uql.cluster.shard import SHARES, Below, Head, Near, Shard
+from uql.features.store import FOLDER
+from uql.sampling.row_hash import LARGEST, bound_for, lowest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PROCESS = "process"  # the address of a cluster of this process alone, without Ray
+Call = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What the shards have sent.
+
+    Attributes:
+        bytes: in all.
+        messages: answers.
+        largest: bytes of one answer.
+    """
+
+    bytes: int = 0
+    messages: int = 0
+    largest: int = 0
+
+    def add(self, size: int) -> None:
+        self.bytes, self.messages, self.largest = self.bytes + size, self.messages + 1, max(self.largest, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The shards over a folder of Parquet files.
+
+    Attributes:
+        folder: of the files, which every node reads under this path.
+        tables: by name.
+        call: runs a method of every shard whose arguments are not None, and gives the answers in the order of the shards.
+        shards: their number.
+        close: gives up the shards.
+    """
+
+    folder: Path
+    tables: dict[str, LakeTable]
+    call: Call
+    shards: int
+    close: Callable[[], None]
+    traffic: Traffic = field(default_factory=Traffic)
+    _counts: dict[str, list[int]] = field(default_factory=dict)
+
+    @staticmethod
+    def share_of(table: LakeTable) -> str:
+        """The name under which a query of a shard reads its own rows of a table."""
+        return f"{SHARES}.{quote(table.name)}"
+
+    def count(self, sql: str) -> int:
+        """The rows of a query over `share_of` a table, of all shards. Raises: DataError (UQL503)."""
+        return sum(self._count(sql))
+
+    def draw(self, sql: str, wanted: int) -> pa.Table:
+        """The rows of a query whose numbers have the lowest hashes, in the order of their numbers.
+
+        Args:
+            sql: over `share_of` a table.
+            wanted: rows; those that there are, where there are fewer.
+        Raises: DataError (UQL503).
+        """
+        total = self.count(sql)
+        wanted = min(wanted, total)
+        bound = LARGEST if wanted == total else bound_for(wanted, total)
+        rows = self._rows(sql, Below(bound))
+        while rows.num_rows < wanted:  # one draw in a hundred million
+            bound = min(LARGEST, 2 * bound)
+            rows = self._rows(sql, Below(bound))
+        return rows.filter(lowest(rows.column("__row").to_numpy(), wanted))
+
+    def head(self, sql: str, order: str, limit: int) -> pa.Table:
+        """The first rows of each shard by an order, among which are the first `limit` of all.
+
+        Args:
+            sql: over `share_of` a table.
+            order: SQL of ORDER BY; `__row` is the number of a row.
+            limit: rows of a shard.
+        """
+        return self._rows(sql, Head(order, limit))
+
+    def near(self, sql: str, wanted: Near, most: int) -> pa.Table:
+        """The rows that are nearest to a text, `most` of all shards, in the order of their numbers.
+
+        Args:
+            sql: over `share_of` a table.
+            wanted: what the rows are near to.
+            most: rows; more where several are equally near.
+        """
+        scores = np.concatenate(
+            [np.frombuffer(part, np.float32) for part in self._each("best", [(sql, wanted, most)] * self.shards)]
+        )
+        least = float(np.partition(scores, -most)[-most]) if len(scores) >= most else -1.0
+        return self._rows(sql, replace(wanted, score=least))
+
+    def usage(self) -> list[tuple[float, int]]:
+        """Of each shard the CPU seconds of its process so far, and bytes of memory at most."""
+        return self._each("usage", [()] * self.shards)
+
+    def _count(self, sql: str) -> list[int]:
+        if sql not in self._counts:
+            self._counts[sql] = self._each("count", [(sql,)] * self.shards)
+        return self._counts[sql]
+
+    def _rows(self, sql: str, chosen: Below | Head | Near) -> pa.Table:
+        """The rows that the shards choose, in rounds of one message a shard."""
+        import pyarrow as pa
+
+        counts = self._count(sql)
+        firsts = [0, *accumulate(counts)]
+        parts: list[list[pa.Table]] = [[] for _ in counts]
+        open_ = list(range(self.shards))
+        while open_:
+            had = [sum(part.num_rows for part in parts[i]) for i in open_]
+            wanted = [(sql, firsts[i], counts[i], chosen, n) for i, n in zip(open_, had, strict=True)]
+            left = {}
+            for i, (answer, left[i]) in zip(open_, self._each("rows", wanted, open_), strict=True):
+                self.traffic.add(len(answer))
+                parts[i].append(pa.ipc.open_stream(answer).read_all())
+            open_ = [i for i in open_ if left[i]]
+        return pa.concat_tables([part for found in parts for part in found], promote_options="permissive")
+
+    def _each(self, method: str, arguments: Sequence[tuple[Any, ...]], of: Sequence[int] | None = None) -> list[Any]:
+        places = range(self.shards) if of is None else of
+        given: list[Any] = [None] * self.shards
+        for i, argument in zip(places, arguments, strict=True):
+            given[i] = argument
+        try:
+            return self.call(method, given)
+        except duckdb.Error as error:
+            raise DataError(
+                f"the shards cannot read their rows: {first_line(error)}",
+                code="UQL503",
+                help="a plain condition over the lake's tables names those tables alone: temporary tables and macros of this "
+                "connection are not in the shards",
+            ) from error
+
+
+def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.DuckDBPyConnection) -> Cluster:
+    """The shards over the tables of a folder, which become views of `duck` too.
+
+    Args:
+        folder: of Parquet files.
+        address: of Ray: "ray://host:10001", "host:6379", "auto", "local" for one on this machine; "process" for this process alone.
+        shards: None: one a core of the cluster.
+    Raises: DataError (UQL501, UQL503); ConfigError (UQL105) where Ray does not answer, (UQL610) where it is not installed.
+    """
+    folder = folder.expanduser().resolve()
+    tables = tables_of(folder, duck)
+    if shards is not None and shards < 1:
+        raise ConfigError(f"shards = {shards} is not at least 1", code="UQL105")
+    vectors = folder.with_name(f"{folder.name}{FOLDER}") / "shards"
+    n, call, close = (
+        _in_process(tables, vectors, shards or 1) if address == PROCESS else _on_ray(tables, vectors, address, shards)
+    )
+    return Cluster(folder, {table.name: table for table in tables}, call, n, close)
+
+
+def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> tuple[int, Call, Callable[[], None]]:
+    held = [Shard(tables, i, shards, vectors, threads=max(1, (os.cpu_count() or 1) // shards)) for i in range(shards)]
+
+    def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
+        return [getattr(one, method)(*a) for one, a in zip(held, arguments, strict=True) if a is not None]
+
+    return shards, call, held.clear
+
+
+def _on_ray(
+    tables: Sequence[LakeTable], vectors: Path, address: str, shards: int | None
+) -> tuple[int, Call, Callable[[], None]]:
+    """Actors of Ray, spread over the nodes. One that is lost is started again from the files, and its call repeated."""
+    need("clusters", "cluster", "ray")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
+    begun = not ray.is_initialized()
+    if begun:
+        own = {"include_dashboard": False} if address == "local" else {}
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="error", **own)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise ConfigError(
+                f"there is no Ray cluster at {address}: {first_line(error)}",
+                code="UQL105",
+                help="'ray start --head' on one machine and 'ray start --address=HOST:6379' on the others make one; "
+                "cluster = 'local' starts one on this machine, 'process' does without Ray",
+            ) from error
+    n = shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    actor = ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(Shard)
+    held = [actor.remote(tables, i, n, vectors) for i in range(n)]
+
+    def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
+        sent = [getattr(one, method).remote(*a) for one, a in zip(held, arguments, strict=True) if a is not None]
+        try:
+            return list(ray.get(sent))
+        except RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        except RayError as error:
+            raise DataError(
+                f"the cluster lost a shard and could not start it again: {first_line(error)}",
+                code="UQL503",
+                help="what was answered is in the ledger: run the statement again once the nodes are back",
+            ) from error
+
+    def close() -> None:
+        if not ray.is_initialized():
+            return
+        for one in held:
+            ray.kill(one)
+        if begun:
+            ray.shutdown()
+
+    return n, call, close

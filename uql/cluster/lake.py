@@ -1,0 +1,118 @@
+"""A folder of Parquet files as tables, and the share of each table that one of several processes reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import duckdb
+
+from uql.base.errors import DataError
+from uql.base.sql_text import first_line, literal, quote
+
+FOOTER = 8  # bytes at the end of a Parquet file: the length of what describes its rows, and a mark
+
+
+@dataclass(frozen=True, slots=True)
+class LakeTable:
+    """A table of one Parquet file or more; its rows are numbered in the order of the files.
+
+    Attributes:
+        name: of the sub-folder, or of the file without its ending.
+        files: paths, sorted.
+        rows: of each file.
+        content: a hash of what the files' footers say: of names, types, sizes, and least and greatest values.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    rows: tuple[int, ...]
+    content: int
+
+    @property
+    def total(self) -> int:
+        """Rows of all files."""
+        return sum(self.rows)
+
+    def share(self, shard: int, shards: int) -> str:
+        """SQL of the rows that one of several shards reads: a run of rows, as many as another's but for one.
+
+        >>> LakeTable("t", ("a.parquet", "b.parquet"), (4, 4), 0).share(0, 2)
+        "SELECT * FROM read_parquet(['a.parquet'])"
+        >>> LakeTable("t", ("a.parquet",), (4,), 0).share(1, 2)
+        "SELECT * EXCLUDE (file_row_number) FROM read_parquet(['a.parquet'], file_row_number = true) WHERE file_row_number BETWEEN 2 AND 3"
+        """
+        start, stop = (self.total * i // shards for i in (shard, shard + 1))
+        parts: list[str] = []
+        whole: list[str] = []
+        first = 0
+        for file, rows in zip(self.files, self.rows, strict=True):
+            begin, end = max(0, start - first), min(rows, stop - first)
+            first += rows
+            if begin >= end:
+                continue
+            if end - begin == rows:
+                whole.append(file)
+            else:
+                parts += [reading(whole)] if whole else []
+                whole = []
+                numbered = reading([file], ", file_row_number = true").replace("*", "* EXCLUDE (file_row_number)", 1)
+                parts.append(f"{numbered} WHERE file_row_number BETWEEN {begin} AND {end - 1}")
+        parts += [reading(whole)] if whole else []
+        return " UNION ALL BY NAME ".join(parts) or f"{reading(self.files)} LIMIT 0"
+
+
+def reading(files: Sequence[str], options: str = "") -> str:
+    """SQL that reads Parquet files, in this order."""
+    return f"SELECT * FROM read_parquet([{', '.join(map(literal, files))}]{options})"
+
+
+def view(name: str, sql: str) -> str:
+    """SQL that makes a view."""
+    return f"CREATE OR REPLACE VIEW {name} AS {sql}"
+
+
+def tables_of(folder: Path, duck: duckdb.DuckDBPyConnection) -> tuple[LakeTable, ...]:
+    """The tables of a folder: each Parquet file in it, and each sub-folder with Parquet files at any depth.
+
+    Raises: DataError (UQL501) where there are none, (UQL503) where one cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.name.startswith((".", "_")):
+            continue
+        if path.is_dir():
+            found[path.name] = [str(file) for file in sorted(path.rglob("*.parquet"))]
+        elif path.suffix == ".parquet":
+            found[path.stem] = [str(path)]
+    if not any(found.values()):
+        raise DataError(
+            f"the folder {folder} holds no Parquet files",
+            code="UQL501",
+            help="each Parquet file is a table, and each sub-folder of Parquet files: COPY t TO 'lake/t.parquet'",
+        )
+    return tuple(_table(name, files, duck) for name, files in found.items() if files)
+
+
+def _table(name: str, files: list[str], duck: duckdb.DuckDBPyConnection) -> LakeTable:
+    listed = ", ".join(map(literal, files))
+    try:
+        rows = dict(duck.execute(f"SELECT file_name, num_rows FROM parquet_file_metadata([{listed}])").fetchall())
+        duck.execute(view(quote(name), reading(files)))
+    except duckdb.Error as error:
+        raise DataError(f"the Parquet files of {name} cannot be read: {first_line(error)}", code="UQL503") from error
+    content = blake2b(digest_size=8)
+    for file in files:
+        content.update(_footer(Path(file)))
+    return LakeTable(name, tuple(files), tuple(rows[file] for file in files), int.from_bytes(content.digest(), "big"))
+
+
+def _footer(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        size = opened.seek(0, 2)
+        opened.seek(size - FOOTER)
+        length = int.from_bytes(opened.read(4), "little")
+        opened.seek(max(0, size - FOOTER - length))
+        return opened.read(length)

@@ -1,0 +1,207 @@
+"""One shard: a DuckDB over a run of the rows of each table. It answers in messages of at most 64 KB, whatever the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.extras import need
+from uql.base.sql_text import quote
+from uql.cluster.lake import LakeTable, reading, view
+from uql.features.cache import save_parts
+from uql.features.embedder import Embedder, Matrix, unit_rows
+from uql.features.static import static_embedder
+from uql.sampling.row_hash import rows_below
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MESSAGE = 64 * 1024  # bytes of an answer at most, of more than one row
+PLACE = "__uql_place"  # the column of the place of a row in its share
+DIMENSIONS = 64  # of the vectors that nearness is told by: 128 bytes a row
+SLICE = 8_192  # rows embedded or scored at a time
+SHARES = "share"  # the schema of the views of the shard's own rows
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """The rows whose numbers have hashes of at most `bound`."""
+
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first `limit` rows by SQL of an ORDER BY, in which `__row` settles ties."""
+
+    order: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """The rows of a table that are nearest to a text in meaning.
+
+    Attributes:
+        table: of the lake.
+        place: the name under which a query has `__uql_place`.
+        shown: SQL of the text of the table's rows.
+        text: what they are near to.
+        score: the least cosine of a row with it.
+    """
+
+    table: str
+    place: str
+    shown: str
+    text: str
+    score: float = -1.0
+
+
+class Shard:
+    """Every method may be called again after the process was lost: what it gives depends on the files and its arguments alone.
+
+    Args:
+        tables: of the lake; the views `main.NAME` are the whole tables, `share.NAME` the rows of this shard, with their place in it as
+            `__uql_place`.
+        shard, shards: which of how many this is.
+        vectors: folder in which vectors of the share's rows are kept.
+        threads: of DuckDB.
+    """
+
+    def __init__(self, tables: Sequence[LakeTable], shard: int, shards: int, vectors: Path, threads: int = 1) -> None:
+        self._tables, self._part, self._vectors = {table.name: table for table in tables}, f"{shard}-{shards}", vectors
+        self._duck = duckdb.connect(config={"threads": threads})
+        self._duck.execute(f"CREATE SCHEMA {SHARES}")
+        for table in tables:
+            share = f"SELECT *, row_number() OVER () - 1 AS {PLACE} FROM ({table.share(shard, shards)})"
+            self._duck.execute(view(f"main.{quote(table.name)}", reading(table.files)))
+            self._duck.execute(view(f"{SHARES}.{quote(table.name)}", share))
+        self._chosen: tuple[object, pa.Table] | None = None
+        self._scored: tuple[object, NDArray[np.float32]] | None = None
+
+    def count(self, sql: str) -> int:
+        """The rows of a query over the share. Raises: duckdb.Error."""
+        rows = self._duck.execute(f"SELECT count(*) FROM ({sql})").fetchall()
+        return int(rows[0][0])
+
+    def rows(self, sql: str, first: int, count: int, wanted: Below | Head | Near, start: int) -> tuple[bytes, int]:
+        """Some rows of a query over the share, from the `start`-th of these on.
+
+        Args:
+            sql: the query.
+            first: the number of its first row, of those of all shards.
+            count: its rows.
+            wanted: which of them.
+            start: how many rows the caller has.
+        Returns: an Arrow stream of as many rows as a message holds, `__row` being a row's number; and how many are left after them.
+        """
+        key = (sql, first, wanted)
+        if self._chosen is None or self._chosen[0] != key:
+            self._chosen = key, self._choose(sql, first, count, wanted)
+        return _message(self._chosen[1].slice(start))
+
+    def best(self, sql: str, wanted: Near, most: int) -> bytes:
+        """The greatest scores of the rows of a query, as (n ≤ most,) float32.
+
+        Args:
+            sql: the query.
+            wanted: what the rows are near to.
+            most: scores.
+        """
+        scores = self._scores(sql, wanted)
+        return (scores if len(scores) <= most else np.partition(scores, -most)[-most:]).tobytes()
+
+    def usage(self) -> tuple[float, int]:
+        """CPU seconds of the process so far, and bytes of memory at most."""
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+
+    def _choose(self, sql: str, first: int, count: int, wanted: Below | Head | Near) -> pa.Table:
+        import pyarrow as pa
+
+        numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
+        if isinstance(wanted, Head):
+            found = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {wanted.order} LIMIT {wanted.limit}")
+            rows = found.to_arrow_table()
+            places = rows.column("__row").to_numpy()
+        else:
+            if isinstance(wanted, Below):
+                places = rows_below(first, first + count, wanted.bound) - first
+            else:
+                places = np.flatnonzero(self._scores(sql, wanted) >= np.float32(wanted.score))
+            self._duck.register("__wanted", pa.table({"__row": places}))
+            try:
+                found = self._duck.sql(f"SELECT * FROM ({numbered}) SEMI JOIN __wanted USING (__row) ORDER BY __row")
+                rows = found.to_arrow_table()
+            finally:
+                self._duck.unregister("__wanted")
+        return rows.set_column(rows.num_columns - 1, "__row", pa.array(places + first))
+
+    # ------------------------------------------------------------------------------------------------------- nearness
+    def _scores(self, sql: str, wanted: Near) -> NDArray[np.float32]:
+        """(n,) the cosine of each row of a query with a text."""
+        key = (sql, wanted.table, wanted.shown, wanted.text)
+        if self._scored is None or self._scored[0] != key:
+            vectors = self._rows_as_vectors(wanted)
+            asked = _short(self._embedder().embed([wanted.text]))[0]
+            every = np.concatenate(
+                [np.zeros(0, np.float32)]
+                + [vectors[i : i + SLICE].astype(np.float32) @ asked for i in range(0, len(vectors), SLICE)]
+            )
+            places = self._duck.sql(f"SELECT {quote(wanted.place)} AS place FROM ({sql})").fetchnumpy()["place"]
+            self._scored = key, every[places]
+        return self._scored[1]
+
+    def _rows_as_vectors(self, wanted: Near) -> NDArray[np.float16]:
+        """(rows of the share, DIMENSIONS) unit vectors, from the file beside the lake, which is made where there is none."""
+        table, embedder = self._tables[wanted.table], self._embedder()
+        name = f"{table.content}\0{wanted.shown}\0{embedder.name}".encode()
+        path = self._vectors / f"{blake2b(name, digest_size=8).hexdigest()}-{self._part}.npy"
+        if not path.exists():
+            rows = self._duck.sql(f"SELECT {wanted.shown} AS shown FROM {SHARES}.{quote(wanted.table)}")
+            n = self.count(f"SELECT 1 FROM {SHARES}.{quote(wanted.table)}")
+            batches = (batch.column(0).to_pylist() for batch in rows.to_arrow_reader(SLICE))
+            save_parts(path, n, (_short(embedder.embed(texts)).astype(np.float16) for texts in batches))
+        vectors: NDArray[np.float16] = np.load(path, mmap_mode="r")
+        return vectors
+
+    @staticmethod
+    def _embedder() -> Embedder:
+        found = static_embedder()
+        if found is None:
+            need("the nearest rows of a cluster's tables", "local", "wordllama")
+        assert found is not None
+        return found
+
+
+def _short(vectors: Matrix) -> Matrix:
+    """(n, DIMENSIONS) the first dimensions, of length 1: those of wordllama's table stand in the order of what they say.
+
+    Source: Kusupati et al. (2022), Matryoshka representation learning.
+    """
+    return unit_rows(np.ascontiguousarray(vectors[:, :DIMENSIONS]))
+
+
+def _message(rows: pa.Table) -> tuple[bytes, int]:
+    """As many of the first rows as fit, compressed, and how many are left."""
+    import pyarrow as pa
+
+    each = max(1.0, rows.nbytes / max(1, rows.num_rows))
+    n = min(rows.num_rows, max(1, int(4 * MESSAGE / each)))  # text is compressed to a third or so
+    while True:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+            stream.write_table(rows.slice(0, n).combine_chunks())
+        data = sink.getvalue()
+        if data.size <= MESSAGE or n <= 1:
+            return data.to_pybytes(), rows.num_rows - n
+        n = max(1, min(n - 1, int(0.95 * n * MESSAGE / data.size)))

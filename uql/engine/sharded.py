@@ -1,0 +1,150 @@
+"""The candidate rows of a block over a table of a cluster: all of them where they are few, else the first stage of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from uql.base.errors import BudgetError, DataError
+from uql.base.schema import Field
+from uql.cluster.cluster import Cluster
+from uql.cluster.lake import LakeTable
+from uql.cluster.shard import PLACE, Near
+from uql.compiler.bound import BoundTable
+from uql.compiler.physical import Block, Goal
+from uql.compiler.subqueries import leaves
+from uql.compiler.syntax import Column
+from uql.compiler.walk import is_semantic
+from uql.kernels.base import Context
+from uql.kernels.duck import Duck, quote, typed_columns
+from uql.kernels.finish import order_by
+from uql.kernels.relation import FirstStage, Relation
+from uql.sampling.two_stage import WORTH, most_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NEAREST = 4_096  # rows that are nearest to a text: their scores fill a quarter of a message
+
+
+def table_of(block: Block, duck: Duck) -> LakeTable | None:
+    """The table of the cluster that a block reads, and nothing beside it; None of another block."""
+    source = block.scan.source
+    if duck.cluster is None or not isinstance(source, BoundTable) or block.scan.join is not None:
+        return None
+    return _lake_table(source, duck.cluster)
+
+
+def _lake_table(source: BoundTable, cluster: Cluster) -> LakeTable | None:
+    schema, _, name = source.table.sql.rpartition('."')
+    return cluster.tables.get(name.removesuffix('"').replace('""', '"')) if schema.endswith('"main"') else None
+
+
+def check_few(block: Block, ctx: Context) -> None:
+    """Checks of a block that is not over one table of the cluster alone that the driver may hold its rows.
+
+    Raises: DataError (UQL527) where it reads a table that is too large for that.
+    """
+    cluster = ctx.duck.cluster
+    if cluster is None or table_of(block, ctx.duck) is not None:
+        return
+    sources = [block.scan.source] if block.scan.join is None else [block.scan.join.left, block.scan.join.right]
+    most = most_rows(ctx.purse.left or 0)
+    for leaf in (leaf for source in sources for leaf in leaves(source)):
+        table = _lake_table(leaf, cluster) if isinstance(leaf, BoundTable) else None
+        if table is not None and table.total > most:
+            raise DataError(
+                f"a join or a sub-query over {table.name} would bring its {table.total:,} rows to this process, which holds {most:,}",
+                code="UQL527",
+                help=f"CREATE TEMP TABLE some AS SELECT … FROM {table.name} WHERE … makes a smaller table to join, or COPY (SELECT … "
+                "JOIN …) TO 'lake/joined.parquet' a table of the lake",
+            )
+
+
+def candidates(
+    block: Block, table: LakeTable, sql_of: Callable[[Block], str], fields: dict[Column, Field], ctx: Context
+) -> Relation:
+    """The candidate rows of a block over a table of a cluster, which its shards choose.
+
+    All of them where they are few; of an aggregate the first stage of its sample; of LIMIT the first rows of its order, or those
+    nearest in meaning and a first stage.
+
+    Args:
+        block: over that table alone.
+        table: of the cluster.
+        sql_of: the SQL of a block's candidate rows.
+        fields: the columns of the relation.
+    Raises: DataError (UQL527), BudgetError (UQL401) where each of many rows is wanted.
+    """
+    cluster, source, most = ctx.duck.cluster, block.scan.source, most_rows(ctx.purse.left or 0)
+    assert cluster is not None and isinstance(source, BoundTable)
+    place = Column(source.alias, PLACE)
+    share = BoundTable(replace(source.table, sql=cluster.share_of(table)), source.alias)
+    scan = replace(block.scan, source=share, columns=(*block.scan.columns, place))
+    sql = sql_of(replace(block, scan=scan, filter=replace(block.filter, goal=Goal.EVERY)))
+    total = cluster.count(sql)
+    keys = [] if any(is_semantic(key.expr) for key in block.order.keys) else list(block.order.keys)
+    order = order_by(keys, ctx.duck, "__row")
+    head = _head(block, total, ctx)
+    if total < most:
+        found = cluster.draw(sql, total)
+    elif block.aggregate.present:
+        if ctx.purse.left is None:
+            raise BudgetError(
+                f"each of {total:,} rows of {table.name} would be asked, and this process holds {most:,}",
+                help="WITH (budget = 1000) estimates the result; plain conditions leave fewer rows",
+            )
+        found = cluster.draw(sql, most // WORTH)
+    elif head is not None:
+        found = cluster.head(sql, order, head)
+    elif block.filter.goal is Goal.FIRST and not block.order.keys:
+        found = _near(block, table, place, sql, most, cluster)
+    else:
+        raise DataError(
+            f"{total:,} rows of {table.name} are left for the model, and a query that returns rows holds {most:,} at most",
+            code="UQL527",
+            help="LIMIT, or plain conditions that leave fewer rows; COUNT, SUM, AVG and GROUP BY take any number",
+        )
+    listed = typed_columns(found.column_names, [fields[c].type if c in fields else "" for c in block.scan.columns])
+    if block.filter.goal is not Goal.FIRST and head is None:
+        order = "__row"
+    hidden = ["__row", quote(place.label)] if block.scan.columns else ["__row"]
+    limit = f" LIMIT {head}" if head is not None and total >= most else ""
+    name, n = ctx.duck.create(
+        f"SELECT * EXCLUDE ({', '.join(hidden)}) FROM (SELECT {listed} FROM __rows) ORDER BY {order}{limit}",
+        {"__rows": found},
+    )
+    whole = total < most or (head is not None and block.filter.formula is None)
+    stage = None if whole else FirstStage(total, sql_of(block))
+    if block.aggregate.present and stage is not None:
+        ctx.notes.append(
+            f"{n:,} random rows stand for {total:,}: features are made of these, and the interval covers that too"
+        )
+    return Relation(ctx.duck, name, n, fields, block.scan.tables, stage=stage)
+
+
+def _head(block: Block, total: int, ctx: Context) -> int | None:
+    """How many rows of an order that DuckDB knows LIMIT needs at most; None where it may need any."""
+    if block.aggregate.present or block.order.wanted is None or any(is_semantic(k.expr) for k in block.order.keys):
+        return None
+    if block.filter.formula is None:
+        return None if block.needs_every_row or block.project.distinct else block.order.wanted
+    if block.filter.goal is not Goal.FIRST or not block.order.keys or ctx.purse.left is None:
+        return None
+    return min(total, ctx.purse.left + block.order.wanted)  # a row that costs no call is rare
+
+
+def _near(block: Block, table: LakeTable, place: Column, sql: str, most: int, cluster: Cluster) -> pa.Table:
+    """The rows nearest in meaning to what a WHERE asks, and random ones, each once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [c for stage in block.filter.stages for c in stage.columns]
+    reads = dict.fromkeys(c for column in columns for c in column.reads)
+    shown = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
+    text = "; ".join(column.text for column in columns)
+    near = cluster.near(sql, Near(table.name, place.label, shown, text), NEAREST)
+    random = cluster.draw(sql, most // WORTH)
+    fresh = pc.invert(pc.is_in(random.column("__row"), near.column("__row")))
+    return pa.concat_tables([near, random.filter(fresh)], promote_options="permissive")
