@@ -36,6 +36,7 @@ FILES = 8
 BUDGET = 128
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review speaks of music" WITH (seed = {seed})'
 SEARCH = 'SELECT id FROM reviews WHERE "the review speaks of a clever ending" LIMIT 10'
+MOST_ALONE = 100_000
 ALONE, PROCESS = "engine alone", "one process"
 
 
@@ -62,7 +63,7 @@ def write(folder: Path, rows: int) -> Path:
     lake = folder / f"rows-{rows}"
     if not lake.exists():
         (lake / "reviews").mkdir(parents=True)
-        duck = duckdb.connect(config={"threads": 1})
+        duck = duckdb.connect(config={"threads": 1, "enable_progress_bar": False})
         one = " || ' ' || ".join(
             f"{list(values)!r}[1 + (hash(i * {k + 3}) % {len(values)})::INT]"
             for k, values in enumerate((("the", "a", "this"), JUDGED, WORDS, ("and", "with", "but"), JUDGED, WORDS))
@@ -77,21 +78,40 @@ def write(folder: Path, rows: int) -> Path:
 
 
 # ---------------------------------------------------------------------------------------------------------------- sizes
-def measure(lake: Path, system: str, address: str) -> dict[str, Any]:
+def opened(lake: Path, system: str, address: str, model: Reader, method: str | None = None) -> uql.Connection:
+    """A connection of a system to a lake.
+
+    Args:
+        system: ALONE, PROCESS, or a number of shards.
+        address: of a Ray cluster.
+        model: that answers.
+        method: of samples; None: the engine's choice.
+    """
+    cluster, shards = {ALONE: (None, None), PROCESS: ("process", None)}.get(system) or (address, int(system))
+    con = uql.connect(
+        None if cluster is None else lake,
+        cluster=cluster,
+        shards=shards,
+        model=model,
+        ledger=":memory:",
+        budget=BUDGET,
+        examples=False,
+        method=method,
+    )
+    if cluster is None:
+        con.execute(f"CREATE VIEW reviews AS FROM read_parquet('{lake}/reviews/*.parquet')")
+    return con
+
+
+def measure(lake: Path, system: str, address: str, searches: bool) -> dict[str, Any]:
     """One system over one lake, in this process: to be called in a process of its own.
 
     Args:
         system: ALONE, PROCESS, or a number of shards.
         address: of a Ray cluster.
+        searches: is LIMIT measured too? It needs a vector of each row.
     """
-    model, settings = Reader(), {"ledger": ":memory:", "budget": BUDGET, "examples": False}
-    if system == ALONE:
-        con = uql.connect(model=model, **settings)
-        con.execute(f"CREATE VIEW reviews AS FROM read_parquet('{lake}/reviews/*.parquet')")
-    elif system == PROCESS:
-        con = uql.connect(lake, cluster="process", model=model, **settings)
-    else:
-        con = uql.connect(lake, cluster=address, shards=int(system), model=model, **settings)
+    con = opened(lake, system, address, Reader())
     cluster = con.session.cluster
 
     def used() -> float:
@@ -100,14 +120,15 @@ def measure(lake: Path, system: str, address: str) -> dict[str, Any]:
 
     found: dict[str, Any] = {"system": system, "answers": []}
     steps = [("count", COUNT.format(seed=1)), *((f"count{seed}", COUNT.format(seed=seed)) for seed in (2, 3))]
-    steps += [("build", SEARCH), ("search", SEARCH + " WITH (seed = 9)")]
+    if searches:
+        steps += [("build", SEARCH), ("search", SEARCH + " WITH (seed = 9)")]
     for name, query in steps:
         before, began = used(), time.monotonic()
         result = con.uql(query)
         rows = result.fetchall()
         found[name] = {"cpu": used() - before, "seconds": time.monotonic() - began}
         if name.startswith("count"):
-            estimate = result.estimates["n"]
+            estimate: Any = result.estimates["n"]
             found["answers"].append([rows[0][0], estimate.low, estimate.high])
         else:
             found["found"] = len(rows)
@@ -119,8 +140,15 @@ def measure(lake: Path, system: str, address: str) -> dict[str, Any]:
     return found
 
 
-def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path) -> bool:
-    """Prints the table; are the answers of all systems over one lake equal?"""
+def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -> bool:
+    """Prints the table; are the answers of all systems over one lake equal?
+
+    Args:
+        rows: of each lake.
+        shards: numbers of shards.
+        folder: of the lakes.
+        most: rows of a lake in which LIMIT is measured; the engine alone is measured up to MOST_ALONE rows.
+    """
     equal = True
     print(
         "| rows | system | first COUNT, CPU s (s) | next COUNT | build | LIMIT search | driver MB | shard MB | sent MB | largest KB |"
@@ -133,17 +161,18 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path) -> bool:
                 for made in lake.parent.glob(f"{lake.name}.uql-features/**/*"):  # each system builds its own
                     if made.is_file():
                         made.unlink()
-                command = [sys.executable, "-m", "uql.benchmarks.scale", "one", str(lake), system, address]
+                if system == ALONE and n > MOST_ALONE:
+                    continue
+                searches = ["--search"] if n <= most else []
+                command = [sys.executable, "-m", "uql.benchmarks.scale", "one", str(lake), system, address, *searches]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
                 if done.returncode:
                     print(f"| {n:,} | {system} | ended with {done.returncode} |", flush=True)
                     continue
                 found = json.loads(done.stdout)
                 answers.append(found["answers"])
-                first, following, build, search = (
-                    f"{found[step]['cpu']:.1f} ({found[step]['seconds']:.1f})"
-                    for step in ("count", "count2", "build", "search")
-                )
+                steps = [found.get(step) for step in ("count", "count2", "build", "search")]
+                first, following, build, search = (f"{s['cpu']:.1f} ({s['seconds']:.1f})" if s else "–" for s in steps)
                 sent, _, largest = found.get("traffic", (0, 0, 0))
                 name = system if system in (ALONE, PROCESS) else f"{system} shards"
                 memory = f"{found['driver_mb']:.0f} | {found.get('shard_mb', 0):.0f}"
@@ -162,7 +191,7 @@ def nodes(more: int = 1) -> Iterator[str]:
     """The address of a cluster of two nodes of one core."""
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": 1, "object_store_memory": 80_000_000}
+    node: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     for _ in range(more):
@@ -179,16 +208,15 @@ def faults(runs: int, folder: Path) -> bool:
     were no more calls made than the budget allows?"""
     from ray.cluster_utils import Cluster
 
-    lake, node = write(folder, 100_000), {"num_cpus": 1, "object_store_memory": 80_000_000}
+    lake, node = write(folder, 100_000), dict[str, Any](num_cpus=1, object_store_memory=80_000_000)
     expected: list[Any] = []
     right = within = 0
     longest = 0.0
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
     worker = cluster.add_node(**node)
-    settings = {"ledger": ":memory:", "budget": BUDGET, "examples": False, "method": "uniform"}
     for run in range(runs + 1):
         model, moment = Reader(wait_s=0.05), random.Random(run).uniform(0.0, 2.5)
-        con = uql.connect(lake, cluster=cluster.address, shards=2, model=model, **settings)
+        con = opened(lake, "2", cluster.address, model, "uniform")
         began = time.monotonic()
         lost = threading.Timer(moment, cluster.remove_node, [worker], {"allow_graceful": False})
         if run:
@@ -219,17 +247,19 @@ def main(arguments: list[str] | None = None) -> int:
     by_size, by_fault, one = modes.add_parser("sizes"), modes.add_parser("faults"), modes.add_parser("one")
     by_size.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     by_size.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4])
+    by_size.add_argument("--most", type=int, default=1_000_000, help="rows up to which LIMIT is measured")
     by_fault.add_argument("--runs", type=int, default=100)
     for part in (by_size, by_fault):
         part.add_argument("--lake", type=Path, default=Path("build/scale"))
     for name in ("lake", "system", "address"):
         one.add_argument(name)
+    one.add_argument("--search", action="store_true")
     given = parser.parse_args(arguments)
     if given.mode == "one":
-        print(json.dumps(measure(Path(given.lake), given.system, given.address)))
+        print(json.dumps(measure(Path(given.lake), given.system, given.address, given.search)))
         return 0
     if given.mode == "sizes":
-        return 0 if sizes(given.rows, given.shards, given.lake) else 1
+        return 0 if sizes(given.rows, given.shards, given.lake, given.most) else 1
     return 0 if faults(given.runs, given.lake) else 1
 
 

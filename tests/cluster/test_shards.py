@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -313,3 +315,46 @@ def test_actors_give_the_answers_of_one_process_also_after_a_node_is_lost(lake: 
         assert answers(con, QUERIES[:1]) == alone[:1]
         nodes.remove_node(next(iter(nodes.worker_nodes)), allow_graceful=False)
         assert answers(con, QUERIES[1:3]) == alone[1:]
+
+
+# ---------------------------------------------------------------------------------------------------------- a lost driver
+DRIVER = """
+import asyncio, os, sys
+import uql, uql.api.connection
+sys.path.append(sys.argv[1])
+from hash_model import HashModel
+import uql.sampling.two_stage as two_stage
+two_stage.LEAST, two_stage.A_CALL = 600, 2
+
+class Slow(HashModel):
+    async def answer(self, request):
+        await asyncio.sleep(0.05)
+        reply = await super().answer(request)
+        os.write(1, b".")
+        return reply
+
+con = uql.connect(sys.argv[2], cluster="process", shards=2, model=Slow({"the review is positive": 0.3}), ledger=sys.argv[3],
+                  seed=1, budget=64, method="uniform", concurrency=4)
+con.uql(sys.argv[4]).fetchall()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1, 20, 45])
+def test_a_driver_that_is_killed_is_gone_on_with(lake: Path, tmp_path: Path, after: int) -> None:
+    settings: dict[str, Any] = {"budget": 64, "method": "uniform", "concurrency": 4}
+    with opened(lake, "process", **settings) as con:
+        unbroken = con.uql(QUERIES[1]).fetchall()
+    ledger, tests = str(tmp_path / "ledger.sqlite"), str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", DRIVER, tests, str(lake), ledger, QUERIES[1]]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert driver.stdout is not None and len(driver.stdout.read(after)) == after
+    driver.kill()
+    billed = after + len(driver.stdout.read())
+    driver.wait()
+    assert billed < 64
+    with opened(lake, "process", 3, ledger=ledger, **settings) as con:
+        (token,) = (row[0] for row in con.uql("SELECT run FROM uql_runs()").fetchall())
+        result = con.resume(token)
+        assert result.fetchall() == unbroken
+        assert billed + result.cost.calls <= 64 + 4  # those in flight when it was killed were not kept

@@ -201,7 +201,7 @@ def _on_ray(
 
     begun = not ray.is_initialized()
     if begun:
-        own = {"include_dashboard": False} if address == "local" else {}
+        own: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             ray.init(address=address, log_to_driver=False, logging_level="error", **own)
         except (ConnectionError, ValueError, RuntimeError) as error:

@@ -12,6 +12,7 @@ from uql.cluster.cluster import Cluster
 from uql.cluster.lake import LakeTable
 from uql.cluster.shard import PLACE, Near
 from uql.compiler.bound import BoundTable
+from uql.compiler.join_plans import sources_of
 from uql.compiler.physical import Block, Goal
 from uql.compiler.subqueries import leaves
 from uql.compiler.syntax import Column
@@ -49,9 +50,8 @@ def check_few(block: Block, ctx: Context) -> None:
     cluster = ctx.duck.cluster
     if cluster is None or table_of(block, ctx.duck) is not None:
         return
-    sources = [block.scan.source] if block.scan.join is None else [block.scan.join.left, block.scan.join.right]
     most = most_rows(ctx.purse.left or 0)
-    for leaf in (leaf for source in sources for leaf in leaves(source)):
+    for leaf in (leaf for source in sources_of(block.scan.join or block.scan.source) for leaf in leaves(source)):
         table = _lake_table(leaf, cluster) if isinstance(leaf, BoundTable) else None
         if table is not None and table.total > most:
             raise DataError(
