@@ -168,6 +168,16 @@ def test_few_rows_are_asked_as_without_a_cluster(lake: Path) -> None:
         ]
 
 
+def test_a_table_of_the_session_goes_before_the_lakes_of_its_name(lake: Path) -> None:
+    query = 'SELECT COUNT(*) FROM films WHERE "it is good"'
+    with opened(lake, "process", 2) as con:
+        for made in ("TEMP TABLE films", "OR REPLACE VIEW films"):
+            con.execute(f"CREATE {made} AS SELECT 'Film ' || i AS title FROM range(7) t(i)")
+            result = con.uql(query)
+            assert result.exact and result.cost.calls + result.cost.cached == 7
+            con.execute("DROP TABLE IF EXISTS temp.films")
+
+
 def test_the_same_statement_again_costs_nothing(lake: Path) -> None:
     with opened(lake, "process", 2) as con:
         first, again = con.uql(QUERIES[0]), con.uql(QUERIES[0])

@@ -55,6 +55,7 @@ class Cluster:
     Attributes:
         folder: of the files, which every node reads under this path.
         tables: by name.
+        views: their SQL in the driver, by name: another view or table of that name is not the lake's.
         call: runs a method of every shard whose arguments are not None, and gives the answers in the order of the shards.
         shards: their number.
         close: gives up the shards.
@@ -62,6 +63,7 @@ class Cluster:
 
     folder: Path
     tables: dict[str, LakeTable]
+    views: dict[str, str]
     call: Call
     shards: int
     close: Callable[[], None]
@@ -178,7 +180,10 @@ def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.Du
     n, call, close = (
         _in_process(tables, vectors, shards or 1) if address == PROCESS else _on_ray(tables, vectors, address, shards)
     )
-    return Cluster(folder, {table.name: table for table in tables}, call, n, close)
+    views = dict(
+        duck.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
+    )
+    return Cluster(folder, {table.name: table for table in tables}, views, call, n, close)
 
 
 def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> tuple[int, Call, Callable[[], None]]:

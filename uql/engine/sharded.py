@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from uql.base.errors import BudgetError, DataError
 from uql.base.schema import Field
+from uql.base.sql_text import literal
 from uql.cluster.cluster import Cluster
 from uql.cluster.lake import LakeTable
 from uql.cluster.shard import PLACE, Near
@@ -32,14 +33,21 @@ NEAREST = 4_096  # rows that are nearest to a text: their scores fill a quarter 
 def table_of(block: Block, duck: Duck) -> LakeTable | None:
     """The table of the cluster that a block reads, and nothing beside it; None of another block."""
     source = block.scan.source
-    if duck.cluster is None or not isinstance(source, BoundTable) or block.scan.join is not None:
+    if not isinstance(source, BoundTable) or block.scan.join is not None:
         return None
-    return _lake_table(source, duck.cluster)
+    return _lake_table(source, duck)
 
 
-def _lake_table(source: BoundTable, cluster: Cluster) -> LakeTable | None:
-    schema, _, name = source.table.sql.rpartition('."')
-    return cluster.tables.get(name.removesuffix('"').replace('""', '"')) if schema.endswith('"main"') else None
+def _lake_table(source: BoundTable, duck: Duck) -> LakeTable | None:
+    """The table of the cluster that a name stands for; None where a table or view of the session has its name."""
+    if duck.cluster is None:
+        return None
+    schema, _, name = source.table.sql.rpartition('"."')
+    table = duck.cluster.tables.get(name.removesuffix('"').replace('""', '"'))
+    if table is None or schema != '"memory"."main':
+        return None
+    now = duck.scalar(f"SELECT sql FROM duckdb_views() WHERE NOT temporary AND view_name = {literal(table.name)}")
+    return table if now == duck.cluster.views[table.name] else None
 
 
 def check_few(block: Block, ctx: Context) -> None:
@@ -47,12 +55,11 @@ def check_few(block: Block, ctx: Context) -> None:
 
     Raises: DataError (UQL527) where it reads a table that is too large for that.
     """
-    cluster = ctx.duck.cluster
-    if cluster is None or table_of(block, ctx.duck) is not None:
+    if ctx.duck.cluster is None or table_of(block, ctx.duck) is not None:
         return
     most = most_rows(ctx.purse.left or 0)
     for leaf in (leaf for source in sources_of(block.scan.join or block.scan.source) for leaf in leaves(source)):
-        table = _lake_table(leaf, cluster) if isinstance(leaf, BoundTable) else None
+        table = _lake_table(leaf, ctx.duck) if isinstance(leaf, BoundTable) else None
         if table is not None and table.total > most:
             raise DataError(
                 f"a join or a sub-query over {table.name} would bring its {table.total:,} rows to this process, which holds {most:,}",
