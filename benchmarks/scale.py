@@ -154,7 +154,7 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -
         "| rows | system | first COUNT, CPU s (s) | next COUNT | build | LIMIT search | driver MB | shard MB | sent MB | largest KB |"
     )
     print("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    with nodes() as address:
+    with two_nodes() as cluster:
         for n in rows:
             lake, answers = write(folder, n), []
             for system in (ALONE, PROCESS, *map(str, shards)):
@@ -164,7 +164,16 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -
                 if system == ALONE and n > MOST_ALONE:
                     continue
                 searches = ["--search"] if n <= most else []
-                command = [sys.executable, "-m", "uql.benchmarks.scale", "one", str(lake), system, address, *searches]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "uql.benchmarks.scale",
+                    "one",
+                    str(lake),
+                    system,
+                    cluster.address,
+                    *searches,
+                ]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
                 if done.returncode:
                     print(f"| {n:,} | {system} | ended with {done.returncode} |", flush=True)
@@ -186,18 +195,21 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -
     return equal
 
 
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
+NOTICED = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500}  # how soon Ray takes a node for lost
+
+
 @contextmanager
-def nodes(more: int = 1) -> Iterator[str]:
-    """The address of a cluster of two nodes of one core."""
+def two_nodes() -> Iterator[Any]:
+    """A Ray cluster of two nodes of one core."""
     from ray.cluster_utils import Cluster
 
-    node: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-    for _ in range(more):
-        cluster.add_node(**node)
+    head = {**NODE, "include_dashboard": False, "_system_config": NOTICED}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster.add_node(**NODE)
     try:
-        yield str(cluster.address)
+        yield cluster
     finally:
         cluster.shutdown()
 
@@ -206,34 +218,30 @@ def nodes(more: int = 1) -> Iterator[str]:
 def faults(runs: int, folder: Path) -> bool:
     """Takes a node away at a random moment of each run and puts another in its place; is each run's answer that of an unbroken one, and
     were no more calls made than the budget allows?"""
-    from ray.cluster_utils import Cluster
-
-    lake, node = write(folder, 100_000), dict[str, Any](num_cpus=1, object_store_memory=80_000_000)
-    expected: list[Any] = []
+    lake, expected = write(folder, 100_000), list[Any]()
     right = within = 0
     longest = 0.0
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-    worker = cluster.add_node(**node)
-    for run in range(runs + 1):
-        model, moment = Reader(wait_s=0.05), random.Random(run).uniform(0.0, 2.5)
-        con = opened(lake, "2", cluster.address, model, "uniform")
-        began = time.monotonic()
-        lost = threading.Timer(moment, cluster.remove_node, [worker], {"allow_graceful": False})
-        if run:
-            lost.start()
-        result = con.uql(COUNT.format(seed=run % 3))
-        again = con.uql(COUNT.format(seed=3).replace("AS n", "AS m"))
-        answer = [*result.fetchall(), *again.fetchall()]
-        longest = max(longest, time.monotonic() - began)
-        if run:
-            lost.join()
-            worker = cluster.add_node(**node)
-        if not run:
-            expected = [[con.uql(COUNT.format(seed=seed)).fetchall()[0], answer[1]] for seed in range(3)]
-        right += answer == expected[run % 3]
-        within += model.calls <= 2 * BUDGET or not run
-        con.close()
-    cluster.shutdown()
+    with two_nodes() as cluster:
+        worker = next(iter(cluster.worker_nodes))
+        for run in range(runs + 1):
+            model, moment = Reader(wait_s=0.05), random.Random(run).uniform(0.0, 2.5)
+            con = opened(lake, "2", cluster.address, model, "uniform")
+            began = time.monotonic()
+            lost = threading.Timer(moment, cluster.remove_node, [worker], {"allow_graceful": False})
+            if run:
+                lost.start()
+            result = con.uql(COUNT.format(seed=run % 3))
+            again = con.uql(COUNT.format(seed=3).replace("AS n", "AS m"))
+            answer = [*result.fetchall(), *again.fetchall()]
+            longest = max(longest, time.monotonic() - began)
+            if run:
+                lost.join()
+                worker = cluster.add_node(**NODE)
+            if not run:
+                expected = [[con.uql(COUNT.format(seed=seed)).fetchall()[0], answer[1]] for seed in range(3)]
+            right += answer == expected[run % 3]
+            within += model.calls <= 2 * BUDGET or not run
+            con.close()
     print(
         f"{runs} runs, each with a node lost at a random moment: the unbroken run's answers in {right - 1}, "
         f"calls at the provider within the budget in {within - 1}; the longest took {longest:.1f} s"

@@ -311,7 +311,8 @@ def nodes() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 1, "object_store_memory": 80_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500}  # a lost node is noticed
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "_system_config": soon})
     cluster.add_node(**node)
     yield cluster
     cluster.shutdown()
