@@ -34,6 +34,7 @@ WORDS = ("plot", "actor", "scene", "music", "camera", "ending", "pace", "costume
 JUDGED = ("slow", "bright", "dull", "clever", "loud", "gentle", "bold", "weak", "rich", "flat")
 FILES = 8
 BUDGET = 128
+SEEDS = 3
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review speaks of music" WITH (seed = {seed})'
 SEARCH = 'SELECT id FROM reviews WHERE "the review speaks of a clever ending" LIMIT 10'
 MOST_ALONE = 100_000
@@ -223,30 +224,29 @@ def faults(runs: int, folder: Path) -> bool:
     longest = 0.0
     with two_nodes() as cluster:
         worker = next(iter(cluster.worker_nodes))
-        for run in range(runs + 1):
-            model, moment = Reader(wait_s=0.05), random.Random(run).uniform(0.0, 2.5)
+        for run in range(-SEEDS, runs):
+            seed, model = run % SEEDS, Reader(wait_s=0.05)
             con = opened(lake, "2", cluster.address, model, "uniform")
-            began = time.monotonic()
+            began, moment = time.monotonic(), random.Random(run).uniform(0.0, 2.5)
             lost = threading.Timer(moment, cluster.remove_node, [worker], {"allow_graceful": False})
-            if run:
+            if run >= 0:
                 lost.start()
-            result = con.uql(COUNT.format(seed=run % 3))
-            again = con.uql(COUNT.format(seed=3).replace("AS n", "AS m"))
-            answer = [*result.fetchall(), *again.fetchall()]
-            longest = max(longest, time.monotonic() - began)
-            if run:
-                lost.join()
-                worker = cluster.add_node(**NODE)
-            if not run:
-                expected = [[con.uql(COUNT.format(seed=seed)).fetchall()[0], answer[1]] for seed in range(3)]
-            right += answer == expected[run % 3]
-            within += model.calls <= 2 * BUDGET or not run
+            queries = (COUNT.format(seed=seed), COUNT.format(seed=SEEDS).replace("AS n", "AS m"))
+            answer = [con.uql(query).fetchall() for query in queries]
             con.close()
+            if run < 0:
+                expected.append(answer)
+                continue
+            longest = max(longest, time.monotonic() - began)
+            lost.join()
+            worker = cluster.add_node(**NODE)
+            right += answer == expected[seed]
+            within += model.calls <= len(queries) * BUDGET
     print(
-        f"{runs} runs, each with a node lost at a random moment: the unbroken run's answers in {right - 1}, "
-        f"calls at the provider within the budget in {within - 1}; the longest took {longest:.1f} s"
+        f"{runs} runs, each with a node lost at a random moment: the unbroken run's answers in {right}, "
+        f"calls at the provider within the budget in {within}; the longest took {longest:.1f} s"
     )
-    return right == within == runs + 1
+    return right == within == runs
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -294,6 +294,7 @@ class Known:
     prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
     form: float = 0.0  # tokens of a reply around each answer
     guided: bool = False  # a search has features of the rows to learn from
+    first_stage: int | None = None  # random rows that an aggregate's sample is drawn from; None: from all
     examples: bool = False  # it asks for example rows first
     concrete: Mapping[int, float] = field(
         default_factory=dict

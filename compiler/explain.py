@@ -383,7 +383,10 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
     rows, join = f"{number(known.rows)} rows", block.scan.join
     if join is None:
-        return Step("DuckDB", block.scan.line, (rows,), inputs=tuple(inner), rows=known.rows)
+        stage = (
+            () if known.first_stage is None else (f"sampled from a first stage of {known.first_stage:,} random rows",)
+        )
+        return Step("DuckDB", block.scan.line, (rows, *stage), inputs=tuple(inner), rows=known.rows)
     step = _join(join, pairs, asked, known, tuple(inner))
     step = replace(step, notes=(*step.notes, rows), rows=known.rows)
     return Step("DuckDB", block.scan.line, inputs=(step,), rows=known.rows) if block.scan.where is not None else step

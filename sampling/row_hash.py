@@ -36,7 +36,12 @@ def bound_for(wanted: int, n_rows: int) -> int:
 
 
 def rows_below(start: int, stop: int, bound: int) -> NDArray[np.int64]:
-    """The rows from `start` up to `stop` whose hashes are at most `bound`, ascending. Memory follows the rows found."""
+    """The rows whose hashes are at most a bound, ascending. Memory follows the rows found.
+
+    Args:
+        start, stop: of the rows looked at, `stop` not among them.
+        bound: in [0, 2⁶⁴).
+    """
     found = [np.zeros(0, np.int64)]
     for first in range(start, stop, AT_ONCE):
         rows = np.arange(first, min(stop, first + AT_ONCE), dtype=np.int64)

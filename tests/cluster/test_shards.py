@@ -140,6 +140,7 @@ def test_any_number_of_shards_gives_the_answers_of_the_engine_alone(
             assert answers(con, queries) == alone, n
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_over_seeds(lake: Path) -> None:
     model = HashModel({"the review is positive": 0.3})
     with uql.connect(lake, cluster="process", model=model, ledger=":memory:", method="uniform", budget=128) as con:
@@ -234,7 +235,7 @@ def test_a_search_finds_rare_rows_by_their_meaning_with_any_number_of_shards(
 def test_messages_are_small_and_their_sum_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     sent = []
     for rows in (4_000, 16_000):
-        with opened(write(tmp_path / str(rows), rows), "process", 2) as con:
+        with opened(write(tmp_path / str(rows), rows), "process", 2, method="uniform") as con:
             con.uql(QUERIES[0]).run()
             traffic = con.session.cluster.traffic
             assert traffic.largest <= MESSAGE

@@ -110,6 +110,17 @@ def test_a_wanted_width_may_take_more_rows_than_a_first_stage_has(con: uql.Conne
     assert result.cost.calls > STAGE
 
 
+def test_explain_says_which_rows_a_sample_is_drawn_from(con: uql.Connection) -> None:
+    line = f"sampled from a first stage of {STAGE:,} random rows"
+
+    def explained(query: str) -> str:
+        return "\n".join(row[0] for row in con.uql(f"EXPLAIN {query}").fetchall())
+
+    assert line in explained(POSITIVE)
+    for clause in ("AND id < 200", "WITH (budget = 'all')", "WITH (method = 'uniform')"):
+        assert line not in explained(f"{POSITIVE} {clause}")
+
+
 def test_a_table_that_is_small_for_its_calls_has_no_first_stage(con: uql.Connection, embedded: list[int]) -> None:
     result = con.uql(f"{POSITIVE} WITH (budget = 2000)").run()
     assert set(embedded) == {ROWS}

@@ -91,9 +91,9 @@ def candidates(
     scan = replace(block.scan, source=share, columns=(*block.scan.columns, place))
     sql = sql_of(replace(block, scan=scan, filter=replace(block.filter, goal=Goal.EVERY)))
     total = cluster.count(sql)
-    keys = [] if any(is_semantic(key.expr) for key in block.order.keys) else list(block.order.keys)
-    order = order_by(keys, ctx.duck, "__row")
     head = _head(block, total, ctx)
+    ordered = head is not None or block.filter.goal is Goal.FIRST  # else they are asked in any order
+    order = order_by(block.order.keys if ordered else (), ctx.duck, "__row")
     if total < most:
         found = cluster.draw(sql, total)
     elif block.aggregate.present:
@@ -106,7 +106,7 @@ def candidates(
     elif head is not None:
         found = cluster.head(sql, order, head)
     elif block.filter.goal is Goal.FIRST and not block.order.keys:
-        found = _near(block, table, place, sql, most, cluster)
+        found = _near(block, table, place, sql, cluster)
     else:
         raise DataError(
             f"{total:,} rows of {table.name} are left for the model, and a query that returns rows holds {most:,} at most",
@@ -114,8 +114,6 @@ def candidates(
             help="LIMIT, or plain conditions that leave fewer rows; COUNT, SUM, AVG and GROUP BY take any number",
         )
     listed = typed_columns(found.column_names, [fields[c].type if c in fields else "" for c in block.scan.columns])
-    if block.filter.goal is not Goal.FIRST and head is None:
-        order = "__row"
     hidden = ["__row", quote(place.label)] if block.scan.columns else ["__row"]
     limit = f" LIMIT {head}" if head is not None and total >= most else ""
     name, n = ctx.duck.create(
@@ -142,7 +140,7 @@ def _head(block: Block, total: int, ctx: Context) -> int | None:
     return min(total, ctx.purse.left + block.order.wanted)  # a row that costs no call is rare
 
 
-def _near(block: Block, table: LakeTable, place: Column, sql: str, most: int, cluster: Cluster) -> pa.Table:
+def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Cluster) -> pa.Table:
     """The rows nearest in meaning to what a WHERE asks, and random ones, each once."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -152,6 +150,6 @@ def _near(block: Block, table: LakeTable, place: Column, sql: str, most: int, cl
     shown = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
     text = "; ".join(column.text for column in columns)
     near = cluster.near(sql, Near(table.name, place.label, shown, text), NEAREST)
-    random = cluster.draw(sql, most // WORTH)
+    random = cluster.draw(sql, most_rows(0) // WORTH)
     fresh = pc.invert(pc.is_in(random.column("__row"), near.column("__row")))
     return pa.concat_tables([near, random.filter(fresh)], promote_options="permissive")

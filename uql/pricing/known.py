@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -60,10 +60,12 @@ from uql.compiler.worlds import told
 from uql.engine.execute import Pilot, fields_read
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
+from uql.kernels.estimates.sample import DEFAULT_METHOD
 from uql.kernels.sampling_inputs import FEWEST_ROWS, LEAST_BUDGET
 from uql.llm.prompts.several import LONGEST
 from uql.pricing.contents import content
 from uql.pricing.model_prices import unit_of
+from uql.sampling.two_stage import first_stage
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
@@ -224,7 +226,8 @@ class Knowledge:
             rates=block.filter.rates(self.memory.rates),
             copies={**self._copies(site, rows), **(pilot.copies if pilot is not None else {})},
             output=self.memory.output_tokens(),
-            guided=self._guided(block, rows),
+            guided=self._guided(block.filter.stages, block, rows),
+            first_stage=self._first_stage(block, rows),
             examples=self._has_examples(rows),
             concrete=concrete,
             pair_sides=self._pair_sides(block),
@@ -350,11 +353,18 @@ class Knowledge:
             )
         return self._site(block, source, terms, block.filter.formula, asked, block.inner.derived), tuple(pairs)
 
-    def _guided(self, block: Block, rows: Range) -> bool:
-        """Has a search features of the rows to learn from?"""
+    def _guided(self, stages: Sequence[Stage], block: Block, rows: Range) -> bool:
+        """Has a search, or a sample, features of the rows to learn from?"""
         fields = fields_read(block)
-        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter.stages for c in stage.shown)
+        texts = any(c in fields and fields[c].type != "BLOB" for stage in stages for c in stage.shown)
         return texts and self.settings.method != "uniform" and rows.expected >= FEWEST_ROWS
+
+    def _first_stage(self, block: Block, rows: Range) -> int | None:
+        """The rows of the first stage of a large table's sample, unless what its sums add up is too uneven for one."""
+        settings, guided = self.settings, self._guided(block.requests, block, rows)
+        if not (block.aggregate.present and guided) or self.budget is None or settings.error is not None:
+            return None
+        return first_stage(int(rows.low), self.budget) if settings.method in (None, DEFAULT_METHOD) else None
 
     def _has_examples(self, rows: Range) -> bool:
         """Does a search ask for example rows first?"""
