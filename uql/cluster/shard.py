@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from uql.base.extras import need
 from uql.base.sql_text import quote
 from uql.cluster.lake import LakeTable, reading, view
-from uql.features.cache import save_parts
+from uql.features.cache import forget_pages, save_parts
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.static import static_embedder
 from uql.sampling.row_hash import rows_below
@@ -153,10 +153,10 @@ class Shard:
         if self._scored is None or self._scored[0] != key:
             vectors = self._rows_as_vectors(wanted)
             asked = _short(self._embedder().embed([wanted.text]))[0]
-            every = np.concatenate(
-                [np.zeros(0, np.float32)]
-                + [vectors[i : i + SLICE].astype(np.float32) @ asked for i in range(0, len(vectors), SLICE)]
-            )
+            every = np.zeros(len(vectors), np.float32)
+            for i in range(0, len(vectors), SLICE):
+                every[i : i + SLICE] = vectors[i : i + SLICE].astype(np.float32) @ asked
+                forget_pages(vectors)
             places = self._duck.sql(f"SELECT {quote(wanted.place)} AS place FROM ({sql})").fetchnumpy()["place"]
             self._scored = key, every[places]
         return self._scored[1]
