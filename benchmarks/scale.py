@@ -197,7 +197,11 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -
 
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
-NOTICED = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500}  # how soon Ray takes a node for lost
+NOTICED = {  # how soon Ray takes a node for lost; its workers are as important as other processes
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 500,
+    "worker_niceness": 0,
+}
 
 
 @contextmanager

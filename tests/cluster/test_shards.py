@@ -16,8 +16,9 @@ from hash_model import HashModel
 
 import uql
 from uql.base.errors import BudgetError, ConfigError, DataError
+from uql.cluster.cluster import open_cluster
 from uql.cluster.lake import LakeTable, tables_of
-from uql.cluster.shard import MESSAGE, Below, Shard
+from uql.cluster.shard import MESSAGE, Below, Near, Shard
 from uql.sampling.row_hash import bound_for, lowest, row_hashes, rows_below
 from uql.sampling.two_stage import first_rows
 
@@ -231,6 +232,20 @@ def test_a_search_finds_rare_rows_by_their_meaning_with_any_number_of_shards(
     assert list((tmp_path / "lake.uql-features" / "shards").glob("*.npy"))
 
 
+def test_of_equally_near_rows_the_first_are_sent(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    duckdb.execute(
+        "COPY (SELECT i AS id, CASE WHEN i % 2 = 0 THEN 'a dog barks' ELSE 'a tax report' END AS body "
+        f"FROM range(3000) t(i)) TO '{tmp_path}/lake/notes.parquet'"
+    )
+    for shards in (1, 3):
+        cluster = open_cluster(tmp_path / "lake", "process", shards, duckdb.connect())
+        sql = 'SELECT id, __uql_place AS place FROM share."notes" WHERE id > 9'
+        rows = cluster.near(sql, Near("notes", "place", "body", "dogs", 40))
+        assert rows.column("id").to_pylist() == list(range(10, 90, 2))
+        assert rows.column_names == ["id", "place", "__row"]
+
+
 # --------------------------------------------------------------------------------------------------------- traffic
 def test_messages_are_small_and_their_sum_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     sent = []
@@ -312,18 +327,26 @@ def nodes() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 1, "object_store_memory": 80_000_000}
-    soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500}  # a lost node is noticed
+    soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "worker_niceness": 0}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "_system_config": soon})
     cluster.add_node(**node)
     yield cluster
     cluster.shutdown()
 
 
-def test_actors_give_the_answers_of_one_process_also_after_a_node_is_lost(lake: Path, nodes: Any) -> None:
+def test_actors_give_the_answers_of_one_process(lake: Path, nodes: Any) -> None:
     with opened(lake, "process", method="uniform") as con:
-        alone = answers(con, QUERIES[:3])
+        alone = answers(con, QUERIES[:2])
     with opened(lake, nodes.address, method="uniform") as con:
         assert con.session.cluster.shards == 2
+        assert answers(con, QUERIES[:2]) == alone
+
+
+@pytest.mark.slow
+def test_a_node_that_is_lost_costs_time_alone(lake: Path, nodes: Any) -> None:
+    with opened(lake, "process", method="uniform") as con:
+        alone = answers(con, QUERIES[:3])
+    with opened(lake, nodes.address, shards=2, method="uniform") as con:
         assert answers(con, QUERIES[:1]) == alone[:1]
         nodes.remove_node(next(iter(nodes.worker_nodes)), allow_graceful=False)
         assert answers(con, QUERIES[1:3]) == alone[1:]

@@ -19,7 +19,7 @@ from uql.base.errors import ConfigError, DataError
 from uql.base.extras import need
 from uql.base.sql_text import first_line, quote
 from uql.cluster.lake import LakeTable, tables_of
-from uql.cluster.shard import SHARES, Below, Head, Near, Shard
+from uql.cluster.shard import SCORE, SHARES, Below, Head, Near, Shard, nearest
 from uql.features.store import FOLDER
 from uql.sampling.row_hash import LARGEST, bound_for, lowest
 
@@ -106,19 +106,13 @@ class Cluster:
         """
         return self._rows(sql, Head(order, limit))
 
-    def near(self, sql: str, wanted: Near, most: int) -> pa.Table:
-        """The rows that are nearest to a text, `most` of all shards, in the order of their numbers.
-
-        Args:
-            sql: over `share_of` a table.
-            wanted: what the rows are near to.
-            most: rows; more where several are equally near.
-        """
-        scores = np.concatenate(
-            [np.frombuffer(part, np.float32) for part in self._each("best", [(sql, wanted, most)] * self.shards)]
-        )
-        least = float(np.partition(scores, -most)[-most]) if len(scores) >= most else -1.0
-        return self._rows(sql, replace(wanted, score=least))
+    def near(self, sql: str, wanted: Near) -> pa.Table:
+        """The rows that are nearest to a text, of all shards, in the order of their numbers; `sql` is over `share_of` a table."""
+        parts = self._each("best", [(sql, wanted)] * self.shards)
+        scores = np.concatenate([np.frombuffer(part, np.float32) for part in parts])
+        least = float(np.partition(scores, -wanted.most)[-wanted.most]) if len(scores) >= wanted.most else -1.0
+        rows = self._rows(sql, replace(wanted, score=least))
+        return rows.take(nearest(rows.column(SCORE).to_numpy(), wanted.most)).drop_columns(SCORE)
 
     def usage(self) -> list[tuple[float, int]]:
         """Of each shard the CPU seconds of its process so far, and bytes of memory at most."""

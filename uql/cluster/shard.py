@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MESSAGE = 64 * 1024  # bytes of an answer at most, of more than one row
 PLACE = "__uql_place"  # the column of the place of a row in its share
+SCORE = "__score"  # the column of the cosine of a row that is near
+DIGITS = 4  # of a cosine: the sums of its products round otherwise in another share
 DIMENSIONS = 64  # of the vectors that nearness is told by: 128 bytes a row
 SLICE = 8_192  # rows embedded or scored at a time
 SHARES = "share"  # the schema of the views of the shard's own rows
@@ -54,13 +56,15 @@ class Near:
         place: the name under which a query has `__uql_place`.
         shown: SQL of the text of the table's rows.
         text: what they are near to.
-        score: the least cosine of a row with it.
+        most: rows; of equally near ones the first.
+        score: the least cosine of a row with the text.
     """
 
     table: str
     place: str
     shown: str
     text: str
+    most: int
     score: float = -1.0
 
 
@@ -107,16 +111,10 @@ class Shard:
             self._chosen = key, self._choose(sql, first, count, wanted)
         return _message(self._chosen[1].slice(start))
 
-    def best(self, sql: str, wanted: Near, most: int) -> bytes:
-        """The greatest scores of the rows of a query, as (n ≤ most,) float32.
-
-        Args:
-            sql: the query.
-            wanted: what the rows are near to.
-            most: scores.
-        """
+    def best(self, sql: str, wanted: Near) -> bytes:
+        """The greatest scores of the rows of a query, as (n ≤ wanted.most,) float32."""
         scores = self._scores(sql, wanted)
-        return (scores if len(scores) <= most else np.partition(scores, -most)[-most:]).tobytes()
+        return (scores if len(scores) <= wanted.most else np.partition(scores, -wanted.most)[-wanted.most :]).tobytes()
 
     def usage(self) -> tuple[float, int]:
         """CPU seconds of the process so far, and bytes of memory at most."""
@@ -137,13 +135,17 @@ class Shard:
             if isinstance(wanted, Below):
                 places = rows_below(first, first + count, wanted.bound) - first
             else:
-                places = np.flatnonzero(self._scores(sql, wanted) >= np.float32(wanted.score))
+                scores = self._scores(sql, wanted)
+                places = np.flatnonzero(scores >= np.float32(wanted.score))
+                places = places[nearest(scores[places], wanted.most)]
             self._duck.register("__wanted", pa.table({"__row": places}))
             try:
                 found = self._duck.sql(f"SELECT * FROM ({numbered}) SEMI JOIN __wanted USING (__row) ORDER BY __row")
                 rows = found.to_arrow_table()
             finally:
                 self._duck.unregister("__wanted")
+            if isinstance(wanted, Near):
+                rows = rows.add_column(0, SCORE, pa.array(scores[places]))
         return rows.set_column(rows.num_columns - 1, "__row", pa.array(places + first))
 
     # ------------------------------------------------------------------------------------------------------- nearness
@@ -158,7 +160,7 @@ class Shard:
                 every[i : i + SLICE] = vectors[i : i + SLICE].astype(np.float32) @ asked
                 forget_pages(vectors)
             places = self._duck.sql(f"SELECT {quote(wanted.place)} AS place FROM ({sql})").fetchnumpy()["place"]
-            self._scored = key, every[places]
+            self._scored = key, np.round(every[places], DIGITS)
         return self._scored[1]
 
     def _rows_as_vectors(self, wanted: Near) -> NDArray[np.float16]:
@@ -181,6 +183,11 @@ class Shard:
             need("the nearest rows of a cluster's tables", "local", "wordllama")
         assert found is not None
         return found
+
+
+def nearest(scores: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+    """The places of the greatest scores, ascending; of equal ones the first."""
+    return np.sort(np.argsort(-scores, kind="stable")[:most])
 
 
 def _short(vectors: Matrix) -> Matrix:

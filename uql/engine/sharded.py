@@ -149,7 +149,7 @@ def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Clus
     reads = dict.fromkeys(c for column in columns for c in column.reads)
     shown = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
     text = "; ".join(column.text for column in columns)
-    near = cluster.near(sql, Near(table.name, place.label, shown, text), NEAREST)
+    near = cluster.near(sql, Near(table.name, place.label, shown, text, NEAREST))
     random = cluster.draw(sql, most_rows(0) // WORTH)
     fresh = pc.invert(pc.is_in(random.column("__row"), near.column("__row")))
     return pa.concat_tables([near, random.filter(fresh)], promote_options="permissive")
