@@ -249,12 +249,13 @@ def p_order_key(p: P) -> None:
     """order_key : directed
     | directed NULLS FIRST
     | directed NULLS LAST"""
-    expr, descending = p[1]
-    p[0] = ast.OrderKey(expr, descending, p[3].upper() if len(p) == 4 else None, span=span(p))
+    expr, direction = p[1]
+    nulls = p[3].upper() if len(p) == 4 else None
+    p[0] = ast.OrderKey(expr, direction == "DESC", nulls, direction is not None, span=span(p))
 
 
 def p_directed(p: P) -> None:
     """directed : expr
     | expr ASC
     | expr DESC"""
-    p[0] = (p[1], len(p) == 3 and p[2].upper() == "DESC")
+    p[0] = (p[1], p[2].upper() if len(p) == 3 else None)
