@@ -23,7 +23,7 @@ from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundQuery, BoundStatement
 from uql.compiler.subqueries import selects
-from uql.compiler.syntax import Node, Option, OrderKey, Query, Select, Union
+from uql.compiler.syntax import Option, OrderKey, Query, Select, Union
 from uql.compiler.walk import is_semantic, with_children
 
 _NONE: Mapping[str, object] = {}
@@ -82,7 +82,7 @@ def bind(
     )
 
 
-def _ordered(node: Node, order: str, nulls: str) -> Node:
+def _ordered(node: Any, order: str, nulls: str) -> Any:
     """The query with the directions that the settings default_order and default_null_order give to the keys of ORDER BY.
 
     Args:

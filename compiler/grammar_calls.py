@@ -175,6 +175,15 @@ def p_window_frame(p: P) -> None:
     p[0] = ast.Window(frame=p[1], span=span(p))
 
 
+def p_window_of(p: P) -> None:
+    """window : NAME
+    | NAME window"""
+    more = p[2] if len(p) == 3 else ast.Window()
+    if more.name:
+        raise p.lexer.error_at("a window is made from one other", span(p))
+    p[0] = replace(more, name=p[1], span=span(p))
+
+
 def p_parted(p: P) -> None:
     """parted : PARTITION BY expressions
     | PARTITION BY expressions ORDER BY order_keys"""

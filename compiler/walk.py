@@ -42,7 +42,8 @@ def walk(node: Node | None, queries: bool = False) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        if _names(type(top)):
+        kind: Any = type(top)
+        if _names(kind):
             stack.extend(reversed(list(children(top, queries))))
 
 

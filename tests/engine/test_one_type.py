@@ -24,7 +24,11 @@ class Amounts(RowModel):
     def _one(self, question, row):
         assert isinstance(question, Extract)
         self.types.append(question.type)
-        return Answer({"DOUBLE": 12.5, "INTEGER": 12, "DATE": "2024-03-01", "VARCHAR[]": ["oak", "ash"]}.get(question.type, "12.5"))
+        return Answer(
+            {"DOUBLE": 12.5, "INTEGER": 12, "DATE": "2024-03-01", "VARCHAR[]": ["oak", "ash"]}.get(
+                question.type, "12.5"
+            )
+        )
 
 
 def asked(query):
