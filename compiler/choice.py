@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from uql.base.errors import PlanError
-from uql.compiler.bound import BoundQuery
 from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
 from uql.compiler.formula import Masks
 from uql.compiler.fusions import FUSIONS, Fusion, apart
@@ -69,10 +68,6 @@ class Plans(Protocol):
 
     def chosen(self, written: PhysicalPlan) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
         """The plan that runs, and what else there was to choose from."""
-        ...
-
-    def planned(self, query: BoundQuery) -> PhysicalPlan:
-        """The plan of a query that is written while another one runs."""
         ...
 
     def pilot(self, written: Block, rows: int) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
-from uql.base.schema import Field
+from uql.base.schema import Field, Table
+from uql.base.sql_text import quote
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -15,6 +17,7 @@ from uql.compiler.bound import (
     BoundQuery,
     BoundSelect,
     BoundSource,
+    BoundTable,
     BoundUnion,
 )
 from uql.compiler.expression_text import describe_source, show
@@ -37,6 +40,7 @@ from uql.compiler.syntax import Column, Exists, Expr, Number, ScalarQuery
 from uql.compiler.walk import columns, is_semantic, rewrite, virtuals, walk
 
 Planner = Callable[[BoundQuery], PhysicalPlan]
+_views = count()
 
 
 def join_plan(node: LogicalPlan) -> BoundSource | OuterJoin | None:
@@ -142,11 +146,16 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     source, _ = without_semantic_on(query.source)
     assert source is not None
     rows: dict[str, BoundSource] = {}
+    row: dict[str, BoundSource] = {}
+    views: list[tuple[str, str]] = []
     for alias in dict.fromkeys(c.table for c in read):
         fields = tuple(_field_of(source, c) for c in read if c.table == alias)
         items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
         rows[alias] = BoundDerived(BoundSelect(items, source, distinct=True), alias, fields)
-    return PerValue(part, read, plan(with_rows(part.query, rows)))
+        views.append((alias, f"__value_{next(_views)}"))
+        row[alias] = BoundTable(Table(alias, quote(views[-1][1]), fields, 1), alias)
+    whole, each = (plan(with_rows(part.query, beside)) for beside in (rows, row))
+    return PerValue(part, read, whole, each, tuple(views))
 
 
 def _field_of(source: BoundSource, column: Column) -> Field:

@@ -154,6 +154,8 @@ class PerValue:
     part: Bound  # as it stands in the expressions of the block
     columns: tuple[Column, ...]  # of the block around it, that it reads
     plan: PhysicalPlan  # over all these rows at once: what EXPLAIN shows and prices
+    each: PhysicalPlan = field(compare=False)  # over one of them, which stands in temporary views
+    views: tuple[tuple[str, str], ...] = field(compare=False)  # the alias that the columns have, and the view's name
 
 
 # ------------------------------------------------------------------------------------------------ the operators of a SELECT

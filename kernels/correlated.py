@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from uql.base.errors import BudgetError
 from uql.base.schema import Field, Table
-from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
-from uql.compiler.join_plans import aliases_in, with_rows
-from uql.compiler.physical import Correlated, PerValue, SemFilter
+from uql.compiler.bound import Bound, BoundItem, BoundSelect, BoundTable
+from uql.compiler.join_plans import aliases_in
+from uql.compiler.physical import Correlated, PerValue, PhysicalPlan, SemFilter
 from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql, render
 from uql.compiler.syntax import (
     Binary,
@@ -86,13 +86,13 @@ async def run_for_each(
     part: PerValue,
     exprs: Sequence[Expr],
     outer: Relation,
-    run: Callable[[BoundQuery], Awaitable[Output]],
+    run: Callable[[PhysicalPlan], Awaitable[Output]],
     ctx: Context,
 ) -> Valued:
     """The same for a sub-query that is run once for each distinct row of the columns that it reads.
 
     Args:
-        run: answers a query.
+        run: runs a plan, from its start.
     Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows.
     """
     read = ", ".join(quote(c.label) for c in part.columns)
@@ -107,14 +107,10 @@ async def run_for_each(
     tables: list[pa.Table] = []
     before, exact = len(ctx.notes), True
     for k in range(n):
-        rows: dict[str, BoundSource] = {}
-        for alias in dict.fromkeys(c.table for c in part.columns):
-            own = [c for c in part.columns if c.table == alias]
-            named = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in own)
-            shown = tuple(replace(outer.fields[c], name=c.name) for c in own)
-            one = f"(SELECT {named} FROM {quote(values)} WHERE rowid = {k})"
-            rows[alias] = BoundTable(Table(alias, one, shown, 1), alias)
-        output = await run(with_rows(part.part.query, rows))
+        for alias, view in part.views:
+            named = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in part.columns if c.table == alias)
+            ctx.duck.view(view, f"SELECT {named} FROM {quote(values)} WHERE rowid = {k}")
+        output = await run(part.each)
         exact = exact and output.exact
         found = output.table
         found = found.rename_columns([f"c{i}" for i in range(found.num_columns)])

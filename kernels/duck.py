@@ -74,6 +74,7 @@ class Duck:
     ) -> None:
         self.connection, self.media, self._aggregates = connection, media, aggregates
         self.temporary: list[str] = []
+        self.views: set[str] = set()
         self._first: int | None = None  # the rowid of a table's first row: not 0 inside a transaction
 
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
@@ -129,6 +130,11 @@ class Duck:
             self._first = int(self.scalar(f"SELECT rowid FROM {quote(name)} LIMIT 1"))
         return name, rows
 
+    def view(self, name: str, sql: str) -> None:
+        """A temporary view of the rows of a query, in place of one so called."""
+        self.execute(f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {sql}")
+        self.views.add(name)
+
     def _counted(self, sql: str) -> str:
         """The text with every rowid counted from 0: rows that a transaction has not committed are numbered from 2^55 on."""
         if not self._first:
@@ -139,7 +145,10 @@ class Duck:
         """Drops what was made."""
         for name in self.temporary:
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name)}")
+        for name in self.views:
+            self.connection.execute(f"DROP VIEW IF EXISTS temp.{quote(name)}")
         self.temporary.clear()
+        self.views.clear()
 
     # ------------------------------------------------------------------------------------------------- expressions
     def expression(self, expr: Expr, replaced: Mapping[Expr, str] | None = None) -> str:

@@ -148,6 +148,28 @@ def test_a_sub_query_that_is_more_than_pairs_is_run_for_each_value_around_it(con
     )
 
 
+def test_sub_queries_that_are_run_for_each_value_stand_in_and_beside_each_other(con, world):
+    most = (
+        "(SELECT max(n) FROM (SELECT {b}.stars, count(*) FILTER (WHERE {text}) AS n FROM {r} AS {b} "
+        "WHERE {b}.film = f.film AND {b}.text IS NOT NULL AND EXISTS (SELECT 1 FROM {r} AS {c} WHERE {c}.film = {b}.film "
+        "AND {c}.stars = {b}.stars AND {c}.text IS NOT NULL GROUP BY {c}.stars HAVING count(*) FILTER (WHERE {inner}) > 1) "
+        "GROUP BY {b}.stars))"
+    )
+    texts = {"positive": '"the review is positive"', "joke": '"the review is a joke"'}
+    labels = {"positive": "{}.sentiment = 'pos'", "joke": "{}.joke"}
+    first, second = (
+        most.format(b="b", c="c", r="reviews", text=texts[one], inner=texts[other])
+        for one, other in (("positive", "joke"), ("joke", "positive"))
+    )
+    want, want_second = (
+        most.format(b="b", c="c", r="r", text=labels[one].format("b"), inner=labels[other].format("c"))
+        for one, other in (("positive", "joke"), ("joke", "positive"))
+    )
+    found = con.uql(f"SELECT f.film, {first} AS a, {second} AS b FROM films AS f ORDER BY 1 WITH (budget = 'all')")
+    assert found.fetchall() == world.truth(f"SELECT f.film, {want} AS a, {want_second} AS b FROM films AS f ORDER BY 1")
+    assert found.exact
+
+
 def test_a_sub_query_is_not_run_for_more_values_than_the_limit(con, monkeypatch):
     monkeypatch.setattr("uql.kernels.correlated.MOST_RUNS", 2)
     query = (

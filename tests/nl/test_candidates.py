@@ -110,8 +110,14 @@ def test_the_budget_ends_the_vote_and_the_answer_says_so() -> None:
     assert any("only 2 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
 
 
+def test_a_statement_that_fails_is_mended_until_one_runs() -> None:
+    answer, shop = voted(MISSING, LEEDS, MISSING, LEEDS)
+    mended = ["This statement failed" in prompt for prompt in shop.prompts(TASK)]
+    assert answer.value == ["Ada", "Cy"] and mended == [False, True, False, False]
+
+
 def test_each_candidate_is_an_event_and_its_prompt_is_kept() -> None:
-    shop = Connected(said(LEEDS, MISSING, LEEDS, LEEDS), small=True)
+    shop = Connected(said(MISSING, LEEDS, LEEDS, LEEDS), small=True)
     seen: list[Any] = []
     shop.con.on_event(seen.append)
     answer = ask(shop)

@@ -200,9 +200,12 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     pushed = conjunction([t for t in terms if t not in later])
     relation, exact = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
 
-    async def run(query: BoundQuery) -> Output:
-        assert ctx.plans is not None
-        return await execute(ctx.plans.planned(query), ctx)
+    async def run(plan: PhysicalPlan) -> Output:
+        before = dict(ctx.stored)
+        try:
+            return await execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)
+        finally:
+            ctx.stored = before
 
     for part in parts:
         exprs = [e for e in _expressions(block) if e is not None] + later

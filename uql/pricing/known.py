@@ -15,7 +15,6 @@ from uql.compiler.bound import (
     BoundDerived,
     BoundItem,
     BoundJoin,
-    BoundQuery,
     BoundSelect,
     BoundSource,
     BoundTable,
@@ -52,7 +51,6 @@ from uql.compiler.physical import (
     UnionPlan,
     asked_joins,
 )
-from uql.compiler.planner import plan
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
@@ -137,10 +135,6 @@ class Knowledge:
             f"rows_per_request = {self.settings.rows_per_request} is left aside: {why} needs the probability of each answer, "
             "and rows that share a request have none"
         )
-
-    def planned(self, query: BoundQuery) -> PhysicalPlan:
-        """The plan of a query that is written while another one runs."""
-        return self.chosen(plan(query, self.settings.disabled_rules))[0]
 
     def chosen(self, written: PhysicalPlan) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
         """The plan that runs, and what else there was to choose from."""

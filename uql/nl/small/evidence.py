@@ -30,7 +30,9 @@ name names return display sort order ascending descending database table data qu
 why how there one two three four five six seven eight nine ten have has had been being was were did done make made some same
 different distinct unique kind type year month day week century decade date age time according text profile report picture
 image photo shown depict contain become can could would should please year's long old new high low exist belong term use
-combine include yet live recently zero item
+combine include yet live recently zero item fewest greatest nobody somebody anybody everybody them they their tie use used
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
+november december
 """
 _COMPARED = re.compile(
     r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'"

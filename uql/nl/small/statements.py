@@ -1,7 +1,8 @@
 """Candidates: statements of DuckDB SQL, each run, that vote by their rows.
 
-The model sees CREATE TABLE text with two example rows a table. Where tables have texts or images it says first which columns must be read
-from them (`read_columns`); those stand in the tables that it sees then. The guard checks each statement. One that fails goes back once with
+The model sees CREATE TABLE text with two example rows a table. Where tables have texts or images, and the question has words that no
+plain column is about, it says first which columns must be read from them (`read_columns`); those stand in the tables that it sees then.
+It also says so where the first plain statement fails. The guard checks each statement. Until one runs, one that fails goes back once with
 DuckDB's message; one that compares a text or an image, with the request for a column that is read.
 """
 
@@ -83,14 +84,32 @@ class Statements:
         return made
 
     async def _written(self, step: AskContext, n: int) -> Candidate:
-        reads = self._readable and self.asked.uses("reading")
-        if self._columns is None:
-            self._columns = await self._columns_read(step) if reads else ()
+        """A candidate over the columns that are read; which, is asked once, where a plain statement does not seem to do."""
+        if self._columns is None and self._reads_first:
+            self._columns = await self._columns_read(step)
+        wrong = ""
         try:
-            return await self._statement(step, n, self._columns)
+            made = await self._statement(step, n, self._columns or ())
+            if not made.problem or self._runs or self._columns is not None or not self._may_read:
+                return made
         except _TextCompared as error:
-            self._columns = await self._columns_read(step, error.message)
-            return await self._statement(step, n, self._columns)
+            wrong = error.message
+        self._columns = await self._columns_read(step, wrong)
+        return made if not wrong and not self._columns else await self._statement(step, n, self._columns)
+
+    @property
+    def _runs(self) -> bool:
+        """Does a candidate run? Others that fail are then not mended."""
+        return any(not candidate.problem for candidate in self.found)
+
+    @property
+    def _may_read(self) -> bool:
+        return self._readable and self.asked.uses("reading")
+
+    @property
+    def _reads_first(self) -> bool:
+        """Do words of the question that no plain column is about speak for a text or an image?"""
+        return self._may_read and (bool(self.asked.evidence.unheard) or not self.asked.uses("evidence"))
 
     # ------------------------------------------------------------------------------------------- the columns that are read
     async def _columns_read(self, step: AskContext, wrong: str = "") -> Columns:
@@ -125,7 +144,7 @@ class Statements:
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
         asked, failure, known = self.asked, None, with_columns(self.asked.scope, columns)
         schema = words.create_tables(known, chars=CHARS, modalities=self._readable)
-        for last in (not asked.uses("repair"), True):
+        for last in (self._runs or not asked.uses("repair"), True):
             wording = words.wording(
                 self._question,
                 schema,
@@ -153,7 +172,7 @@ class Statements:
             columns = tuple(column for column in columns if used(checked, [column]))
             if asked.uses("types") and (compared := compared_texts(checked, asked.scope)):
                 why = f"{compared} is a text or an image: SQL cannot compare what it tells"
-                if self._columns or not asked.uses("reading") or not asked.uses("repair"):
+                if self._columns or self._runs or not asked.uses("reading") or not asked.uses("repair"):
                     return Candidate("", checked, problem=why)
                 raise _TextCompared(why)
             table = await self._rows(checked, columns)
