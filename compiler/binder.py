@@ -9,6 +9,7 @@ module each in `uql.compiler.bind`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import BindError, ConfigError, UQLError
@@ -22,8 +23,8 @@ from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundQuery, BoundStatement
 from uql.compiler.subqueries import selects
-from uql.compiler.syntax import Option, Query, Select, Union
-from uql.compiler.walk import is_semantic
+from uql.compiler.syntax import Option, OrderKey, Query, Select, Union
+from uql.compiler.walk import is_semantic, with_children
 
 _NONE: Mapping[str, object] = {}
 
@@ -57,7 +58,8 @@ def bind(
             raise BindError(f"{type(query).__name__} is not a query", code="UQL212")
         options, settings = _options(query.options, settings)
         types = DuckTypes(catalog, (duckdb.Error,))
-        statement, bound = _bound(substitute(query, parameters), Statement(text, catalog, frames, settings, types))
+        written = query if catalog.orders is None else _ordered(query, *catalog.orders)
+        statement, bound = _bound(substitute(written, parameters), Statement(text, catalog, frames, settings, types))
         _check_precision(query.options, bound)
     except UQLError as error:
         raise error.at(text) from error.__cause__
@@ -78,6 +80,22 @@ def bind(
         semantic=statement.semantic,
         sql=own,
     )
+
+
+def _ordered(node: Any, order: str, nulls: str) -> Any:
+    """The query with the directions that the settings default_order and default_null_order give to the keys of ORDER BY.
+
+    Args:
+        order: ASC… or DESC….
+        nulls: NULLS_FIRST, NULLS_LAST, or one of them _ON_ASC_ and the other _ON_DESC.
+    """
+    below = with_children(node, lambda child: _ordered(child, order, nulls))
+    if not isinstance(below, OrderKey):
+        return below
+    descending = below.descending or (not below.directed and order.startswith("DESC"))
+    first, _, second = nulls.removeprefix("NULLS_").partition("_ON_ASC_")
+    kept = second.partition("_")[0] if second and descending else first
+    return replace(below, descending=descending, nulls=below.nulls or kept, directed=True)
 
 
 def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:

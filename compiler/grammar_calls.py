@@ -175,6 +175,15 @@ def p_window_frame(p: P) -> None:
     p[0] = ast.Window(frame=p[1], span=span(p))
 
 
+def p_window_of(p: P) -> None:
+    """window : NAME
+    | NAME window"""
+    more = p[2] if len(p) == 3 else ast.Window()
+    if more.name:
+        raise p.lexer.error_at("a window is made from one other", span(p))
+    p[0] = replace(more, name=p[1], span=span(p))
+
+
 def p_parted(p: P) -> None:
     """parted : PARTITION BY expressions
     | PARTITION BY expressions ORDER BY order_keys"""
@@ -249,12 +258,13 @@ def p_order_key(p: P) -> None:
     """order_key : directed
     | directed NULLS FIRST
     | directed NULLS LAST"""
-    expr, descending = p[1]
-    p[0] = ast.OrderKey(expr, descending, p[3].upper() if len(p) == 4 else None, span=span(p))
+    expr, direction = p[1]
+    nulls = p[3].upper() if len(p) == 4 else None
+    p[0] = ast.OrderKey(expr, direction == "DESC", nulls, direction is not None, span=span(p))
 
 
 def p_directed(p: P) -> None:
     """directed : expr
     | expr ASC
     | expr DESC"""
-    p[0] = (p[1], len(p) == 3 and p[2].upper() == "DESC")
+    p[0] = (p[1], p[2].upper() if len(p) == 3 else None)

@@ -182,19 +182,32 @@ def _select(
     sample = own.pop("sample", None)
     if sample is not None:
         own["source"] = _sampled(p, own.get("source"), sample, clauses)
-    windows = dict(own.pop("windows", ()))
+    windows: dict[str, ast.Window] = {}
+    for name, window in own.pop("windows", ()):
+        windows[name] = _settled(p, window, windows) if window.name else window
     select = ast.Select(tuple(items), distinct=distinct, distinct_on=tuple(distinct_on), ctes=ctes, span=place, **own)
     named = list(_named_windows((tuple(items), tuple(clauses))))
     if not windows and not named:
         return select
     p.lexer.check_depth(select)
-    for node in named:
-        if node.name.lower() not in windows:
-            known = ", ".join(windows) or "none"
-            help = f"WINDOW {node.name} AS (PARTITION BY …) names one; named here: {known}"
-            raise p.lexer.error_at(f"there is no window {node.name}", node.span, help=help)
-    settled: ast.Select = _with_windows(select, windows)
+    each = {id(node): _settled(p, node, windows) for node in named}
+    settled: ast.Select = _with_windows(select, each)
     return settled
+
+
+def _settled(p: P, node: ast.Window, windows: dict[str, ast.Window]) -> ast.Window:
+    """What OVER name, or OVER (name ORDER BY …), means."""
+    base = windows.get(node.name.lower())
+    if base is None:
+        known = ", ".join(windows) or "none"
+        help = f"WINDOW {node.name} AS (PARTITION BY …) names one; named here: {known}"
+        raise p.lexer.error_at(f"there is no window {node.name}", node.span, help=help)
+    twice = "PARTITION BY" if node.partition_by else "ORDER BY" if node.order_by and base.order_by else ""
+    if twice or (base.frame and (node.order_by or node.frame)):
+        what = twice or "what stands after a frame"
+        help = f"write the window {node.name} out in OVER (…)"
+        raise p.lexer.error_at(f"{what} is not added to the window {node.name}", node.span, help=help)
+    return replace(base, order_by=node.order_by or base.order_by, frame=node.frame or base.frame)
 
 
 def _named_windows(clauses: Iterable[Any]) -> Iterator[ast.Window]:
@@ -212,10 +225,10 @@ def _named_windows(clauses: Iterable[Any]) -> Iterator[ast.Window]:
             stack += [getattr(value, f.name) for f in fields(value)][::-1]
 
 
-def _with_windows(node: Any, windows: dict[str, ast.Window]) -> Any:
-    """The clauses with windows in the place of their names, sub-queries not entered."""
+def _with_windows(node: Any, windows: dict[int, ast.Window]) -> Any:
+    """The clauses with windows, by identity, in the place of their names, sub-queries not entered."""
     if isinstance(node, ast.Window) and node.name:
-        return windows[node.name.lower()]
+        return windows[id(node)]
     apart = Query | ast.Source | ast.CommonTable
     return with_children(node, lambda below: below if isinstance(below, apart) else _with_windows(below, windows))
 

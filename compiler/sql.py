@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from uql.base.errors import PlanError
+from uql.base.sql_text import dotted
 from uql.base.sql_text import literal as literal
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import (
@@ -149,10 +150,7 @@ def data_type(type: str) -> Sql:
 
 def identifier(*parts: str) -> Sql:
     """`"a"."b"`, every part quoted."""
-    from sqlglot import exp
-
-    names = [exp.to_identifier(part, quoted=True) for part in parts]
-    return exp.column(names[-1], *reversed(names[:-1]), copy=False)
+    return _raw(dotted(parts))
 
 
 def expression(
@@ -251,6 +249,10 @@ def _raw(sql: str) -> Sql:
 
 def render(tree: Sql) -> str:
     """The DuckDB text of a tree."""
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Var):  # a text already: a generator for each of 10,000 columns takes half a second
+        return str(tree.this)
     return str(tree.sql(dialect="duckdb", copy=False))
 
 
@@ -258,7 +260,15 @@ def ordered(keys: Iterable[OrderKey], of: Callable[[Expr], Sql]) -> list[Sql]:
     """ORDER BY terms; NULLs last unless said otherwise, as in DuckDB."""
     from sqlglot import exp
 
-    return [exp.Ordered(this=of(key.expr), desc=key.descending, nulls_first=key.nulls == "FIRST") for key in keys]
+    terms = []
+    for key in keys:
+        term = exp.Ordered(this=of(key.expr), desc=key.descending, nulls_first=key.nulls == "FIRST")
+        written = render(term)
+        said = key.nulls is None or written.endswith(
+            key.nulls
+        )  # sqlglot leaves out NULLS LAST, which a setting may change
+        terms.append(term if said else _raw(f"{written} NULLS {key.nulls}"))
+    return terms
 
 
 def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Callable[[Expr], Sql]) -> list[Sql]:
@@ -516,7 +526,7 @@ class _Queries:
 
         of = self.expressions.sql
         tree = exp.Select(
-            expressions=[exp.alias_(of(item.expr), item.name, quoted=True, copy=False) for item in query.items],
+            expressions=[_raw(f"{render(of(item.expr))} AS {quote(item.name)}") for item in query.items],
             distinct=exp.Distinct() if query.distinct else None,
         )
         if query.source is not None:

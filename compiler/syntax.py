@@ -333,6 +333,7 @@ class OrderKey(Node):
     expr: Expr
     descending: bool = False
     nulls: str | None = None  # FIRST, LAST
+    directed: bool = field(default=False, compare=False)  # is ASC or DESC written?
 
 
 class Source(Node):

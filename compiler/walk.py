@@ -42,7 +42,9 @@ def walk(node: Node | None, queries: bool = False) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top, queries))))
+        kind: Any = type(top)
+        if _names(kind):
+            stack.extend(reversed(list(children(top, queries))))
 
 
 def with_children(node: Any, each: Callable[[Any], Any]) -> Any:

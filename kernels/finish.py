@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uql.base.schema import Field
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
 from uql.compiler.sql import is_literal
@@ -64,16 +65,24 @@ def limit(count: int | None, offset: int) -> str:
     return (f" LIMIT {count}" if count is not None else "") + (f" OFFSET {offset}" if offset else "")
 
 
-def typed_items(items: Sequence[BoundItem], duck: Duck, replaced: dict[Expr, str] | None = None) -> list[str]:
+def typed_items(
+    items: Sequence[BoundItem],
+    duck: Duck,
+    replaced: dict[Expr, str] | None = None,
+    fields: Mapping[Column, Field] | None = None,
+) -> list[str]:
     """SELECT items in their bound types, named i0, i1 … (the user's names may repeat).
 
     Args:
         items: of SELECT.
-        replaced: columns that stand for whole expressions.
+        replaced: columns that stand for whole expressions; NULL where an estimate is too large for the type.
+        fields: the columns of the relation: one that has its type already is not cast, which takes time where there are thousands.
     """
+    known = fields or {}
     return [
-        f"CAST({duck.expression(item.expr, replaced)} AS {item.type}) AS i{n}"
+        f"{'TRY_CAST' if replaced and item.expr in replaced else 'CAST'}({duck.expression(item.expr, replaced)} AS {item.type}) AS i{n}"
         if castable(item.type)
+        and not (isinstance(item.expr, Column) and (field := known.get(item.expr)) and field.type == item.type)
         else f"{duck.expression(item.expr, replaced)} AS i{n}"
         for n, item in enumerate(items)
     ]
@@ -188,9 +197,11 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
         columns: the texts that the output reads, asked already.
     """
     joined, arrays = relation.joined(rids, columns)
-    items = typed_items(block.project.items, ctx.duck)
+    items = typed_items(block.project.items, ctx.duck, fields=relation.fields)
+    if items == [f"{quote(column.label)} AS i{n}" for n, column in enumerate(block.scan.columns)]:
+        items = ["r.*"]  # all of thousands of columns: a third less time than by their names
     table = relation.in_order([*items, "__rid"], joined, arrays)
-    back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    back = np.asarray(table.column(table.num_columns - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
     return Output(rename(table, block.project.items), back)
 
 
@@ -273,6 +284,10 @@ def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> E
             continue
         by_group = of_item(item.expr, calls, found, ctx)
         values = [by_group[g] for g in order]
+        if item.type == "HUGEINT" and any(abs(e.value or 0) >= 2**127 for e in values):
+            ctx.warnings.append(
+                f"{item.name} is NULL where it is too large for HUGEINT: sum numbers that are cast to DOUBLE"
+            )
         if block.aggregate.keys:
             result[item.name] = values
         elif values:

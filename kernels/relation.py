@@ -227,8 +227,9 @@ class Relation:
             arrays: the Arrow tables that it names.
         """
         table = self.duck.arrow(f"SELECT {', '.join(parts)}, __pos FROM {source}", arrays)
-        places = table.column(len(parts)).to_numpy()
-        table = table.select(range(len(parts)))
+        width = table.num_columns - 1
+        places = table.column(width).to_numpy()
+        table = table.select(range(width))
         return table if (np.diff(places) > 0).all() else table.take(np.argsort(places))
 
     def with_answers(self, rids: Rids, columns: Sequence[VirtualColumn], **extra: NDArray[Any]) -> pa.Table:

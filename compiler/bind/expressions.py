@@ -16,6 +16,7 @@ from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
 from uql.compiler.bind.uses import (
     ANY,
     CONDITION,
+    LIST,
     NUMBER,
     ORDER,
     PRESENCE,
@@ -224,7 +225,8 @@ class Expressions:
                 return self._quantified(expr, clause)
             case Subscript():
                 places = [self.bind(p, clause) if p is not None else None for p in (expr.low, expr.high, expr.step)]
-                operand = self.bind(expr.operand, clause)
+                member = not (expr.slice or expr.high or expr.step or isinstance(expr.low, String))
+                operand = self.bind(expr.operand, clause, LIST if member else ANY)  # a slice is that of a text, too
                 return replace(expr, operand=operand, low=places[0], high=places[1], step=places[2])
             case Lambda():
                 self._items += [name.lower() for name in expr.names]

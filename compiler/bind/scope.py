@@ -19,6 +19,11 @@ class CatalogLike(Protocol):
 
     @property
     def aggregates(self) -> Container[str]: ...
+    @property
+    def orders(self) -> tuple[str, str] | None:
+        """default_order and default_null_order; None where they are DuckDB's own."""
+        ...
+
     def table(
         self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False
     ) -> Table: ...

@@ -29,6 +29,7 @@ from uql.compiler.sql import (
 from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import (
     NO_SPAN,
+    Binary,
     Boolean,
     Call,
     Case,
@@ -98,7 +99,8 @@ class DuckTypes:
         if (
             not items
             and not query.order_by
-            and query.where is query.qualify is None
+            and query.qualify is None
+            and (query.where is None or _asks_alone(query.where))
             and isinstance(query.source, BoundTable)
         ):
             return [str(type) for type in known]  # columns of a table: nothing that DuckDB could refuse
@@ -337,6 +339,16 @@ def _raw(sql: str) -> Any:
     from sqlglot import exp
 
     return exp.Var(this=sql)
+
+
+def _asks_alone(where: Expr) -> bool:
+    """Is a WHERE made of texts alone, with AND, OR and NOT?"""
+    match where:
+        case Binary(op="AND" | "OR"):
+            return _asks_alone(where.left) and _asks_alone(where.right)
+        case Unary(op="NOT"):
+            return _asks_alone(where.operand)
+    return isinstance(where, Virtual) and value_type(where.column) == "BOOLEAN"
 
 
 def without_rows(source: BoundSource) -> BoundSource:

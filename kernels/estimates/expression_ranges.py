@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Between, Binary, Call, Expr, Unary
-from uql.compiler.walk import walk
+from uql.compiler.syntax import Between, Binary, Call, Cast, Expr, Query, Unary
+from uql.compiler.walk import walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.groups import Groups
@@ -27,11 +28,7 @@ def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[
     n = len(found.estimates[calls[0]])
     only_seen = not found.exact and any(call in found.seen for call in calls)
     if found.exact or only_seen:
-        sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
-        table = ctx.duck.arrow(
-            f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
-        )
-        values = [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
+        values = _shown(expr, found, ctx)
         parts = [[found.estimates[call][g] for call in calls] for g in range(n)]
         return [
             Estimate(v, v, v, ctx.settings.confidence, True, of[0].calls)
@@ -49,6 +46,15 @@ def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[
     return _corners(expr, units, n, found, ctx)
 
 
+def _shown(expr: Expr, found: Groups, ctx: Context) -> list[float | None]:
+    """The expression for every group as the result shows it, its aggregates in their own types; None where it is no number."""
+    sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
+    table = ctx.duck.arrow(
+        f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
+    )
+    return [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
+
+
 def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Groups, ctx: Context) -> list[Estimate]:
     """An expression over estimates: its value, and the range over all combinations of their interval ends.
 
@@ -57,17 +63,22 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Group
     from itertools import product
 
     names = list(units)
-    center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
-    lows, highs = list(center), list(center)
     steady = all(monotone(expr, unit) for unit in names)
+    if steady:
+        center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
+    else:  # a function of whole numbers alone may stand in it: & or printf('%d', …)
+        center = _shown(expr, found, ctx)
+    lows, highs = list(center), list(center)
     open_ = [not steady or any(_open(units[u][g]) for u in names) for g in range(n)]
-    for corner in product((False, True), repeat=len(names)):
+    for corner in product((False, True), repeat=len(names)) if steady else ():
         at: dict[Expr, list[float | None]] = {
             u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)
         }
         values = _evaluate(expr, names, at, found, ctx)
         for g, value in enumerate(values):
-            if value is not None:
+            if value is None and center[g] is not None:  # such as a number that is too large for the type of a cast
+                open_[g] = True
+            elif value is not None:
                 low, high = lows[g], highs[g]
                 lows[g] = value if low is None else min(low, value)
                 highs[g] = value if high is None else max(high, value)
@@ -111,7 +122,14 @@ def _evaluate(
             top, bottom = scaled(unit)
             arrays[f"one{i}"] = pa.array([1.0] * n, type=pa.float64())
             replaced[top], replaced[bottom] = f"u{i}", f"one{i}"
-    sql = ctx.duck.expression(expr, replaced)
+
+    def lenient(node: Expr) -> Expr:
+        if node in replaced or isinstance(node, Query):
+            return node
+        below = with_children(node, lenient)
+        return replace(below, lenient=True) if isinstance(below, Cast) else below
+
+    sql = ctx.duck.expression(lenient(expr), replaced)
     table = ctx.duck.arrow(
         f"SELECT TRY_CAST({sql} AS DOUBLE) AS v FROM __units JOIN {quote(found.table)} AS t USING (__g) ORDER BY __g",
         {"__units": pa.table(arrays)},

@@ -107,6 +107,11 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("SELECT id FROM reviews WHERE stars < <rating>", "UQL206", "on the left"),
         ("SELECT id FROM reviews WHERE stars BETWEEN 1 AND <rating>", "UQL206", "PROMPT"),
         ("SELECT count(*) OVER w FROM reviews WHERE <pos>", "UQL100", "WINDOW w AS"),
+        (
+            "SELECT count(*) OVER (w ORDER BY id) FROM reviews WHERE <pos> WINDOW w AS (ORDER BY film)",
+            "UQL100",
+            "write the window w out",
+        ),
         ("SELECT id FROM reviews WHERE <name>.upper() = 'ADA'", "UQL212", "upper("),
         ("SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY ROLLUP (film) WITH (budget = 5)", "UQL401", "budget"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hash_model import HashModel
 from labels import Labels, both
 
 import uql
@@ -82,3 +83,39 @@ def test_every_form_has_the_same_columns(con: uql.Connection, tmp_path: Path) ->
         con.uql("FROM found").columns,
     ]
     assert all(form == ["n", "n_low", "n_high"] for form in forms), forms
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "count(*) & 1",
+        "count(*) << 2",
+        "printf('%d', count(*))",
+        "format('{:d}', count(*))",
+        "repeat('x', count(*))",
+        "CASE WHEN count(*) & 1 = 1 THEN 'odd' ELSE 'even' END",
+        "count(*)::USMALLINT",
+    ],
+)
+def test_any_function_of_an_estimate_has_the_value_of_the_count_that_is_shown(
+    con: uql.Connection, expression: str
+) -> None:
+    found = con.uql(f"SELECT count(*) AS n, {expression} AS x FROM reviews WHERE {POS} WITH (budget = 32)").fetchall()
+    ((n, x),) = found
+    assert con.uql(f"SELECT {expression.replace('count(*)', '$n::BIGINT')} AS x", {"n": n}).fetchall() == [(x,)]
+
+
+def test_an_end_that_a_cast_cannot_hold_is_open() -> None:
+    with uql.connect(model=HashModel({"it is so": 0.45}), ledger=":memory:", budget=60) as con:
+        con.execute("CREATE TABLE notes AS SELECT 'text number ' || range AS text FROM range(500)")
+        n = con.uql('SELECT count(*) AS n FROM notes WHERE "it is so"').estimates["n"]
+        found = con.uql('SELECT count(*)::UTINYINT AS x FROM notes WHERE "it is so"')
+        x = found.estimates["x"]
+        assert n.value <= 255 < n.high and x.high == float("inf") and found.fetchall()[0][0] == x.value
+
+
+def test_a_sum_that_its_type_cannot_hold_is_null_with_an_interval(con: uql.Connection) -> None:
+    large = "170141183460469231731687303715884105700::HUGEINT"
+    found = con.uql(f"SELECT sum({large}) AS x FROM reviews WHERE {POS} WITH (budget = 32)")
+    assert found.fetchall() == [(None,)] and 1e38 < found.estimates["x"].low < found.estimates["x"].high
+    assert any("x is NULL where it is too large for HUGEINT" in warning for warning in found.warnings)

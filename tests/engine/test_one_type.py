@@ -24,7 +24,11 @@ class Amounts(RowModel):
     def _one(self, question, row):
         assert isinstance(question, Extract)
         self.types.append(question.type)
-        return Answer({"DOUBLE": 12.5, "INTEGER": 12, "DATE": "2024-03-01"}.get(question.type, "12.5"))
+        return Answer(
+            {"DOUBLE": 12.5, "INTEGER": 12, "DATE": "2024-03-01", "VARCHAR[]": ["oak", "ash"]}.get(
+                question.type, "12.5"
+            )
+        )
 
 
 def asked(query):
@@ -81,3 +85,16 @@ def test_the_rows_are_those_of_sql_over_the_labels(labels, statement):
     query, over_labels, _ = both(statement)
     want = [plain(row) for row in labels.sql().execute(over_labels).fetchall()]
     assert [plain(row) for row in labels.uql(budget="all").uql(query).fetchall()] == want
+
+
+@pytest.mark.parametrize(
+    ("item", "row", "type"),
+    [
+        ('"the parts"[1]', ("oak",), "VARCHAR[]"),
+        ('"the parts"[-1]', ("ash",), "VARCHAR[]"),
+        ('"the parts"[1:2]', ("12",), "VARCHAR"),  # a slice of a text is a text
+        ('("the parts"::VARCHAR[])[2]', ("ash",), "VARCHAR[]"),
+    ],
+)
+def test_a_text_under_an_index_is_a_list(item, row, type):
+    assert asked(f"SELECT {item} AS p FROM bills") == ([row], [type])

@@ -133,3 +133,40 @@ def test_numbers_in_the_order_of_their_letters_come_with_a_warning(query, warned
     result = uql.attach(duck, model=HashModel(answers=answer), ledger=":memory:").uql(query)
     assert len(result.fetchall()) > 1
     assert any("::DOUBLE" in warning for warning in result.warnings) == warned
+
+
+ORDERS = [
+    'SELECT id, x FROM notes WHERE "it is so" ORDER BY x, id',
+    'SELECT id, x FROM notes WHERE "it is so" ORDER BY x ASC, id',
+    'SELECT id, x FROM notes WHERE "it is so" ORDER BY x DESC, id NULLS LAST',
+    'SELECT id, x FROM notes WHERE "it is so" ORDER BY ALL',
+    'SELECT DISTINCT x FROM notes WHERE "it is so" ORDER BY x LIMIT 2',
+    'SELECT x, count(*) AS n FROM notes WHERE "it is so" GROUP BY x ORDER BY x',
+    'SELECT id, row_number() OVER (ORDER BY x, id) AS r FROM notes WHERE "it is so" ORDER BY id',
+    'SELECT id FROM notes WHERE "it is so" QUALIFY rank() OVER (ORDER BY x) = 1 ORDER BY id',
+    "SELECT string_agg(id, ',' ORDER BY x, id) AS r FROM notes WHERE \"it is so\"",
+    'SELECT x FROM notes WHERE "it is so" UNION SELECT 7 ORDER BY x',
+    'SELECT * FROM (SELECT x, id FROM notes WHERE "it is so" ORDER BY x, id LIMIT 3) ORDER BY 1, 2',
+    "SELECT id, x FROM notes ORDER BY x, id LIMIT 4",
+]
+
+
+@pytest.mark.parametrize(("order", "nulls"), [("desc", "nulls_last"), ("asc", "sqlite"), ("desc", "postgres")])
+@pytest.mark.parametrize("own", [True, False])
+def test_default_orders_of_the_users_connection_are_followed(order: str, nulls: str, own: bool) -> None:
+    duck, plain = duckdb.connect(), duckdb.connect()
+    con = (uql.connect if own else lambda **given: uql.attach(duck, **given))(
+        model=HashModel({"it is so": 1.0}), ledger=":memory:"
+    )
+    for execute in (con.execute if own else duck.execute, plain.execute):
+        execute(
+            "CREATE TABLE notes AS SELECT range AS id, CASE WHEN range % 4 <> 0 THEN range % 3 END AS x, "
+            "'text number ' || range AS text FROM range(9)"
+        )
+        execute(f"SET default_order = '{order}'")
+        execute(f"SET default_null_order = '{nulls}'")
+    for statement in ORDERS:
+        assert con.uql(statement).fetchall() == plain.execute(statement.replace('"it is so"', "true")).fetchall()
+    every = "SELECT x FROM notes ORDER BY x"
+    assert con.execute(every).fetchall() == plain.execute(every).fetchall()
+    con.close()

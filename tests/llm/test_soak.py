@@ -1,4 +1,5 @@
-"""A soak: statements of all kinds, one after the other, while the provider fails, the disk fills up, runs are interrupted and killed.
+"""A soak: statements of all kinds, one after the other, while the provider fails, the disk fills up, memory runs out, runs are interrupted
+and killed.
 
 After each statement every invariant is checked: it ends in rows or in an error of UQL; no call beyond its budget; calls counted as they
 were made; a value is the model's own or NULL, and each NULL is listed; the ledger can be read; no descriptor is left open; memory stays
@@ -16,12 +17,15 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.special  # noqa: F401 - OpenBLAS waits for ever where it is loaded without memory
 from hash_model import HashModel
-from test_disk_full import full_after
+from test_disk_full import full_after, resource
 
 import uql
 from uql.llm.ledger import Ledger
@@ -49,6 +53,7 @@ class Faulty(HashModel):
         return await super().answer(request)
 
 
+TROUBLES = {"none": 5, "interrupt": 1, "full disk": 1, "little memory": 1, "little for DuckDB": 1, "calm": 2}
 QUERIES = {  # a statement, and what its budget is
     "SELECT id, \"it is so\"::BOOLEAN AS v FROM notes WHERE id < {k} ORDER BY id": "all",
     "SELECT id, \"the number\"::BIGINT AS v FROM notes WHERE id % 3 = {k} % 3 ORDER BY id": "all",
@@ -65,6 +70,9 @@ QUERIES = {  # a statement, and what its budget is
     "SELECT id, \"it is so\"::BOOLEAN AS v FROM notes LIMIT {k} TO kept_{k}": 256,
     "EXPLAIN SELECT id FROM notes WHERE \"it is so {k}\"": 0,
     "SELECT id + {k} AS v FROM notes": 0,
+    "SELECT count(*) AS v FROM (SELECT DISTINCT repeat('x', {k}0) || range FROM range({k}000))": 0,
+    "SELECT v, list(repeat('x', 1000) || id) AS l FROM (SELECT range AS id, range % 100 AS v FROM range({k}00)) GROUP BY v": 0,
+    "SELECT id, text || repeat('x', {k}000) AS long FROM notes WHERE \"it is so\" ORDER BY long WITH (budget = 'all')": ROWS * 8,
     "SELECT * FROM uql_runs() LIMIT {k}": 0,
     "SELECT * FROM uql_errors() LIMIT {k}": 0,
     "SELECT nothing FROM notes": 0,
@@ -76,6 +84,29 @@ def memory_mb() -> float:
     """Resident memory of this process."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@contextmanager
+def little_memory(bytes: int) -> Iterator[None]:
+    """This process gets no more than so many bytes beyond what it has: an allocation ends as where memory has run out."""
+    has = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (has + bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextmanager
+def little_for_duckdb(con: uql.Connection, bytes: int) -> Iterator[None]:
+    """DuckDB gets no more than so many bytes beyond what it holds, and no disk in their place."""
+    (held,) = con.execute("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()").fetchall()[0]
+    con.execute(f"SET memory_limit = '{held + bytes + 1_000_000} bytes'")
+    try:
+        yield
+    finally:
+        con.execute("RESET memory_limit")
 
 
 def descriptors() -> int:
@@ -95,6 +126,7 @@ class Soak:
 
     def opened(self, model: HashModel, ledger: str) -> uql.Connection:
         con = uql.connect(model=model, ledger=ledger, on_error="null")
+        con.execute("SET temp_directory = ''")
         con.execute(
             "CREATE TABLE notes AS SELECT range AS id, range % 2 AS side, 'text number ' || range AS text "
             f"FROM range({ROWS})"
@@ -118,18 +150,22 @@ class Soak:
         statement = form.format(k=self.draw.randrange(1, 30))
         if budget == "all":
             statement += " WITH (budget = 'all')"
-        trouble = self.draw.choices(["none", "interrupt", "full disk", "calm"], [6, 1, 1, 2])[0]
+        trouble = self.draw.choices(list(TROUBLES), list(TROUBLES.values()))[0]
         self.model.faults = 0.0 if trouble == "calm" else FAULTS
         before = self.model.calls
         timer = threading.Timer(self.draw.random() * 0.3, self.con.interrupt)
+        if trouble == "full disk":
+            shortage = full_after(self.draw.randrange(self.journal() + 20_000))
+        elif trouble == "little memory":
+            shortage = little_memory(int(16e6 * 2 ** self.draw.uniform(-9, 3)))
+        elif trouble == "little for DuckDB":
+            shortage = little_for_duckdb(self.con, int(4e6 * 2 ** self.draw.uniform(-4, 4)))
+        else:
+            shortage = nullcontext()
         try:
-            if trouble == "full disk":
-                with full_after(self.draw.randrange(self.journal() + 20_000)):
-                    result = self.con.uql(statement)
-                    rows = result.fetchall()
-            else:
-                if trouble == "interrupt":
-                    timer.start()
+            if trouble == "interrupt":
+                timer.start()
+            with shortage:
                 result = self.con.uql(statement)
                 rows = result.fetchall()
         except uql.UQLError as error:
@@ -181,6 +217,7 @@ VICTIM = r"""
 import sys
 sys.path.append(sys.argv[2])
 import uql
+import scipy.special  # noqa: F401 - OpenBLAS waits for ever where it is loaded without memory
 from hash_model import HashModel
 with uql.connect(model=HashModel(), ledger=sys.argv[1], budget="all") as con:
     con.execute("CREATE TABLE notes AS SELECT range AS id, 'another text ' || range AS text FROM range(300)")

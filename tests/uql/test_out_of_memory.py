@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from hash_model import HashModel
 
 import uql
 from uql.cli import main
-from uql.llm.providers.base import Reply, Request
+from uql.llm.ledger import Entry, Ledger
+from uql.llm.providers.base import Answer, Reply, Request
 
 QUERY = 'SELECT COUNT(*) FROM notes WHERE "it is so"'
 
@@ -63,6 +65,44 @@ def test_in_any_stage(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
         assert told.value.code in ("UQL526", "UQL415") and "no memory" in str(told.value)
         assert len(con.uql(QUERY).fetchall()) == 1, "the next one works"
+
+
+NO_MEMORY = [RuntimeError("can't start new thread"), ImportError("x.so: failed to map segment from shared object")]
+
+
+@pytest.mark.parametrize("place", PLACES[::3])
+@pytest.mark.parametrize("error", NO_MEMORY)
+def test_a_thread_or_a_library_that_finds_no_memory(
+    place: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    with opened() as con:
+        monkeypatch.setattr(place, fails)
+        with pytest.raises(uql.UQLError, match=r"not enough memory|UQL415"):
+            con.uql(QUERY).fetchall()
+        monkeypatch.undo()
+        assert len(con.uql(QUERY).fetchall()) == 1
+
+
+def test_the_writer_of_the_ledger_gets_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[object] = []
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        submit = ledger._pool.submit
+
+        def fails(work: Any, *given: Any) -> Any:
+            if work == ledger._write:
+                refused.append(work)
+                raise NO_MEMORY[0]
+            return submit(work, *given)
+
+        monkeypatch.setattr(ledger, "_begin_here", lambda: False)
+        monkeypatch.setattr(ledger._pool, "submit", fails)
+        entry = Entry(ledger.key(b"question", b"row"), Answer("short"), "m", "t")
+        asyncio.run(asyncio.wait_for(ledger.put([entry]), 5))
+        assert ledger.stats().answers == 1
+    assert refused
 
 
 @pytest.mark.parametrize("place", ["uql.command.query.execute", "uql.session.script.checked"])

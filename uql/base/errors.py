@@ -174,6 +174,9 @@ class ConfigError(UQLError):
     code = "UQL105"
 
 
+_NO_MEMORY = ("can't start new thread", "failed to map segment", "cannot allocate memory", "Cannot allocate memory")
+
+
 def out_of_memory(error: Exception) -> DataError:
     """What the user is told where memory has run out (UQL526)."""
     return DataError(
@@ -185,8 +188,12 @@ def out_of_memory(error: Exception) -> DataError:
 
 @contextmanager
 def memory_errors() -> Iterator[None]:
-    """Turns a MemoryError of the block into DataError (UQL526)."""
+    """Turns a MemoryError of the block, and what else is raised where no memory is left, into DataError (UQL526)."""
     try:
         yield
     except MemoryError as error:
+        raise out_of_memory(error) from error
+    except (RuntimeError, ImportError) as error:  # a thread without a stack, a library that cannot be loaded
+        if not any(sign in str(error) for sign in _NO_MEMORY):
+            raise
         raise out_of_memory(error) from error

@@ -305,7 +305,10 @@ class Ledger:
 
     def _flush(self) -> None:
         if not self._begin_here():
-            self._pool.submit(self._write)
+            try:
+                self._pool.submit(self._write)
+            except RuntimeError:  # no memory for a thread: those who wait would wait for ever
+                self._write()
             return
         try:
             self._write(begun=True)
@@ -318,7 +321,8 @@ class Ledger:
             with self._lock:
                 writes, self._waiting = self._waiting, []
             failure = None
-            unwritten: tuple[type[Exception], ...] = (*self._db.errors, MemoryError, TypeError, ValueError)
+            no_memory = (MemoryError, RuntimeError, ImportError)  # of a thread, of a library that is loaded
+            unwritten: tuple[type[Exception], ...] = (*self._db.errors, *no_memory, TypeError, ValueError)
             try:
                 self._db.run(partial(_keep, writes), atomic=True, begun=begun)
             except unwritten as error:

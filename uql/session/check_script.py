@@ -120,6 +120,10 @@ class _Tables:
     def aggregates(self) -> Container[str]:
         return self.catalog.aggregates
 
+    @property
+    def orders(self) -> tuple[str, str] | None:
+        return self.catalog.orders
+
     def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
         made = None if file else self.made.get(parts[-1].lower())
         if made is not None:

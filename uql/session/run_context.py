@@ -56,6 +56,8 @@ async def in_context(
     session.emit(PlanEvent(calls, settings.max_cost))
     async with AsyncExitStack() as closing:
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))
+        if shared is None:
+            closing.enter_context(session.catalog.own_orders())
         duck = session.kernel_duck(settings)
         memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings)
         id, replay, known = uuid.uuid4().hex[:12], None, memory.about(text)

@@ -11,3 +11,6 @@
 !SELECT id, count(*) OVER w AS n FROM reviews WHERE <pos> WINDOW w AS (PARTITION BY film) ORDER BY id
 !SELECT id, ntile(4) OVER (ORDER BY <rating>, id) AS k FROM reviews WHERE text IS NOT NULL ORDER BY id
 !SELECT id, first_value(id) OVER (PARTITION BY film ORDER BY <anger> DESC, id) AS k FROM reviews WHERE text IS NOT NULL ORDER BY id
+!SELECT id, sum(stars) OVER (w ORDER BY id) AS s FROM reviews WHERE <pos> WINDOW w AS (PARTITION BY film) ORDER BY id
+!SELECT id, sum(stars) OVER (w ROWS 1 PRECEDING) AS s FROM reviews WHERE <pos> WINDOW w AS (PARTITION BY film ORDER BY id) ORDER BY id
+!SELECT id, count(*) OVER (b) AS n FROM reviews WHERE <pos> WINDOW a AS (PARTITION BY film), b AS (a ORDER BY id) ORDER BY id

@@ -74,6 +74,10 @@ class Shapes:
         with self._bound() as catalog:
             return catalog.aggregates
 
+    @property
+    def orders(self) -> None:
+        return None
+
     def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
         """The table of this name, for the binder.
 
