@@ -18,10 +18,9 @@ from uql.compiler.syntax import Column
 from uql.kernels import sem_filter
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
-from uql.kernels.estimates.sample import known_rows
 from uql.kernels.relation import Relation
-from uql.kernels.sampling_inputs import Guide, guide
-from uql.kernels.select import batch_size, retrieval
+from uql.kernels.sampling_inputs import Guide
+from uql.kernels.select import batch_size, limit_search, retrieval
 from uql.sampling import surrogate
 from uql.sampling.intervals import clopper_pearson
 
@@ -58,16 +57,14 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
         block: without aggregates, with a WHERE that asks a model.
     """
     assert block.filter.formula is not None
-    uniform = ctx.settings.method == "uniform"
-    guided = None if block.order.keys or uniform or ctx.purse.left == 0 else await guide(block, relation, ctx)
+    search = None if block.order.keys else await limit_search(k, block, relation, ctx)
     sampler = None
     rids: Rids = np.zeros(0, dtype=np.int64)
     passes: NDArray[np.float64] = np.zeros(0)
-    if guided is not None:
-        known = await known_rows(block, relation, ctx)
-        sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
-        if known is not None:
-            rids, passes = known[0], known[1].answers
+    if search is not None:
+        sampler = search.sampler
+        if search.known is not None:
+            rids, passes = search.known[0], search.known[1].answers
     answers: Masks = np.zeros((len(block.filter.formula.leaves), 0), dtype=np.uint8)
     asked, ended = 0, False
     while asked < n:
@@ -97,6 +94,7 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
     found = int((passes == 1.0).sum())
     rest = Range.exactly(0)
     if not ended and found < k:
+        guided = None if search is None else search.guide
         told_rest = _told(k, rids, passes, guided, relation, ctx) if guided is not None else None
         rest = told_rest or _by_chance(k, passes, relation, ctx)
     return Begun(rids, answers, Range.exactly(asked) + rest, _copies(block, rids, relation))

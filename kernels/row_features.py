@@ -15,6 +15,7 @@ from uql.kernels.answers import Rids
 from uql.kernels.duck import quote
 from uql.kernels.media import loaded
 from uql.kernels.relation import Relation
+from uql.sampling.two_stage import first_rows
 
 if TYPE_CHECKING:
     from uql.features.store import FeatureStore
@@ -40,6 +41,19 @@ class RowFeatures:
             table = self._table(relation, reads)
             self._made[key] = table if table is not None and table.matrix.shape[1] else None
         return self._made[key]
+
+    def first_stage(self, relation: Relation, n: int) -> tuple[Rids, Relation]:
+        """n random rows, the same for every statement so that their features are kept, and a relation of them alone."""
+        import pyarrow as pa
+
+        rows = first_rows(relation.n, n)
+        name, _ = relation.duck.create(
+            f"SELECT r.* FROM {quote(relation.name)} AS r JOIN __stage AS s ON r.rowid = s.__rid ORDER BY s.__rid",
+            {"__stage": pa.table({"__rid": rows})},
+        )
+        stage = rows, Relation(relation.duck, name, n, relation.fields, f"{relation.source}, {n:,} random rows")
+        self.first_stages[relation.name] = stage
+        return stage
 
     def at_hand(
         self, relation: Relation, reads: tuple[Column, ...], fact: Callable[[str, Callable[[], bool]], bool]

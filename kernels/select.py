@@ -30,6 +30,7 @@ from uql.kernels.sem_filter import CHUNK
 from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
+from uql.sampling.two_stage import FirstStageSearch, first_stage
 
 if TYPE_CHECKING:
     from uql.sampling.promise import PromiseSearch
@@ -238,11 +239,16 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     if k == 0:
         return Chosen(rids[:0], True)
     await _take_corrections(block, relation, ctx)
-    guided = None if block.order.keys else await _guide(block, relation, ctx)
-    if guided is not None:
-        known = await known_rows(block, relation, ctx)
-        sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k + further(k), known=known)
-        searched = await _learn(block, sampler, Searched.of(known), relation, ctx, wanted=k, reserved=reserved)
+    search = None if block.order.keys else await limit_search(k + further(k), block, relation, ctx)
+    if search is not None:
+        sampler, searched = search.sampler, Searched.of(search.known)
+        await _learn(block, sampler, searched, relation, ctx, wanted=k, reserved=reserved)
+        if search.guide is None and searched.ended and len(searched.found) < k:  # the other rows have more
+            asked = searched.told, await sem_filter.truth(block.filter, searched.told, relation, ctx)
+            search = await limit_search(k + further(k), block, relation, ctx, asked)
+            assert search is not None
+            sampler, searched = search.sampler, Searched.of(search.known)
+            await _learn(block, sampler, searched, relation, ctx, wanted=k, reserved=reserved)
         found = np.sort(np.array(searched.found[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.unknown
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
@@ -260,6 +266,65 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     if unknown:
         ctx.notes.append(f"{unknown:,} rows gave no answer and are not among the rows returned")
     return Chosen(found, ended and not unknown and pool is None)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSearch:
+    """A search for any rows that pass.
+
+    Attributes:
+        sampler: that proposes them.
+        known: rows that the ledger decides, which it was given.
+        guide: of all rows; None: it looks among the random rows of a first stage alone.
+    """
+
+    sampler: RetrievalSampler
+    known: tuple[Rids, sem_filter.Truth] | None
+    guide: Guide | None
+
+
+async def limit_search(
+    limit: int,
+    block: Block,
+    relation: Relation,
+    ctx: Context,
+    asked: tuple[Rids, sem_filter.Truth] | None = None,
+) -> LimitSearch | None:
+    """The search for any rows that pass, of a large table among a first stage of random rows; None where nothing guides it.
+
+    Args:
+        limit: rows that pass, that may be wanted.
+        block: without ORDER BY.
+        asked: the rows of a first stage that were asked: the search goes on among all rows.
+    """
+    stage = None if asked is not None else _search_stage(block, relation, ctx)
+    if stage is None:
+        guided = await _guide(block, relation, ctx)
+        if guided is None:
+            return None
+        known = asked if asked is not None else await known_rows(block, relation, ctx)
+        return LimitSearch(retrieval(relation.n, relation.n, guided, ctx, limit=limit, known=known), known, guided)
+    rows, among = stage
+    guided = await _guide(block, among, ctx)
+    if guided is None:
+        return None
+    own, known = await known_rows(block, among, ctx), None
+    if own is not None:
+        known = rows[own[0]], await sem_filter.truth(block.filter, rows[own[0]], relation, ctx)
+    search = retrieval(among.n, among.n, guided, ctx, limit=limit, known=own)
+    return LimitSearch(FirstStageSearch(rows, search), known, None)
+
+
+def _search_stage(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Relation] | None:
+    """The first stage of a search; None where the table is small, or the features of all its rows were there before."""
+    n = first_stage(relation.n, 0)
+    if n is None or ctx.features is None or relation.pool is not None or ctx.settings.proxy is not None:
+        return None
+    columns = [column for stage in block.filter.stages for column in stage.columns]
+    reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+    if any(c.is_pair_condition for c in columns) or ctx.features.at_hand(relation, reads, ctx.fact) is not None:
+        return None
+    return ctx.features.first_stage(relation, n)
 
 
 def _stated(truth: sem_filter.Truth, rids: Rids, ctx: Context) -> Chosen:

@@ -1,6 +1,7 @@
 """Two-stage sampling: a uniform first stage of all rows, and a sampler of any kind within it.
 
-Features are made of the first stage alone, so that what a question of a large table costs depends on its calls and not on its rows.
+Features are made of the first stage alone, so that what a question of a large table costs depends on its calls and not on its rows. A
+search for any k rows begins there too, and ends there where the first stage has them.
 Source: double sampling, Cochran, *Sampling Techniques*, 3rd ed. (1977), chapter 12.
 """
 
@@ -12,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices
+from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
 from uql.sampling.intervals import normal_quantile
 from uql.sampling.sample_state import Bounds, is_share
 
 LEAST = 32_768  # rows of a first stage
 A_CALL = 64  # rows of a first stage for each call: they add at most 1/64 to the variance of a uniform sample
 WORTH = 2  # times the first stage that a table has at least
+LOOK = 64  # rows of a search that are looked back on
+RICH = 1 / 16  # share of them that match, where a first stage will do
 
 
 def first_stage(n_rows: int, budget: int) -> int | None:
@@ -202,3 +205,40 @@ class TwoStageSample:
 
     def _of(self, values: Floats | None) -> Floats | None:
         return None if values is None else values[self.rows]
+
+
+class FirstStageSearch:
+    """A search among the rows of a first stage, which proposes no more where these have few matches.
+
+    Args:
+        rows: (n,) the rows of the first stage, ascending.
+        inner: a search over 0 … n − 1, the places of `rows`.
+    """
+
+    def __init__(self, rows: Indices, inner: RetrievalSampler) -> None:
+        self.rows, self.inner = rows, inner
+        self._seen: list[bool] = []
+
+    @property
+    def is_poor(self) -> bool:
+        """Did few of the last rows match?"""
+        return len(self._seen) >= LOOK and sum(self._seen[-LOOK:]) < RICH * LOOK
+
+    def propose(self, k: int) -> Indices:
+        """As in `RetrievalSampler`."""
+        found: Indices = self.rows[self.inner.propose(k)] if not self.is_poor else self.rows[:0]
+        return found
+
+    def tell(self, indices: Indices, answers: Floats) -> None:
+        """As in `RetrievalSampler`."""
+        self._seen += (answers == 1.0).tolist()
+        self.inner.tell(np.searchsorted(self.rows, indices), answers)
+
+    def learn(self, indices: Indices, answers: Floats) -> None:
+        """As in `RetrievalSampler`."""
+        self.inner.learn(np.searchsorted(self.rows, indices), answers)
+
+    def found(self) -> Indices:
+        """As in `RetrievalSampler`."""
+        found: Indices = self.rows[self.inner.found()]
+        return found

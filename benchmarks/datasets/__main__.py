@@ -46,13 +46,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             con.execute(f"COMMENT ON COLUMN {quote(made.table)}.{quote(column)} IS {literal(comment)}")
         (rows,) = con.execute(f"SELECT COUNT(*) FROM {quote(made.table)}").fetchone() or (0,)
     oracle = given.database.with_suffix(".toml")
-    oracle.write_text(_oracle(made, str(make.__doc__)), encoding="utf-8")
+    oracle.write_text(oracle_text(made, str(make.__doc__)), encoding="utf-8")
     print(f"{given.database}: {made.table}, {rows:,} rows")
     print(f"{oracle}: the labels as a model")
     return 0
 
 
-def _oracle(made: Example, about: str) -> str:
+def oracle_text(made: Example, about: str) -> str:
+    """The file of a model that answers by the labels."""
     answers = "\n".join(f"{_toml(text)} = {_toml(sql)}" for text, sql in made.answers.items())
     return ORACLE.format(
         about=about, data=_toml(made.data.resolve()), labels=_toml(made.labels.resolve()), answers=answers

@@ -28,7 +28,7 @@ from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 from uql.sampling.distinct_rows import Units, UnitSample
-from uql.sampling.two_stage import TwoStageSample, first_rows, first_stage
+from uql.sampling.two_stage import TwoStageSample, first_stage
 
 if TYPE_CHECKING:
     from uql.sampling.groupby import GroupBySampler
@@ -361,19 +361,10 @@ def _first_stage(
             return None
     if groups is not None and int(np.bincount(groups).min()) * n < LEAST_OF_GROUP * relation.n:
         return None
-    import pyarrow as pa
-
-    rows = first_rows(relation.n, n)  # the same for every statement: its features are kept
-    name, _ = ctx.duck.create(
-        f"SELECT r.* FROM {quote(relation.name)} AS r JOIN __stage AS s ON r.rowid = s.__rid ORDER BY s.__rid",
-        {"__stage": pa.table({"__rid": rows})},
-    )
     ctx.notes.append(
         f"{n:,} random rows stand for {relation.n:,}: features are made of these, and the interval covers that too"
     )
-    stage = rows, Relation(ctx.duck, name, n, relation.fields, f"{relation.source}, {n:,} random rows")
-    ctx.features.first_stages[relation.name] = stage
-    return stage
+    return ctx.features.first_stage(relation, n)
 
 
 def _room(left: int | None, n: int, kept: int, each: int) -> int:

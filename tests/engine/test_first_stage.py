@@ -114,3 +114,43 @@ def test_a_table_that_is_small_for_its_calls_has_no_first_stage(con: uql.Connect
     result = con.uql(f"{POSITIVE} WITH (budget = 2000)").run()
     assert set(embedded) == {ROWS}
     assert not any("random rows stand for" in note for note in result.notes)
+
+
+LIKED = 'SELECT id FROM reviews WHERE "the review is positive" LIMIT 20'
+
+
+def test_any_rows_that_pass_are_looked_for_among_the_rows_of_the_first_stage(
+    con: uql.Connection, embedded: list[int]
+) -> None:
+    result = con.uql(LIKED)
+    found = [row[0] for row in result.fetchall()]
+    assert set(embedded) == {STAGE} and len(found) == 20 and result.exact
+    passing = {
+        row[0] for row in con.uql('SELECT id FROM reviews WHERE "the review is positive" WITH (exact)').fetchall()
+    }
+    assert set(found) <= passing
+    again = con.uql(LIKED)
+    assert [row[0] for row in again.fetchall()] == found and again.cost.calls == 0
+
+
+def test_where_few_rows_of_the_first_stage_pass_all_rows_are_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedded: list[int]
+) -> None:
+    monkeypatch.setattr("uql.sampling.two_stage.LEAST", STAGE)
+    model = HashModel({"the review is positive": 0.02})
+    with uql.connect(model=model, ledger=":memory:", seed=3, budget="all") as con:
+        con.execute(
+            f"CREATE TABLE reviews AS SELECT i AS id, 'Review ' || i || ' of a film' AS body FROM range({ROWS}) t(i)"
+        )
+        result = con.uql(LIKED)
+        assert len(result.fetchall()) == 20 and set(embedded) == {STAGE, ROWS}
+        calls = result.cost.calls
+        again = con.uql(LIKED)
+        assert again.fetchall() == result.fetchall() and again.cost.calls == 0 and calls < ROWS
+
+
+def test_features_of_all_rows_that_are_there_already_guide_the_search(con: uql.Connection, embedded: list[int]) -> None:
+    con.uql('SELECT id FROM reviews WHERE "the review is positive"').fetchall()  # as many as the budget finds
+    assert set(embedded) == {ROWS}
+    con.uql(LIKED).fetchall()
+    assert set(embedded) == {ROWS}

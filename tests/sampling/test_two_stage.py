@@ -7,9 +7,9 @@ import pytest
 
 from uql.benchmarks.guarantees.bounds import keeps
 from uql.sampling.base import Floats, Indices
-from uql.sampling.methods import AGGREGATE
+from uql.sampling.methods import AGGREGATE, RETRIEVAL
 from uql.sampling.surrogate import Matrix
-from uql.sampling.two_stage import A_CALL, LEAST, TwoStageSample, first_rows, first_stage
+from uql.sampling.two_stage import A_CALL, LEAST, LOOK, RICH, FirstStageSearch, TwoStageSample, first_rows, first_stage
 
 N = 20_000
 
@@ -128,3 +128,15 @@ def test_a_first_stage_is_spread_evenly_over_the_rows():
     assert len(np.unique(rows)) == 10_000 and (np.diff(rows) > 0).all()
     each = np.concatenate([np.bincount(rows // 10_000, minlength=10), np.bincount(rows % 10, minlength=10)])
     assert np.abs(each - 1_000).max() < 5 * np.sqrt(1_000 * 0.9)
+
+
+def test_a_search_of_a_first_stage_gives_up_once_few_of_its_last_rows_match() -> None:
+    rows = np.arange(0, 1_000, 2)
+    search = FirstStageSearch(rows, RETRIEVAL["learned"](500, 500, rng=np.random.default_rng(0)))
+    asked: list[int] = []
+    while len(more := search.propose(8)):
+        matches = np.array([len(asked) + i < 20 for i in range(len(more))], np.float64)
+        search.tell(more, matches)
+        asked += more.tolist()
+    assert set(asked) <= set(rows.tolist()) and len(set(asked)) == len(asked)
+    assert len(search.found()) == 20 and 20 + LOOK - RICH * LOOK < len(asked) <= 20 + LOOK + 8
