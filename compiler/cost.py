@@ -289,6 +289,7 @@ class Known:
     until: Range | None = None  # rows that a search which learns asks until LIMIT is reached, told from the pilot
     rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
     copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
+    frames: Mapping[Column, float] = field(default_factory=dict)  # of a video, on the average over some rows
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
     alone: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
     prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
@@ -408,6 +409,12 @@ def calls_of(block: Block, known: Known) -> Calls:
         by_stage[stage] = passing.capped(NAMED_FIRST)
     for stage in block.filter.left_over(block.values.late):
         by_stage[stage] = returned
+    for stage in [
+        s for s in by_stage if any(c in known.frames for c in s.shown)
+    ]:  # up to the first frame that says yes
+        frames = max(1.0, *(known.frames.get(c, 1.0) for c in stage.shown))
+        n = by_stage[stage]
+        by_stage[stage] = Range(n.low, n.expected * (1 + (frames - 1) * (1 - share.expected)), n.high * frames)
     least = 0.0 if passing.low < 1 else 1.0
     named = [1.0 if c.into is not None or passing.high <= NAMED_AT_ONCE else MOST_NAMINGS for c in block.values.groups]
     taxonomies = Range(least * len(named), 1.0 * len(named), sum(named))

@@ -11,7 +11,7 @@ from uql.compiler.subqueries import derived, expressions, in_expressions, leaves
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 
-WORDS = {Modality.IMAGE: "images", Modality.AUDIO: "sounds"}
+WORDS = {Modality.IMAGE: "images", Modality.AUDIO: "sounds", Modality.VIDEO: "images"}
 
 
 def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bool | None) -> None:
@@ -21,7 +21,8 @@ def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bo
         model: its name, for the message.
         images, audio: does the model take them? None: not known.
     """
-    refused = {kind for kind, taken in ((Modality.IMAGE, images), (Modality.AUDIO, audio)) if taken is False}
+    taken = {Modality.IMAGE: images, Modality.AUDIO: audio, Modality.VIDEO: images}  # of a video it is shown frames
+    refused = {kind for kind in taken if taken[kind] is False}
     for column, read, kind in shown_media(query, {}) if refused else ():
         if kind in refused:
             raise PlanError(

@@ -66,6 +66,21 @@ class FirstStage:
     rows: str
 
 
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The frames of n videos, by which a condition on them was answered.
+
+    Attributes:
+        frames: their relation; the column of the video holds the frame there.
+        t: (frames,) seconds, NaN for the one frame of a file that cannot be read.
+        at: (n,) the frame that decided a video, or the last one asked; −1 where none was.
+    """
+
+    frames: Relation
+    t: NDArray[np.float64]
+    at: Rids
+
+
 class Relation:
     """A materialised table of candidate rows. Its columns are called "alias.name".
 
@@ -92,6 +107,7 @@ class Relation:
         self.stage = stage
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
+        self.moments: dict[int, Moments] = {}  # of conditions on videos, by the id of the virtual column
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
 
     def __getitem__(self, column: VirtualColumn) -> ColumnAnswers:

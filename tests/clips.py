@@ -15,8 +15,13 @@ from uql.llm.providers.base import Answer, Capabilities
 RED = (220, 20, 20)
 
 
-def clip(path, *, seconds=10, red=(3, 5), size=(96, 64), rate=5, codec="libx264", times=None, container=None):
-    """Writes a clip; `times` are those of its frames in milliseconds, where the rate varies."""
+def clip(
+    path, *, seconds=10, red=(3, 5), size=(96, 64), rate=5, codec="libx264", times=None, container=None, ground=None
+):
+    """Writes a clip; `times` are those of its frames in milliseconds, where the rate varies.
+
+    `ground`: a level by which no frame equals one of another clip, nor another of its own.
+    """
     with av.open(str(path), "w", format=container) as made:
         stream = made.add_stream(codec, rate=rate, options={"g": "25", "sc_threshold": "0"})
         stream.width, stream.height = size
@@ -27,6 +32,8 @@ def clip(path, *, seconds=10, red=(3, 5), size=(96, 64), rate=5, codec="libx264"
             second = i / rate if times is None else times[i] / 1000
             pixels = np.full((size[1], size[0], 3), 90, np.uint8)
             pixels[: 1 + i % 3, :1] = 200  # no two frames in a row are equal
+            if ground is not None:
+                pixels[:], pixels[-8:, : 4 * (1 + i // rate)] = ground, 255 - 8 * (i // rate % 2)
             if red[0] <= second < red[1]:
                 pixels[size[1] // 4 : size[1] // 2, size[0] // 4 : size[0] // 2] = RED
             frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")

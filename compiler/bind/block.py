@@ -11,6 +11,7 @@ from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
 from uql.compiler.bind.limits import by_share, counted
 from uql.compiler.bind.parameters import type_name
+from uql.compiler.bind.reading import video_search
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns
@@ -291,6 +292,9 @@ class _Block:
         self.columns = settle(
             binder.uses, self.statement.types.widest, self.statement.conditions, self.statement.widths
         )
+        for column in dict.fromkeys(self.columns):
+            if video_search(column, self.scope) is not None:
+                self.statement.catalog.offer_parts()
         self.statement.needed |= {use.text for use in binder.uses if use.want is CONDITION}
         self.statement.open |= open_texts(binder.uses)
         for text, needed in typed_texts(binder.uses).items():

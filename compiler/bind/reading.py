@@ -11,6 +11,7 @@ from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bound import Reading
 from uql.compiler.spelling import distance
 from uql.compiler.syntax import Column, Quoted, Span
+from uql.compiler.virtual import VirtualColumn
 
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
@@ -128,7 +129,6 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             reads[_public(found[0], quoted, scope)] = None
             filled.pop(found[0], None)
     if reads or filled:
-        _no_video(tuple(reads), quoted, scope)
         return tuple(reads), tuple(filled)
     fields = [(r.column(f), f) for r in scope.relations for f in r.fields if not f.private]
     chosen = [column for column, f in fields if f.is_unstructured and not f.by_name]
@@ -141,22 +141,30 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             else 'name what the model sees: "… {column} …" or "…" USING (column)'
         )
         raise BindError(f'"{quoted.text}" has nothing to read: {empty}', code="UQL207", span=quoted.span, help=way)
-    _no_video(tuple(chosen), quoted, scope)
     return tuple(chosen), ()
 
 
-def _no_video(reads: tuple[Column, ...], quoted: Quoted, scope: Scope) -> None:
-    """Raises BindError (UQL207) where a text reads a video, of which models see frames."""
-    for column in reads:
-        field = scope.field_of(column)
-        if field is not None and field.modality is Modality.VIDEO:
-            raise BindError(
-                f'"{quoted.text}" reads {column.label}, a video, which is seen frame by frame',
-                code="UQL207",
-                span=quoted.span,
-                help=f"write FROM {column.table}, unnest(frames({column.label}, every = '1 s')) AS f WHERE \"…\"; a row is a moment f.t"
-                " of a clip, and SELECT DISTINCT gives the clips where it is so at some moment",
-            )
+def video_search(column: VirtualColumn, scope: Scope) -> Column | None:
+    """The video of which a text asks whether it holds at some moment; None where it reads no video.
+
+    Raises: BindError (UQL207) where it asks something else of a video, of which models see frames.
+    """
+    fields = ((read, scope.field_of(read)) for read in (*column.reads, *column.holes))
+    videos = [read for read, f in fields if f is not None and f.modality is Modality.VIDEO]
+    if not videos:
+        return None
+    video = videos[0]
+    several = len({c.table for c in (*column.reads, *column.holes)}) > 1 or len(videos) > 1
+    if column.is_condition and not (several or column.attempt or column.of_group):
+        return video
+    why = "beside another table or video" if several else "for more than yes or no"
+    raise BindError(
+        f'"{column.text}" asks {video.label}, a video, {why}; a video is seen frame by frame',
+        code="UQL207",
+        span=column.span,
+        help=f"write FROM {video.table}, unnest(frames({video.label}, every = '1 s')) AS f WHERE \"…\": a row is a moment f.t"
+        " of a clip. Of a video itself a text in WHERE asks whether it holds at some moment",
+    )
 
 
 def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:

@@ -473,6 +473,7 @@ class _Measure:
         grouped = bool(of.block.aggregate.keys)
         self.domain = code if of.codes is not None and grouped else None
         self.confidence = of.ctx.settings.confidence
+        self.searched = bool(of.relation.moments)
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
         counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
         inside = np.where(member, counted, 0.0)
@@ -537,7 +538,7 @@ class _Measure:
         zero_one = bool(np.isin(y[~np.isnan(y)], (0.0, 1.0)).all())
         number = isinstance(call.args[0], Virtual | Cast) if weights is None else not np.isin(weights, (0.0, 1.0)).all()
         if not (zero_one and number):
-            return self.sampler.ratio(y, x, **keywords)
+            return self._found(self.sampler.ratio(y, x, **keywords), y, x)
         if weights is not None:
             keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)
@@ -546,7 +547,21 @@ class _Measure:
             weights is None and not np.nan_to_num(y).any() and not moved.exact
         ):  # all are 0: the others may be of any size
             low, high = float("-inf"), float("inf")
-        return replace(moved, value=value, low=low, high=high)
+        return self._found(replace(moved, value=value, low=low, high=high), y, x)
+
+    def _found(self, ratio: Estimate, y: Floats, x: Floats) -> Estimate:
+        """A ratio over videos: of those that are not settled, which are not like the others, none counts in its value.
+
+        Where they may belong below its line nothing is known of it.
+
+        Args:
+            y, x: (told,) what is above and below its line, NaN where unknown.
+        """
+        if not self.searched or not np.isnan([y, x]).any():
+            return ratio
+        if np.isnan(x).any():
+            return replace(ratio, value=None, low=-math.inf, high=math.inf)
+        return replace(ratio, value=ratio.low)
 
     def quotient(self, top: Call, bottom: Call) -> Estimate:
         """The estimate of top / bottom, each a COUNT or a SUM."""
@@ -559,7 +574,7 @@ class _Measure:
         known = self.stored.presence if bottom.name == "count" else self.stored.weights
         if bottom in known and bottom.filter in (None, top.filter):
             keywords["counts"] = known[bottom]
-        return self.sampler.ratio(y, x, **keywords)
+        return self._found(self.sampler.ratio(y, x, **keywords), y, x)
 
     @property
     def sampler(self) -> AggregateSampler:

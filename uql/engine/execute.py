@@ -52,6 +52,7 @@ from uql.kernels import (
     sem_classify,
     sem_filter,
     sem_join,
+    video_moments,
 )
 from uql.kernels.answers import RowError
 from uql.kernels.asking import misfits
@@ -227,6 +228,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     sem_classify.label_queries(_virtuals(block), relation, ctx)
     await descriptions.take(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
+    await video_moments.take(block, _virtuals(block), relation, ctx)
     inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner
 

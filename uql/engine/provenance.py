@@ -51,6 +51,7 @@ class Evidence:
     usd: float | None = None
     asked: bool = True  # False: the row was returned or counted without asking this
     by_person: bool = False  # the answer is a person's; `raw` is what the model had said
+    t: float | None = None  # of a condition on a video, the second of the frame that is shown here
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ def told(part: Evidence, *, short: bool = False) -> str:
     if not math.isnan(part.probability):
         answer += f" (probability {part.probability:.2f})"
     lines = [f'"{part.clause}" → {answer}']
+    lines += [f"  t: {part.t:g} s"] if part.t is not None else []
     lines += [f"  {name}: {printable(value)}" for name, value in part.shown]
     if short:
         return "\n".join(lines)
@@ -140,6 +142,7 @@ class _Asked:
         np.int8
     ]  # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
     by_people: NDArray[np.bool_]  # where a person did
+    t: NDArray[np.float64] | None = None  # of a condition on videos, the second of the frame in `rows`
 
 
 @dataclass(slots=True)
@@ -264,6 +267,7 @@ class Trace:
             usd,
             bool(part.asked[k]) or bool(said),
             bool(part.by_people[k]),
+            None if part.t is None or math.isnan(part.t[k]) else float(part.t[k]),
         )
 
 
@@ -309,9 +313,10 @@ async def trace(
     if relation is None:
         return None
     columns = [held.column for held in relation.answers.values() if held.origin.shown_with]
-    if not columns or (output.rids is None and not output.members and output.estimates is None):
+    searched = [held.column for held in relation.answers.values() if held.column.id in relation.moments]
+    if not (columns or searched) or (output.rids is None and not output.members and output.estimates is None):
         return None
-    behind = _behind(output, relation, columns)
+    behind = _behind(output, relation, [*columns, *searched])
     rids = sorted({rid for part in behind for rid in part})
     if not rids:
         return None
@@ -334,6 +339,7 @@ async def trace(
         )
         for column in columns
     ]
+    asked += [_moments(column, wanted, relation) for column in searched]
     named = {item.name: item.expr.column.text for item in items if isinstance(item.expr, Virtual)}
     provider = await gate.provider()
     two = (
@@ -364,9 +370,35 @@ async def trace(
     return made
 
 
+def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation) -> _Asked:
+    """The frame of each of these n videos on which the answer to a condition rests, and what was said of it."""
+    from uql.llm.questions import Row
+
+    held, of = relation[column], relation.moments[column.id]
+    at = of.at[rids]
+    some = np.flatnonzero(at >= 0)
+    rows, seconds = [Row()] * len(rids), np.full(len(rids), np.nan)
+    for i, row in zip(some.tolist(), of.frames.rows(at[some], [column]), strict=True):
+        rows[i] = row
+    seconds[some] = of.t[at[some]]
+    people = _part(of.frames[column].origin.by_people, at)
+    return _Asked(
+        column,
+        relation.question(column),
+        held.values[rids],
+        at >= 0,
+        of.frames[column].probabilities[at],
+        [rows],
+        np.zeros(len(rids), np.int8),
+        people,
+        seconds,
+    )
+
+
 def _behind(output: Output, relation: Relation, columns: list[VirtualColumn]) -> list[list[int]]:
     """The candidate rows behind each output row."""
-    media = any(relation.fields[c].type == "BLOB" for column in columns for c in column.reads if c in relation.fields)
+    blobs = (relation.fields[c].type == "BLOB" for column in columns for c in column.reads if c in relation.fields)
+    media = bool(relation.moments) or any(blobs)
     most = KEPT_MEDIA if media else KEPT_ROWS
     if output.rids is not None:
         return [[rid] for rid in output.rids[:most].tolist()]

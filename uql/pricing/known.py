@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 
 from uql.base.schema import Field, Modality
+from uql.base.sql_text import literal
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -62,6 +63,7 @@ from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.estimates.sample import DEFAULT_METHOD
 from uql.kernels.sampling_inputs import FEWEST_ROWS, LEAST_BUDGET
+from uql.kernels.video_moments import EVERY
 from uql.llm.prompts.several import LONGEST
 from uql.pricing.contents import content
 from uql.pricing.model_prices import unit_of
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 
 PILOT_SHARE, PILOT_ROWS, LEAST_ROWS = 0.05, 64, 8  # of the rows; at most; at least, else none
 RIDERS = ("select_with_where", "group_with_where")
+CLIPS_SEEN = 32  # whose frames are counted before a run
 UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
 UNKNOWN = Range(0.0, UNKNOWN_SHARE, 1.0)
 MOST_SEEN = 20_000  # rows of a block that are looked at one by one
@@ -209,7 +212,8 @@ class Knowledge:
             asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
         chars = {s.shown: sum(chars_of(fields[c]) for c in s.shown if c in fields) for s in asked}
         pilot = self.pilots.get(id(block))
-        site, pair_sites = self._sites(block)
+        frames = self._frames(block, [c for s in asked for c in s.shown if c in fields], fields)
+        site, pair_sites = self._sites(block) if not frames else (None, ())
         rows, pairs = self._rows(block)
         concrete = {}
         if site is not None and not site.after and block.scan.join is None and site.n:
@@ -225,6 +229,7 @@ class Knowledge:
             until=pilot.until if pilot is not None else None,
             rates=block.filter.rates(self.memory.rates),
             copies={**self._copies(site, rows), **(pilot.copies if pilot is not None else {})},
+            frames=frames,
             output=self.memory.output_tokens(),
             guided=self._guided(block.filter.stages, block, rows),
             first_stage=self._first_stage(block, rows),
@@ -385,6 +390,19 @@ class Knowledge:
             copies = site.n / max(1, len(np.unique(codes[codes != 0])))
             share = min(1.0, rows.expected / site.n)  # of the candidates, where sub-queries leave fewer
             found[shown] = share / distinct_share(share, copies)
+        return found
+
+    def _frames(self, block: Block, shown: Sequence[Column], fields: Mapping[Column, Field]) -> dict[Column, float]:
+        """Frames of each video among these columns, on the average over the first rows."""
+        videos = [c for c in dict.fromkeys(shown) if fields[c].modality is Modality.VIDEO]
+        found = {}
+        for c in videos:
+            query = BoundSelect((BoundItem(c, "v", ""),), block.scan.source, None, limit=CLIPS_SEEN)
+            sql = f"SELECT avg(len(__uql_frames(v, {literal(EVERY)}))) FROM ({render(query_sql(query))})"
+            try:
+                found[c] = float(Duck(self.cursor).scalar(sql) or 1)
+            except duckdb.Error:  # a source that is not there before the run
+                found[c] = 1.0
         return found
 
     def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
@@ -616,4 +634,4 @@ def chars_of(field: Field) -> float:
 
 
 def _is_media(field: Field) -> bool:
-    return field.type == "BLOB" or field.modality in (Modality.IMAGE, Modality.AUDIO)
+    return field.type == "BLOB" or field.modality in (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)

@@ -1,0 +1,121 @@
+"""A text on a video column: true of a clip where some moment is, false where none of all is, and unknown between the two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("av")
+
+from clips import Watcher, clip
+
+import uql
+from uql.kernels.video_moments import turns
+from uql.sources import parts, parts_reader
+
+RED = '"there is red"'
+WITH_RED = ["c0.mp4", "c1.mp4"]
+CLIPS, SECONDS = 5, 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("clips")
+    for i in range(CLIPS):
+        red = (3 * i, 3 * i + 8) if i < len(WITH_RED) else (90, 91)
+        clip(place / f"c{i}.mp4", seconds=SECONDS, rate=2, red=red, ground=40 + 20 * i)
+    with uql.connect(place / "shop.duckdb", model=Watcher(), ledger=":memory:") as con:
+        con.sql(f"CREATE TABLE clips AS SELECT 'c' || i || '.mp4' AS clip, i FROM range({CLIPS}) t(i)")
+        con.sql("COMMENT ON COLUMN clips.clip IS 'video'")
+    return place
+
+
+@pytest.fixture(autouse=True)
+def read_in_this_process(monkeypatch):
+    """Frames are read here: each turn of the search would start a reader of its own."""
+    reader = parts_reader._Reader()
+    monkeypatch.setattr(parts, "_process", lambda part, deadline: ([reader.reply(request) for request in part], ""))
+
+
+def connect(folder, budget="all", **settings):
+    return uql.connect(folder / "shop.duckdb", model=Watcher(), ledger=":memory:", budget=budget, **settings)
+
+
+def test_every_clip_is_settled_and_a_found_one_tells_its_moment(folder):
+    con = connect(folder)
+    found = con.uql(f"SELECT clip FROM clips WHERE {RED} ORDER BY clip")
+    assert found.fetchall() == [(name,) for name in WITH_RED]
+    assert found.exact and not found.notes
+    assert SECONDS * (CLIPS - 2) < found.cost.calls < SECONDS * CLIPS - 8  # a found clip is asked no further
+    (evidence,) = found.why(1).evidence
+    assert 3 <= evidence.t < 11 and evidence.value is True and f"t: {evidence.t:g} s" in str(found.why(1))
+    again = con.uql(f"SELECT i FROM clips WHERE NOT {RED} ORDER BY i")
+    assert (again.fetchall(), again.cost.calls) == ([(2,), (3,), (4,)], 0)
+    counted = con.uql(f"SELECT COUNT(*) AS n FROM clips WHERE {RED} AND i > 0").estimates["n"]
+    assert (counted.value, counted.exact) == (1, True)
+
+
+def test_clips_that_the_budget_leaves_open_are_neither_yes_nor_no(folder):
+    """Fourteen calls for five clips: two are found, the three others stay open, and their frames bound what was missed."""
+    found = connect(folder, 14).uql(f"SELECT clip FROM clips WHERE {RED} ORDER BY clip")
+    assert found.fetchall() == [(name,) for name in WITH_RED]
+    assert found.partial and not found.exact and found.cost.calls == 14
+    (note,) = [note for note in found.notes if "not settled" in note]
+    assert note.startswith('3 of 5 clips are not settled for "there is red": no frame asked says yes')
+    assert "was missed with probability ≤ 5%" in note
+    assert connect(folder, 14).uql(f"SELECT clip FROM clips WHERE NOT {RED}").fetchall() == []
+
+
+@pytest.mark.parametrize(("condition", "truth", "high"), [(RED, 2, 5), (f"NOT {RED}", 3, 3)])
+def test_a_count_has_the_open_clips_between_its_bounds(folder, condition, truth, high):
+    found = connect(folder, 14).uql(f"SELECT COUNT(*) AS n FROM clips WHERE {condition}")
+    n = found.estimates["n"]
+    assert not n.exact and n.unknown == 3
+    assert n.low <= truth <= n.high <= high, n
+
+
+def test_an_average_says_nothing_of_open_clips_and_a_share_counts_those_found(folder):
+    found = connect(folder, 14).uql(
+        f"SELECT AVG(i) FILTER (WHERE {RED}) AS a, COUNT(*) FILTER (WHERE {RED}) / COUNT(*) AS share FROM clips"
+    )
+    assert found.fetchall() == [(None, 0.4)]
+    a, share = found.estimates["a"], found.estimates["share"]
+    assert (a.low, a.high) == (float("-inf"), float("inf"))
+    assert (share.low, share.high) == (0.4, 1.0)
+
+
+def test_limit_ends_the_search(folder):
+    found = connect(folder, seed=2).uql(f"SELECT clip FROM clips WHERE {RED} LIMIT 1")
+    assert len(found.fetchall()) == 1 and found.cost.calls < SECONDS
+
+
+def test_the_price_counts_frames(folder):
+    price = str(connect(folder).uql(f"SELECT clip FROM clips WHERE {RED}").explain())
+    assert f"–{SECONDS * CLIPS})" in next(line for line in price.splitlines() if line.startswith("Calls"))
+
+
+def test_a_file_that_is_no_video_is_an_error_in_its_row(folder):
+    con = connect(folder)
+    con.sql("CREATE TABLE bad AS SELECT unnest(['c0.mp4', 'none.mp4', NULL]) AS clip")
+    con.sql("COMMENT ON COLUMN bad.clip IS 'video'")
+    found = con.uql(f"SELECT clip FROM bad WHERE {RED}")
+    assert found.fetchall() == [("c0.mp4",)]
+    assert [(e.row, "there is no file" in e.message) for e in found.errors] == [(1, True)]
+
+
+def test_a_moment_that_fills_a_share_of_a_clip_is_missed_as_rarely_as_is_said():
+    """After 2^r points the event that fills s of the clip, in two places, is missed with probability ≤ (1 − s)^(2^r)."""
+    size, runs = 256, 500
+    event = np.zeros(size, bool)
+    event[10:25] = event[140:157] = True  # s = 1 / 8
+    hits = np.array([turns(np.array([size]), np.random.default_rng(seed))[event].min() for seed in range(runs)])
+    for points in (1, 2, 4, 8, 16):
+        missed = (hits >= points).mean()
+        bound = (1 - event.mean()) ** points
+        assert missed <= bound + 3 * np.sqrt(bound * (1 - bound) / runs)
+
+
+def test_every_frame_has_a_turn():
+    order = turns(np.array([1, 0, 7, 40]), np.random.default_rng(1))
+    assert len(order) == 48 and np.isfinite(order).all()
+    assert len(np.unique(order)) == 48
