@@ -124,7 +124,9 @@ class _Search:
         settled = self.found | (no == self.sizes)
         own.asked[:] = True
         own.failed[:] = ~settled
-        own.values[:] = np.where(self.found, True, np.where(settled & (self.sizes > 0), False, None))
+        own.values[:] = None
+        own.values[settled & (self.sizes > 0)] = False
+        own.values[self.found] = True
         at = np.full(n, -1, np.int64)
         last = np.flatnonzero(held.asked)
         last = last[np.lexsort((self.points[last], held.values[last] == True))]  # noqa: E712
