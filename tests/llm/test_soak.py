@@ -157,7 +157,7 @@ class Soak:
         if trouble == "full disk":
             shortage = full_after(self.draw.randrange(self.journal() + 20_000))
         elif trouble == "little memory":
-            shortage = little_memory(int(16e6 * 2 ** self.draw.uniform(-9, 3)))
+            shortage = little_memory(int(16e6 * 2 ** self.draw.uniform(-4, 4)))
         elif trouble == "little for DuckDB":
             shortage = little_for_duckdb(self.con, int(4e6 * 2 ** self.draw.uniform(-4, 4)))
         else:
