@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 import uql
 from uql.llm.providers.base import CallError
+from uql.show.plots import INK
 from uql.ui.app import LONGEST_BODY, app, cookie
 from uql.ui.saved import Saved
 from uql.ui.session import MAX_WAITING, Session, Work
@@ -474,6 +475,9 @@ def test_a_result_is_drawn(page: TestClient) -> None:
     last = ran(page, "SELECT id % 3 AS part, COUNT(*) AS n FROM reviews GROUP BY ALL ORDER BY 1")
     picture = page.get(f"/api/runs/{last['id']}/chart.svg")
     assert picture.headers["content-type"].startswith("image/svg+xml") and picture.text.startswith("<svg")
+    assert 'fill="white"' in picture.text and INK not in picture.text
+    dark = page.get(f"/api/runs/{last['id']}/chart.svg?dark=1").text
+    assert INK in dark and 'fill="white"' not in dark
     words = ran(page, "SELECT text FROM reviews LIMIT 3")
     assert page.get(f"/api/runs/{words['id']}/chart.svg").json()["error"]["code"] == "UQL514"
 

@@ -19,6 +19,7 @@ from hash_model import HashModel
 
 import uql
 from uql.llm.providers.base import CallError, Reply, Request
+from uql.show.plots import INK
 from uql.ui.app import app
 from uql.ui.session import Session
 
@@ -422,7 +423,11 @@ def test_dark_mode_is_dark_and_can_be_read(page: Any) -> None:
     until(lambda: cells(page))
     assert page.execute_script(brightness) < 150 < 600 < light
     assert accessible(page) == []
+    page.find_element("id", "tab-chart").click()
+    source = "return decodeURIComponent(document.querySelector('#view-chart img')?.src ?? '')"
+    until(lambda: INK in page.execute_script(source))
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    until(lambda: 'fill="white"' in page.execute_script(source))
 
 
 def test_nothing_of_the_page_broke(page: Any) -> None:

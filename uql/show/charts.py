@@ -83,7 +83,7 @@ class _Shape:
         layers: list[dict[str, Any]] = [{"mark": {"type": "bar", "color": "#5b8ff0"}, "encoding": {"x": x, "y": y}}]
         if picked.column("low").null_count < picked.num_rows:
             bounds = {"x": {"field": "low", "type": "quantitative", "title": value}, "x2": {"field": "high"}, "y": y}
-            layers.append({"mark": {"type": "rule", "color": "#222222", "strokeWidth": 1.5}, "encoding": bounds})
+            layers.append({"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": bounds})
         more = self.data.num_rows - MOST_BARS
         subtitle = self._interval() + (f"; the first {MOST_BARS} of {self.data.num_rows:,} rows" if more > 0 else "")
         return self._plot({"layer": layers, "width": 520, "height": {"step": 26}}, picked, subtitle)

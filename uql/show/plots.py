@@ -31,6 +31,17 @@ TIMEOUT_S = 30.0
 MAX_ROWS = 20_000  # of all tables of one plot
 MAX_PIXELS = 4_000  # width and height, each
 MEMORY_BYTES = 2 * 2**30
+INK, QUIET, GRID = "#e4e7ea", "#b4bac0", "#3b4248"  # of a plot on a dark page
+_NAMES = {"labelColor": QUIET, "titleColor": INK}
+DARK: Mapping[str, Any] = {
+    "title": {"color": INK, "subtitleColor": QUIET},
+    "axis": {**_NAMES, "gridColor": GRID, "domainColor": QUIET, "tickColor": QUIET},
+    "legend": _NAMES,
+    "header": _NAMES,
+    "view": {"stroke": GRID},
+    "rule": {"color": INK},
+    "text": {"color": INK},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +67,14 @@ class Plot:
             )
         return {**self.spec, "datasets": {name: _records(table) for name, table in self.tables.items()}}
 
-    def svg(self) -> str:
-        """The picture as SVG."""
-        return render(self.with_data(), "svg").decode("utf-8")
+    def svg(self, *, dark: bool = False) -> str:
+        """The picture as SVG; `dark`: for a dark page, whose background shows."""
+        spec = self.with_data()
+        if dark:
+            own = spec.get("config") or {}
+            spec["config"] = {**own, **{part: {**DARK[part], **(own.get(part) or {})} for part in DARK}}
+            spec["background"] = None
+        return render(spec, "svg").decode("utf-8")
 
     def png(self, scale: float = 2.0) -> bytes:
         """The picture as PNG; `scale` is pixels a unit of the specification."""

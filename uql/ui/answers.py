@@ -28,7 +28,7 @@ def shown(answer: Answer) -> dict[str, Any]:
         "nodes": nodes,
         "steps": [{"title": _title(step), "text": _told(step)} for step in answer.steps],
         "uql": answer.uql,
-        "plots": [plot.svg() for plot in answer.plots],
+        "plots": [{"light": plot.svg(), "dark": plot.svg(dark=True)} for plot in answer.plots],
         "notes": notes,
     }
 

@@ -300,7 +300,8 @@ class Handlers:
 
     async def chart(self, request: Request) -> Response:
         def draw(work: Work) -> Response:
-            return Response(self.session.chart(work), media_type="image/svg+xml")
+            dark = request.query_params.get("dark") == "1"
+            return Response(self.session.chart(work, dark=dark), media_type="image/svg+xml")
 
         return await self._with(request, draw)
 

@@ -369,9 +369,9 @@ class Session:
         made = _with_row(work, row).correct(row, told, clause)
         return {"id": made.id, "value": str(made.value)}
 
-    def chart(self, work: Work) -> str:
-        """The plot of a result as SVG."""
-        return done(work).plot().svg()
+    def chart(self, work: Work, *, dark: bool = False) -> str:
+        """The plot of a result as SVG, in the colours of the page."""
+        return done(work).plot().svg(dark=dark)
 
     def difference(self, one: Work, other: Work) -> dict[str, Any]:
         """Rows that only one of two results has, counted with their repetitions.

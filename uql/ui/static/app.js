@@ -221,11 +221,16 @@ function drawPlan() {
   for (const warning of plan.warnings) parts.push(make("p", { textContent: `Warning: ${warning}` }));
   $("view-plan").replaceChildren(...parts);
 }
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+DARK.addEventListener("change", () => {
+  if (!$("view-chart").hidden) drawChart();
+  if (!$("view-answer").hidden && sheet.run?.answer) drawAnswer();
+});
 function drawChart() {
   fill("chart", async (run) => {
-    const response = await fetch(`/api/runs/${run.id}/chart.svg`);
+    const response = await fetch(`/api/runs/${run.id}/chart.svg${DARK.matches ? "?dark=1" : ""}`);
     if (!response.ok) throw new Error(worded((await response.json()).error));
-    return [make("img", { className: run.result.media.includes("image") ? "pictures" : "", alt: `Chart of ${run.text}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await response.text())}` })];
+    return [make("img", { alt: `Chart of ${run.text}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await response.text())}` })];
   });
 }
 function drawColumns() { fill("columns", async (run) => [columnsTable(await api(`runs/${run.id}/columns`))]); }
@@ -261,7 +266,7 @@ function drawAnswer() {
   const a = sheet.run.answer;
   const parts = [make("p", {}, make("b", { textContent: a.text }))];
   for (const note of a.notes) parts.push(make("p", { className: "quiet", textContent: note }));
-  for (const svg of a.plots) parts.push(make("img", { alt: "Plot of the answer", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` }));
+  for (const plot of a.plots) parts.push(make("img", { alt: "Plot of the answer", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(DARK.matches ? plot.dark : plot.light)}` }));
   if (a.nodes.length) parts.push(picture(a.nodes));
   for (const s of a.steps) parts.push(make("details", {}, make("summary", { textContent: s.title }), make("pre", { textContent: s.text })));
   if (a.uql) {
