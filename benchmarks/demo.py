@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uql
+from uql.base.settings import Settings
 from uql.benchmarks.datasets.__main__ import oracle_text
 from uql.benchmarks.datasets.examples import BANKING77, Example, pictures
 from uql.command import outcome
+from uql.llm.providers import open_provider
 from uql.show import render
 from uql.show.progress import Progress
 
@@ -165,6 +167,7 @@ WITH (budget = 64)""",
         150,
     ),
 )
+LOCAL_MODEL = "local"
 LOCAL = "a model of 1.5 billion parameters on this machine"
 QUESTION = "Which intent has the most questions, and how many?"
 ANSWER = "SELECT intent, COUNT(*) FROM labels GROUP BY intent ORDER BY 2 DESC LIMIT 1"
@@ -173,6 +176,7 @@ ANSWER = "SELECT intent, COUNT(*) FROM labels GROUP BY intent ORDER BY 2 DESC LI
 def run(ledger: str) -> int:
     """Runs all steps and prints each as soon as it is done."""
     start = time.perf_counter()
+    open_provider(LOCAL_MODEL, Settings())  # fails at once where the model is not there
     with tempfile.TemporaryDirectory() as name, uql.connect(ledger=ledger) as con:
         folder = Path(name)
         topping = f"regexp_matches(intent, '{dict(AREAS)['top-ups']}')"
@@ -183,7 +187,7 @@ def run(ledger: str) -> int:
             BANKING77 / "labels.parquet",
             answers={TOPPING_UP: topping, TOPIC: AREA},
         )
-        models = {"local": "local"}
+        models = {"local": LOCAL_MODEL}
         for made in (bank, pictures(folder)):
             file = folder / f"{made.table}.toml"
             file.write_text(oracle_text(made, made.table), encoding="utf-8")
@@ -219,7 +223,7 @@ def _told(con: Connection, number: int, step: Step, model: str) -> None:
 def _asked(number: int, ledger: str) -> None:
     """A question in words over a plain table, by the local model."""
     print(f"{number}. A question in words\n\n{QUESTION}\n-- asks {LOCAL}\n", flush=True)
-    with uql.connect(model="local", ledger=ledger) as con:
+    with uql.connect(model=LOCAL_MODEL, ledger=ledger) as con:
         con.sql(f"CREATE TABLE labels AS FROM read_parquet('{(BANKING77 / 'labels.parquet').as_posix()}')")
         answer = con.ask(QUESTION)
         print(f"{answer.uql}\n\nanswer  {answer}\n        {answer.cost.calls} calls")

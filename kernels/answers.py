@@ -71,6 +71,21 @@ class PromptParts:
     meaning: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The frames of n videos, by which a condition on them was answered.
+
+    Attributes:
+        frames: their `Relation`; the column of the video holds the frame there.
+        t: (frames,) seconds, NaN for the one frame of a file that cannot be read.
+        at: (n,) the frame that decided a video, or the last one asked; −1 where none was.
+    """
+
+    frames: Any
+    t: NDArray[np.float64]
+    at: Rids
+
+
 @dataclass(slots=True)
 class Origins:
     """Where the answers to a virtual column over N rows come from, and why some are missing.
@@ -82,6 +97,7 @@ class Origins:
         by_model: (N,) of a cascade, 1 where the small model answered, 2 where the large one did.
         by_people: (N,) rows that a person answered in the model's place.
         held_errors: of a column that rides along, failures by row, reported where the row passes.
+        moments: of a condition on videos, the frames that were asked.
     """
 
     n: int
@@ -91,6 +107,7 @@ class Origins:
     by_model: NDArray[np.int8] | None = None
     by_people: NDArray[np.bool_] | None = None
     held_errors: dict[int, RowError] = field(default_factory=dict)
+    moments: Moments | None = None
 
     def note(self, rid: int, message: str) -> None:
         """Keeps why TRY has no answer for a row."""

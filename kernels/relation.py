@@ -66,21 +66,6 @@ class FirstStage:
     rows: str
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """The frames of n videos, by which a condition on them was answered.
-
-    Attributes:
-        frames: their relation; the column of the video holds the frame there.
-        t: (frames,) seconds, NaN for the one frame of a file that cannot be read.
-        at: (n,) the frame that decided a video, or the last one asked; −1 where none was.
-    """
-
-    frames: Relation
-    t: NDArray[np.float64]
-    at: Rids
-
-
 class Relation:
     """A materialised table of candidate rows. Its columns are called "alias.name".
 
@@ -103,12 +88,26 @@ class Relation:
         pool: Pool | None = None,
         stage: FirstStage | None = None,
     ) -> None:
-        self.duck, self.name, self.n, self.fields, self.source, self.pool = duck, name, n, fields, source, pool
-        self.stage = stage
+        self.duck, self.name, self.n, self.fields, self.source = duck, name, n, fields, source
+        self.part_of: Pool | FirstStage | None = pool or stage
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
-        self.moments: dict[int, Moments] = {}  # of conditions on videos, by the id of the virtual column
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
+
+    @property
+    def pool(self) -> Pool | None:
+        """Where the rows are pairs that stand for more of them."""
+        return self.part_of if isinstance(self.part_of, Pool) else None
+
+    @property
+    def stage(self) -> FirstStage | None:
+        """Where the rows are random ones of more."""
+        return self.part_of if isinstance(self.part_of, FirstStage) else None
+
+    @property
+    def on_videos(self) -> list[VirtualColumn]:
+        """The conditions that were answered by frames of videos."""
+        return [held.column for held in self.answers.values() if held.origin.moments is not None]
 
     def __getitem__(self, column: VirtualColumn) -> ColumnAnswers:
         """The answers to a virtual column, none at first."""

@@ -28,10 +28,10 @@ from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels import asking
-from uql.kernels.answers import Rids
+from uql.kernels.answers import Moments, Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.relation import Moments, Relation
+from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import CHUNK
 
 EVERY = "1 s"  # between two frames of a clip
@@ -131,7 +131,7 @@ class _Search:
         last = np.flatnonzero(held.asked)
         last = last[np.lexsort((self.points[last], held.values[last] == True))]  # noqa: E712
         at[self.clip[last]] = last  # the latest of each clip stays: a yes where there is one
-        self.relation.moments[self.column.id] = Moments(self.frames, self.t, at)
+        own.origin.moments = Moments(self.frames, self.t, at)
         unreadable = np.bincount(self.clip[np.isnan(self.t)], minlength=n) > 0
         self._note(~settled & ~unreadable, wanted)
 

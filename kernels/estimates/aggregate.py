@@ -473,7 +473,7 @@ class _Measure:
         grouped = bool(of.block.aggregate.keys)
         self.domain = code if of.codes is not None and grouped else None
         self.confidence = of.ctx.settings.confidence
-        self.searched = bool(of.relation.moments)
+        self.searched = bool(of.relation.on_videos)
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
         counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
         inside = np.where(member, counted, 0.0)

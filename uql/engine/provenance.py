@@ -313,7 +313,7 @@ async def trace(
     if relation is None:
         return None
     columns = [held.column for held in relation.answers.values() if held.origin.shown_with]
-    searched = [held.column for held in relation.answers.values() if held.column.id in relation.moments]
+    searched = relation.on_videos
     if not (columns or searched) or (output.rids is None and not output.members and output.estimates is None):
         return None
     behind = _behind(output, relation, [*columns, *searched])
@@ -374,7 +374,8 @@ def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation)
     """The frame of each of these n videos on which the answer to a condition rests, and what was said of it."""
     from uql.llm.questions import Row
 
-    held, of = relation[column], relation.moments[column.id]
+    held, of = relation[column], relation[column].origin.moments
+    assert of is not None
     at = of.at[rids]
     some = np.flatnonzero(at >= 0)
     rows, seconds = [Row()] * len(rids), np.full(len(rids), np.nan)
@@ -398,7 +399,7 @@ def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation)
 def _behind(output: Output, relation: Relation, columns: list[VirtualColumn]) -> list[list[int]]:
     """The candidate rows behind each output row."""
     blobs = (relation.fields[c].type == "BLOB" for column in columns for c in column.reads if c in relation.fields)
-    media = bool(relation.moments) or any(blobs)
+    media = bool(relation.on_videos) or any(blobs)
     most = KEPT_MEDIA if media else KEPT_ROWS
     if output.rids is not None:
         return [[rid] for rid in output.rids[:most].tolist()]
