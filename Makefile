@@ -9,7 +9,7 @@ JOBS   ?= 2
 .PHONY: help install model test test-all test-oldest check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
 
 help:
-	@echo 'make demo      fetch a local model and ask real questions of real text'
+	@echo 'make demo      fetch a local model and print answers with their truth beside them'
 	@echo 'make test      style, types, generated files, tests (a few minutes)'
 	@echo 'make test-all  the same with the slow tests'
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
