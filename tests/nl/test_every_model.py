@@ -153,8 +153,8 @@ def test_what_was_an_answer_before_a_new_plan_of_steps_stays_one() -> None:
     con, _ = over(
         9,
         steps(("count", ["t"], "counted"), ("wrong", ["t"], "wrong")),
-        mapped("SELECT count(*) AS n FROM t"),
-        mapped("SELECT max(id) AS m FROM t WHERE id > 77"),
+        mapped("SELECT count(*) AS n FROM t", when="Output: counted"),
+        mapped("SELECT max(id) AS m FROM t WHERE id > 77", when="Output: wrong"),
         Scripted("faults", flawed),
         steps(("highest", ["t"], "highest")),
         mapped("SELECT max(id) AS m FROM t"),
