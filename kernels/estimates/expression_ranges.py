@@ -47,7 +47,7 @@ def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[
 
 
 def _shown(expr: Expr, found: Groups, ctx: Context) -> list[float | None]:
-    """The expression for every group as the result shows it, its aggregates in their own types; None where it is no number."""
+    """The expression for every group as the result shows it, its aggregates in their own types; None where it is not a number."""
     sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
     table = ctx.duck.arrow(
         f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"

@@ -219,11 +219,7 @@ def test_100_hostile_rows_on_a_real_model(together: int) -> None:
     for question, old, new, type_ in zip(QUESTIONS, before, after, (bool, str, int, float), strict=True):
         kept = [new[mixed.index(text)] for text in CLEAN[:10]]
         pairs = list(zip(old, kept, strict=True))
-        if type_ is float:  # how much of a prompt was evaluated before moves its last digits
-            changed[question.text] = sum(a != pytest.approx(b, abs=0.01) for a, b in pairs)
-            print(f"  a score moved by at most {max(abs(a - b) for a, b in pairs):.2g}")
-        else:
-            changed[question.text] = sum(a != b for a, b in pairs)
+        changed[question.text] = sum(a != b for a, b in pairs)
         types[question.text] = sum(value is not None and type(value) is not type_ for value in new)
         print(f"  {question.text}: {Counter(map(str, new)).most_common(6)}")
     print(f"  other answers that changed: {dict(changed)}; of another type: {dict(types)}")
@@ -238,4 +234,4 @@ def test_20_poisons_in_a_place_on_a_real_model(place: str) -> None:
     counted = in_places(place, ORDERS, WHOLE, 6)
     changed, types, plans = (sum(numbers) for numbers in zip(*counted.values(), strict=True))
     print(f"  {place}: {changed} answers about other rows changed, {types} types, {plans} plans")
-    assert changed <= 4 and not types and not plans  # of 80 and more: near ties, which the prompts before tip too
+    assert not changed and not types and not plans

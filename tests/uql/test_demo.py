@@ -42,8 +42,8 @@ def test_it_shows_each_answer_beside_the_truth(
     found = int(out.split("answer  ")[2].split()[0])
     assert f"truth   {found} of them have the intent apple_pay_or_google_pay" in out  # an oracle finds no wrong one
     inside = re.search(r"by the labels: (\d) of 7 inside their intervals", out)
-    assert inside is not None and int(inside[1]) >= 5
-    assert "truth   29 by the labels" in out
+    assert inside is not None and int(inside[1]) >= 5  # of 95 % each; the draws depend on the threads of BLAS
+    assert "truth   29 by the labels: inside the interval" in out
     assert out.count("each row asked: ") == 4
 
 
