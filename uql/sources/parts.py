@@ -302,8 +302,9 @@ class Parts:
 
 
 def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:
-    hears = json.loads(part[0])["want"] == "speech"
-    seconds = parts_reader.SPEECH_SECONDS if hears else parts_reader.SECONDS
+    first = json.loads(part[0])
+    whole = first["want"] == "speech" or parts_reader.is_shot(first.get("every", ""))
+    seconds = parts_reader.WHOLE_SECONDS if whole else parts_reader.SECONDS
     return exchange(parts_reader.COMMAND, part, seconds, deadline)
 
 
