@@ -28,7 +28,9 @@ class Settings:
         str, ...
     ] = ()  # two, the small one first: it answers what it is sure of, or with recall or precision scores all rows
     accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
-    embedder: str | None = None  # None: static word vectors + LSA
+    embedder: str | None = (
+        None  # voyage:MODEL, openai:MODEL or http(s)://host/v1#MODEL; None: static word vectors + LSA
+    )
     budget: Budget | None = None  # calls, without a small model's scores; None: 128 for aggregates only, else 256
     exact: bool = False  # ask every row: budget = 'all'
     fresh: bool = False  # draw anew where an earlier run of the same statement would answer it
