@@ -143,7 +143,7 @@ def test_a_server_by_its_address_embeds_texts_and_images_in_one_space(multimodal
 
 def test_pictures_near_a_text_are_found_by_a_server_of_both(multimodal, tmp_path) -> None:
     """With a vector for the text the search begins with the red ones; colours alone would begin anywhere."""
-    for i in range(40):
+    for i in range(80):
         (tmp_path / f"{i}.png").write_bytes(picture("red" if i in (7, 23, 31) else "blue", 4 + i))
 
     def red(request, number):
@@ -154,11 +154,11 @@ def test_pictures_near_a_text_are_found_by_a_server_of_both(multimodal, tmp_path
     model.capabilities = Capabilities(probabilities=True, images=True)
     settings = {"embedder": f"{multimodal.url}/v1#m", "folder": str(tmp_path), "budget": 10}
     with uql.connect(model=model, ledger=":memory:", **settings) as con:
-        con.execute("CREATE TABLE shots AS SELECT i, i || '.png' AS file FROM range(40) t(i)")
+        con.execute("CREATE TABLE shots AS SELECT i, i || '.png' AS file FROM range(80) t(i)")
         con.execute("COMMENT ON COLUMN shots.file IS 'image'")
         found = con.uql('SELECT i FROM shots WHERE "it is red" LIMIT 3')
         assert sorted(found.fetchall()) == [(7,), (23,), (31,)]
-    assert found.cost.calls == 3
+    assert found.cost.calls <= 6  # at random some 60
 
 
 def test_a_server_that_embeds_texts_alone_leaves_images_to_their_colours() -> None:
