@@ -25,7 +25,12 @@ class CatalogLike(Protocol):
         ...
 
     def table(
-        self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False
+        self,
+        parts: tuple[str, ...],
+        *,
+        frames: Mapping[str, object] | None = None,
+        file: bool = False,
+        plain: bool = False,
     ) -> Table: ...
     def function_table(self, name: str, sql: str) -> Table: ...
     def describe(self, sql: str) -> list[tuple[str, str]]: ...
