@@ -33,6 +33,7 @@ FILE = "uql.toml"
 PYPROJECT = "pyproject.toml"
 NOT_SETTINGS = {"UQL_HOME", "UQL_DATA", "UQL_DEBUG"}  # variables that mean something else
 TRUSTED = "trusted.json"  # beside the user's file: digests of projects' files that the user has read
+MOST_BYTES = 4_000_000  # of a file
 SHOWN = 80  # characters of a value in a message
 
 
@@ -101,7 +102,7 @@ def distrust(paths: Sequence[Path]) -> None:
 
 def _digest(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(_bytes(path)).hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -193,10 +194,25 @@ def _toml(path: Path, holding: bytes = b"") -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        data = path.read_bytes()
+        data = _bytes(path)
         return tomllib.loads(data.decode("utf-8")) if holding in data else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (
+        ValueError,
+        RecursionError,
+        OSError,
+    ) as error:  # ValueError: of the syntax, of UTF-8, or a number of 5,000 digits
         raise _unreadable(path, error) from None
+
+
+def _bytes(path: Path) -> bytes:
+    """What a file holds. Raises OSError for one that is none (a pipe or a device never ends), or too long."""
+    if not path.is_file():
+        raise OSError("not a file")
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(f"longer than {MOST_BYTES:,} bytes")
+    return data
 
 
 def _tool_table(path: Path) -> dict[str, Any]:
