@@ -256,3 +256,15 @@ def test_a_project_file_that_breaks_the_parser_is_an_error_in_words(text: str) -
     Path("uql.toml").write_text(text)
     with pytest.raises(ConfigError, match="cannot be read"):
         load()
+
+
+@pytest.mark.parametrize("kind", ["oracle", "scripted"])
+def test_a_model_file_that_breaks_the_parser_or_is_a_pipe_is_an_error_in_words(kind: str) -> None:
+    Path("deep.toml").write_text(f"data = {'[' * 3000}{']' * 3000}")
+    os.mkfifo("pipe.toml")
+    for name in ("deep.toml", "pipe.toml"):
+        with (
+            pytest.raises(ConfigError, match="cannot be read"),
+            uql.connect(model=f"{kind}:{name}", ledger=":memory:") as con,
+        ):
+            con.uql("SELECT * FROM (SELECT 'a text' AS body) WHERE \"the {body} is nice\"").fetchall()

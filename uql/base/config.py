@@ -16,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from uql.base import toml_file
 from uql.base.errors import ConfigError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
@@ -33,7 +33,6 @@ FILE = "uql.toml"
 PYPROJECT = "pyproject.toml"
 NOT_SETTINGS = {"UQL_HOME", "UQL_DATA", "UQL_DEBUG"}  # variables that mean something else
 TRUSTED = "trusted.json"  # beside the user's file: digests of projects' files that the user has read
-MOST_BYTES = 4_000_000  # of a file
 SHOWN = 80  # characters of a value in a message
 
 
@@ -102,7 +101,7 @@ def distrust(paths: Sequence[Path]) -> None:
 
 def _digest(path: Path) -> str:
     try:
-        return hashlib.sha256(_bytes(path)).hexdigest()
+        return hashlib.sha256(toml_file.content(path)).hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -194,25 +193,10 @@ def _toml(path: Path, holding: bytes = b"") -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        data = _bytes(path)
-        return tomllib.loads(data.decode("utf-8")) if holding in data else {}
-    except (
-        ValueError,
-        RecursionError,
-        OSError,
-    ) as error:  # ValueError: of the syntax, of UTF-8, or a number of 5,000 digits
+        data = toml_file.content(path)
+        return toml_file.parsed(data) if holding in data else {}
+    except (ValueError, OSError) as error:
         raise _unreadable(path, error) from None
-
-
-def _bytes(path: Path) -> bytes:
-    """What a file holds. Raises OSError for one that is none (a pipe or a device never ends), or too long."""
-    if not path.is_file():
-        raise OSError("not a file")
-    with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(f"longer than {MOST_BYTES:,} bytes")
-    return data
 
 
 def _tool_table(path: Path) -> dict[str, Any]:
