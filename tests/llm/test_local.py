@@ -228,3 +228,41 @@ def test_a_label_that_gives_orders_changes_no_answer_of_other_rows(run, poison: 
             assert said[0] == said[1] == ["lost card", "exchange rate"]
 
     run(go())
+
+
+@rare
+def test_a_reply_does_not_depend_on_the_prompts_before_it(run) -> None:
+    """Prompts that share nothing, some of their start, or all but their last token with the one before; and the same one again."""
+    from uql.llm.providers.llama import engine
+
+    texts = [
+        "Text: a note of a plum, number 3\n\nQuestion: Is it so that it is good?",
+        "A pear",
+        "A sentence " * 50 + "end",
+    ]
+    before = [
+        "x",
+        "Text: a",
+        texts[0].replace("3", "4"),
+        texts[0].replace("good", "bad"),
+        "A peach",
+        "A sentence " * 50,
+        *texts,
+    ]
+
+    async def go() -> None:
+        loaded = await engine(models.find(), n_ctx=2048, threads=0)
+
+        def reply(text: str) -> list[object]:
+            said = [{"role": "system", "content": "Answer Yes or No."}, {"role": "user", "content": text}]
+            one = {"max_tokens": 1, "logprobs": True, "top_logprobs": 5, "temperature": 0.0, "cache_prompt": True}
+            tokens = loaded.chat({"messages": said, **one})["choices"][0]["logprobs"]["content"]
+            return [(t["token"], t["logprob"]) for t in tokens[0]["top_logprobs"]]
+
+        def replies() -> list[list[list[object]]]:
+            return [[reply(text) for other in before if reply(other)] for text in texts]
+
+        for found in await loaded.run(replies):
+            assert all(one == found[0] for one in found)
+
+    run(go())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -223,3 +224,48 @@ def test_the_readers_of_a_script_send_no_row_away_and_are_not_the_script(readers
     ):
         con.sql("CREATE TABLE t AS SELECT 1 AS id, 'a' AS text")
         con.uql('SELECT COUNT(*) FROM t WHERE "it is good"').fetchall()
+
+
+@pytest.mark.parametrize("name", ["uql.toml", "pyproject.toml"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "long", "directory"])
+def test_a_project_file_that_is_none_or_too_long_ends_at_once(name: str, kind: str) -> None:
+    """A pipe or /dev/zero in its place held the command for ever, and 20 GB were read into memory."""
+    path = Path(name)
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "long":
+            with path.open("wb") as file:
+                file.truncate(20 << 30)
+        case "directory":
+            path.mkdir()
+    if name == "pyproject.toml" and kind != "long":
+        assert load()[0].max_cost == CAPS["max_cost"]
+        return
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"models = {'[' * 3000}{']' * 3000}", f"prices = {'{a=' * 2000}1{'}' * 2000}", f"budget = {'9' * 5000}", "seed = 1\x00"],
+    ids=["lists", "tables", "digits", "nul"],
+)  # fmt: skip
+def test_a_project_file_that_breaks_the_parser_is_an_error_in_words(text: str) -> None:
+    Path("uql.toml").write_text(text)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load()
+
+
+@pytest.mark.parametrize("kind", ["oracle", "scripted"])
+def test_a_model_file_that_breaks_the_parser_or_is_a_pipe_is_an_error_in_words(kind: str) -> None:
+    Path("deep.toml").write_text(f"data = {'[' * 3000}{']' * 3000}")
+    os.mkfifo("pipe.toml")
+    for name in ("deep.toml", "pipe.toml"):
+        with (
+            pytest.raises(ConfigError, match="cannot be read"),
+            uql.connect(model=f"{kind}:{name}", ledger=":memory:") as con,
+        ):
+            con.uql("SELECT * FROM (SELECT 'a text' AS body) WHERE \"the {body} is nice\"").fetchall()

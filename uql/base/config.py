@@ -16,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from uql.base import toml_file
 from uql.base.errors import ConfigError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
@@ -101,7 +101,7 @@ def distrust(paths: Sequence[Path]) -> None:
 
 def _digest(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(toml_file.content(path)).hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -193,9 +193,9 @@ def _toml(path: Path, holding: bytes = b"") -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        data = path.read_bytes()
-        return tomllib.loads(data.decode("utf-8")) if holding in data else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        data = toml_file.content(path)
+        return toml_file.parsed(data) if holding in data else {}
+    except (ValueError, OSError) as error:
         raise _unreadable(path, error) from None
 
 

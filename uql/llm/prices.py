@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from uql.base import toml_file
 from uql.base.endpoints import origin
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
@@ -91,7 +92,7 @@ def _stated(path: str) -> Price | None:
 @lru_cache(maxsize=16)
 def _stated_at(file: Path, changed: int) -> Price:
     """As `_stated`. `changed`: when the file was, in ns; to parse it takes as long as all else that a quote does."""
-    found = tomllib.loads(file.read_text(encoding="utf-8")).get("price", {})
+    found = toml_file.parsed(toml_file.content(file)).get("price", {})
     return Price(float(found.get("input", 0.0)), float(found.get("output", 0.0)))
 
 

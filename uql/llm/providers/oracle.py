@@ -17,13 +17,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from uql.base import toml_file
 from uql.base.errors import ConfigError, DataError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
@@ -88,10 +88,10 @@ class Oracle:
 
     def _read(self) -> dict[str, Any]:
         try:
-            held = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            held = toml_file.parsed(toml_file.content(self.path))
         except FileNotFoundError:
             raise ConfigError(f"there is no oracle file {self.path}", code="UQL402") from None
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigError(f"the oracle file {self.path} cannot be read: {error}", code="UQL402") from None
         missing = [name for name in ("data", "labels", "key", "answers") if name not in held]
         for name in ("data", "labels", "key"):

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from uql.base import toml_file
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Provider, Reply, Request
@@ -47,9 +47,9 @@ def open_provider(rest: str, settings: Settings) -> ScriptedModel:
     """The script of a file. Raises ConfigError where it cannot be read."""
     path = Path(rest)
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        held = toml_file.parsed(toml_file.content(path))
         replies = [_entry(item, path) for item in held.get("reply", ())]
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"the script {path} cannot be read: {error}", code="UQL402") from error
     readers = None
     if "readers" in held:

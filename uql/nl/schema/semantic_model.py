@@ -23,12 +23,12 @@ which columns are private. Its statements are shown to a model, and run by `uql 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uql.base import toml_file
 from uql.base.errors import ConfigError
 from uql.base.schema import Table
 from uql.nl.schema.scope import Column, Link
@@ -140,8 +140,8 @@ def read(path: Path) -> SemanticModel:
     Raises: ConfigError (UQL402) where it is not TOML, or holds what is not listed above; it names the place.
     """
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        held = toml_file.parsed(toml_file.content(path))
+    except (ValueError, OSError) as error:
         raise ConfigError(f"{path.name} cannot be read: {error}", help="write it as TOML; uql model init") from error
     _known(held, "the file", ("tables", "metrics", "joins", "verified"))
     tables, columns = {}, {}
