@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from uql.compiler.bound import BoundStatement
+from uql.compiler.bound import BoundItem, BoundStatement
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import (
     NEIGHBOURS,
@@ -29,7 +29,7 @@ from uql.compiler.cost import (
 )
 from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
-from uql.compiler.join_plans import describe_join
+from uql.compiler.join_plans import aliases_in, describe_join, fields_in, fields_of, sources_of
 from uql.compiler.orders import cost_of
 from uql.compiler.physical import (
     Block,
@@ -45,10 +45,13 @@ from uql.compiler.physical import (
 )
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
+from uql.compiler.virtual import VirtualColumn
 from uql.operators import COMPARE
 
 Knowledge = Callable[[Block], Known]
 Notes = tuple[str, ...]
+Schema = tuple[tuple[str, str], ...]  # names and DuckDB types of columns
+DUCKDB = "duckdb"
 Asked = Mapping[tuple[str, str], int]  # calls by the first question put, and the tables that the rows come from
 
 
@@ -62,12 +65,27 @@ class Step:
     reads: tuple[str, ...] = ()  # columns shown to the model
     calls: Range | None = None  # rows asked, if no budget limits them
     inputs: tuple[Step, ...] = ()
-    asks: tuple[str, ...] = ()  # the texts of its questions
+    questions: tuple[VirtualColumn, ...] = ()
     source: str = ""  # the tables that the rows asked come from, as events name them
     measured: int | None = None  # rows asked by a run
     within: float = 1.0  # share of the calls that the budget is expected to allow
     tokens: Tokens | None = None  # in and out, of these calls
     rows: Range | None = None  # that it gives; None: not known
+    kernel: str = DUCKDB  # what runs it: a module of `uql.kernels`, or DuckDB
+    gives: Schema | None = None  # its columns, where they are other ones than those of the rows below it
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """The texts of its questions."""
+        return tuple(c.text for c in self.questions)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that it gives: its own or those of the last step below it, and the answers to its questions."""
+        below = self.inputs[-1].schema if self.inputs else ()
+        own = below if self.gives is None else self.gives
+        answers = dict.fromkeys((c.text, c.type) for c in self.questions)
+        return (*own, *(answer for answer in answers if answer not in own))
 
     @property
     def predicted(self) -> float:
@@ -262,11 +280,12 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
     """
     match plan:
         case SqlQuery():
-            return Step("DuckDB", "the whole query", ("no model is asked",))
+            return Step("DuckDB", "the whole query", ("no model is asked",), gives=_items(plan.query.items))
         case UnionPlan():
             left, right = steps(plan.left, known, beyond), steps(plan.right, known, beyond)
             name = plan.op.capitalize() + ("All" if plan.all else "")
-            found = Step(name, inputs=(left, right), rows=_union_rows(plan, left.rows, right.rows))
+            rows = _union_rows(plan, left.rows, right.rows)
+            found = Step(name, inputs=(left, right), rows=rows, gives=_items(plan.items))
             if plan.order.keys:
                 found = Step("Sort", plan.order.line, inputs=(found,), rows=found.rows)
             return _limited(plan.order, found)
@@ -286,6 +305,7 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     known = knowledge(block)
     calls = calls_of(block, known)
     values, order, summaries = block.values, block.order, block.summaries
+    items = _items(block.project.items)
 
     def asked(operator: str, stage: Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()) -> Step:
         made = _ask(stage, calls.by_stage, known, block.scan.tables, (*notes, *stage.notes, *after), (below,))
@@ -310,35 +330,40 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)
     if along:
         rider = Stage(along)
-        step = Step(
-            "SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), None, (step,), rows=step.rows
-        )
+        made = Step("SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), questions=along)
+        step = replace(made, inputs=(step,), rows=step.rows, kernel="sem_filter")
     if block.aggregate.present:
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
         line = block.project.line + block.aggregate.line
-        step = Step("Aggregate", line, sampled, inputs=(step,), rows=groups_of(block, calls.passing))
+        rows = groups_of(block, calls.passing)
+        step = Step("Aggregate", line, sampled, inputs=(step,), rows=rows, kernel="estimates.aggregate", gives=items)
     if summaries.columns:
         column, notes = summaries.columns[0], summaries.notes(bool(block.aggregate.keys))
         reads = _labels(Stage((column,)))
         tokens = written_tokens(calls.summaries, SUMMARY_ROWS, column.operator, known)
-        shown, rows = column.operator.shown_as, step.rows
-        step = Step(shown, summaries.line, notes, reads, calls.summaries, (step,), tokens=tokens, rows=rows)
+        made = Step(column.operator.shown_as, summaries.line, notes, reads, calls.summaries, tokens=tokens)
+        step = replace(made, inputs=(step,), rows=step.rows, kernel=column.operator.kernel, gives=items)
     for operator, condition in (("Having", block.aggregate.having), ("Qualify", block.project.qualify)):
         if condition is not None:
             step = Step(operator, show(condition), inputs=(step,), rows=_some(step.rows))
     if block.project.distinct:
-        below = Step("Project", block.project.line, inputs=(step,), rows=step.rows)
+        below = Step("Project", block.project.line, inputs=(step,), rows=step.rows, gives=items)
         step = Step("Distinct", inputs=(below,), rows=_some(step.rows))
     if order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
         read = written_tokens(compared, 2, COMPARE, known) if compared is not None else None
-        step = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=read, rows=step.rows)
+        made = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=read, rows=step.rows)
+        step = replace(made, kernel=COMPARE.kernel) if order.by_score else made
     step = _limited(order, step)
     for stage in late:
         step = asked("SemMap", stage, step, ("of the rows returned only",))
     done = block.project.distinct or block.aggregate.present
-    return step if done else Step("Project", block.project.line, inputs=(step,), rows=step.rows)
+    return step if done else Step("Project", block.project.line, inputs=(step,), rows=step.rows, gives=items)
+
+
+def _items(items: tuple[BoundItem, ...]) -> Schema:
+    return tuple((item.name, item.type) for item in items)
 
 
 def _some(rows: Range | None) -> Range | None:
@@ -355,18 +380,21 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
         return replace(step, operator=only.columns[0].operator.shown_as, what=block.filter.line)
     places = [(f"asked {_ordinal(i)}",) if len(stages) > 1 else () for i in range(1, len(stages) + 1)]
     asked = [_ask(s, calls.by_stage, known, tables, (*p, *s.notes)) for s, p in zip(stages, places, strict=True)]
-    return Step("SemFilter", block.filter.line, notes, inputs=(*asked, below))
+    questions = tuple(c for stage in stages for c in stage.columns)
+    made = Step("SemFilter", block.filter.line, notes, inputs=(*asked, below), kernel="sem_filter")
+    return replace(made, questions=questions)
 
 
 def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
     inner: list[Step] = []
-    first: dict[int, str] = {}
+    first: dict[int, Step] = {}
     for alias, plan in block.inner.derived:
-        same = first.setdefault(id(plan), alias)
-        if same != alias:
-            inner.append(Step("Derived", alias, (f"the rows of {same}",)))
+        same = first.get(id(plan))
+        if same is not None:
+            inner.append(Step("Derived", alias, (f"the rows of {same.what}",), gives=same.schema))
         else:
-            inner.append(_derived(alias, plan, knowledge, beyond))
+            first[id(plan)] = _derived(alias, plan, knowledge, beyond)
+            inner.append(first[id(plan)])
     asked = calls_of(block, known).by_stage
     pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
     for part in block.inner.correlated:
@@ -374,21 +402,25 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         rows_of = ", ".join(dict.fromkeys([block.scan.tables, *sorted(set(aliases(part.source)))]))
         below = [_ask(s, asked, known, rows_of) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
-        inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
+        what = show(ScalarQuery(part.part))[1:-1]
+        inner.append(Step("SubQuery", what, notes, inputs=tuple(below), kernel="correlated"))
     for run in block.inner.repeated:
         once = f"run once for each value of {', '.join(c.label for c in run.columns)}"
         below_run = (steps(run.plan, knowledge, beyond),)
-        inner.append(Step("SubQuery", show(ScalarQuery(run.part))[1:-1], (once,), inputs=below_run))
+        what = show(ScalarQuery(run.part))[1:-1]
+        inner.append(Step("SubQuery", what, (once,), inputs=below_run, kernel="correlated"))
     for bound, plan in block.inner.nested:
         inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
     rows, join = f"{number(known.rows)} rows", block.scan.join
+    types = fields_of(block)
+    scanned = tuple((c.label, types[c].type) for c in block.scan.columns if c in types)
     if join is None:
         stage = (
             () if known.first_stage is None else (f"sampled from a first stage of {known.first_stage:,} random rows",)
         )
-        return Step("DuckDB", block.scan.line, (rows, *stage), inputs=tuple(inner), rows=known.rows)
+        return Step("DuckDB", block.scan.line, (rows, *stage), inputs=tuple(inner), rows=known.rows, gives=scanned)
     step = _join(join, pairs, asked, known, tuple(inner))
-    step = replace(step, notes=(*step.notes, rows), rows=known.rows)
+    step = replace(step, notes=(*step.notes, rows), rows=known.rows, gives=scanned)
     return Step("DuckDB", block.scan.line, inputs=(step,), rows=known.rows) if block.scan.where is not None else step
 
 
@@ -412,7 +444,10 @@ def _join(
     where = f" WHERE {show(before)}" if before is not None else ""
     notes = (f"{number(pairs[join])} pairs from DuckDB",)
     asks = tuple(_ask(s, asked, known, f"{join.kind} join") for s in join.stages)
-    return Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner))
+    made = Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner), kernel="sem_join")
+    kept = aliases_in(join)
+    fields = fields_in(*sources_of(join)).items()
+    return replace(made, gives=tuple((c.label, f.type) for c, f in fields if c.table in kept))
 
 
 def _ask(
@@ -424,11 +459,11 @@ def _ask(
     inputs: tuple[Step, ...] = (),
 ) -> Step:
     """The step of a stage. `tables`: those of the rows that it asks."""
-    asks = tuple(c.text for c in stage.columns)
     notes = stage.notes if notes is None else notes
     rows = calls.get(stage)
     tokens = stage_tokens(stage, rows, known) if rows is not None else None
-    return Step("Ask", stage.line, notes, _labels(stage), rows, inputs, asks, tables, tokens=tokens)
+    made = Step("Ask", stage.line, notes, _labels(stage), rows, inputs, stage.columns, tables, tokens=tokens)
+    return replace(made, kernel=stage.columns[0].operator.kernel)
 
 
 def _labels(stage: Stage) -> tuple[str, ...]:

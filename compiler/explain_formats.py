@@ -159,6 +159,8 @@ def _step(step: Step, unit: Unit | None) -> dict[str, Any]:
         "notes": list(step.notes),
         "reads": list(step.reads),
         "line": step.line,
+        "kernel": step.kernel,
+        "schema": [{"name": name, "type": type} for name, type in step.schema],
         "rows": _range(step.rows) if step.rows is not None else None,
         "calls": _range(step.calls) if step.calls is not None else None,
         **(_tokens(step.tokens, unit) if step.tokens is not None else {}),

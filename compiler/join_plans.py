@@ -24,7 +24,7 @@ from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, without_semantic_on
 from uql.compiler.logical import LogicalPlan, Scan, SemJoin
-from uql.compiler.physical import Correlated, OuterJoin, PerValue, PhysicalPlan, stages
+from uql.compiler.physical import Block, Correlated, OuterJoin, PerValue, PhysicalPlan, stages
 from uql.compiler.subqueries import (
     aliases,
     derived,
@@ -32,6 +32,7 @@ from uql.compiler.subqueries import (
     field_of,
     in_expressions,
     is_semantic_query,
+    leaves,
     outer_columns,
     visible_aliases,
     with_leaves,
@@ -68,6 +69,24 @@ def sources_of(side: BoundSource | OuterJoin | None) -> list[BoundSource]:
     if isinstance(side, OuterJoin):
         return sources_of(side.left) + sources_of(side.right)
     return [side] if side is not None else []
+
+
+def fields_of(block: Block) -> dict[Column, Field]:
+    """The columns that a block may read, by alias and name."""
+    return fields_in(*sources_of(block.scan.join or block.scan.source))
+
+
+def fields_read(block: Block) -> dict[Column, Field]:
+    """The same with those of its sub-queries that read its columns."""
+    return {**fields_in(*(part.source for part in block.inner.correlated)), **fields_of(block)}
+
+
+def fields_in(*sources: BoundSource) -> dict[Column, Field]:
+    """The columns of these sources, by alias and name."""
+    found: dict[Column, Field] = {}
+    for leaf in (leaf for source in sources for leaf in leaves(source)):
+        found.update({Column(leaf.alias, f.name): f for f in leaf.fields})
+    return found
 
 
 def first_source(side: BoundSource | OuterJoin | None) -> BoundSource | None:

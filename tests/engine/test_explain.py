@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import pytest
 from hash_model import HashModel
@@ -54,6 +55,32 @@ def test_explain_as_json_is_the_same_plan(con, model):
     assert found["budget_calls"] is None
     assert len(found["readings"]) == 2
     assert model.calls == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        QUERY,
+        "SELECT id, id AS id, text FROM reviews",
+        'SELECT stars, COUNT(*) AS n FROM reviews WHERE "the music is praised" GROUP BY stars',
+        "SELECT a.id, \"the tone\"::ENUM('calm', 'loud') AS tone FROM reviews a JOIN (SELECT id FROM reviews "
+        'WHERE "it was noisy") b ON a.id = b.id ORDER BY 1 LIMIT 3',
+        'SELECT id FROM reviews WHERE "it was noisy" UNION ALL SELECT stars FROM reviews',
+    ],
+)
+def test_a_step_names_its_kernel_and_the_columns_that_it_gives(con, query):
+    def visit(step):
+        assert step["kernel"] == "duckdb" or find_spec(f"uql.kernels.{step['kernel']}"), step["line"]
+        assert step["schema"], step["line"]
+        assert (step["kernel"] != "duckdb") or not step["calls"]
+        for below in step["inputs"]:
+            visit(below)
+
+    plan = json.loads("\n".join(lines(con, f"EXPLAIN (FORMAT JSON) {query}")))["plan"]
+    visit(plan)
+    result = con.uql(query)
+    shown = [(column["name"], column["type"]) for column in plan["schema"]]
+    assert shown == list(zip(result.columns, result.types, strict=True))
 
 
 def test_explain_as_mermaid_is_a_chart_of_the_steps(con):

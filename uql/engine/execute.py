@@ -19,7 +19,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
-from uql.compiler.join_plans import sources_of, with_sources
+from uql.compiler.join_plans import fields_in, fields_of, sources_of, with_sources
 from uql.compiler.orders import learned
 from uql.compiler.physical import (
     Block,
@@ -35,7 +35,7 @@ from uql.compiler.physical import (
     asks,
 )
 from uql.compiler.sql import query_sql, render
-from uql.compiler.subqueries import derived, leaves
+from uql.compiler.subqueries import derived
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
@@ -214,7 +214,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         if isinstance(part, PerValue):
             valued = await correlated.run_for_each(part, exprs, relation, run, ctx)
         else:
-            fields = {**relation.fields, **_fields(part.source)}
+            fields = {**relation.fields, **fields_in(part.source)}
             valued = await correlated.answered(part, exprs, relation, fields, ctx)
         relation = Relation(ctx.duck, valued.table, relation.n, relation.fields, relation.source)
         block = _without_part(block, valued.found, ctx)
@@ -414,23 +414,6 @@ def candidates_query(block: Block) -> exp.Expression:
     if block.filter.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
         keys = block.order.keys
     return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys))
-
-
-def fields_of(block: Block) -> dict[Column, Field]:
-    """The columns that a block may read, by alias and name."""
-    return _fields(*sources_of(block.scan.join or block.scan.source))
-
-
-def fields_read(block: Block) -> dict[Column, Field]:
-    """The same with those of its sub-queries that read its columns."""
-    return {**_fields(*(part.source for part in block.inner.correlated)), **fields_of(block)}
-
-
-def _fields(*sources: BoundSource) -> dict[Column, Field]:
-    found: dict[Column, Field] = {}
-    for leaf in (leaf for source in sources for leaf in leaves(source)):
-        found.update({Column(leaf.alias, f.name): f for f in leaf.fields})
-    return found
 
 
 def _virtuals(block: Block) -> list[VirtualColumn]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import CHARS_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
 from uql.compiler.explain import Explained, explained
+from uql.compiler.join_plans import fields_read
 from uql.compiler.physical import Block, Goal, PhysicalPlan
-from uql.engine.execute import fields_read
 from uql.kernels import descriptions
 from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.sampling_inputs import FEWEST_ROWS

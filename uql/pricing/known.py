@@ -37,7 +37,7 @@ from uql.compiler.cost import (
     rows_out,
 )
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Masks, conjunction, conjuncts
-from uql.compiler.join_plans import with_sources
+from uql.compiler.join_plans import fields_read, with_sources
 from uql.compiler.orders import distinct_share, learned
 from uql.compiler.pair_attribute import stated
 from uql.compiler.physical import (
@@ -58,7 +58,7 @@ from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic
 from uql.compiler.worlds import told
-from uql.engine.execute import Pilot, fields_read
+from uql.engine.execute import Pilot
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.estimates.sample import DEFAULT_METHOD

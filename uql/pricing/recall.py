@@ -10,8 +10,9 @@ import duckdb
 import numpy as np
 
 from uql.compiler.cost import Answered, Range
+from uql.compiler.join_plans import fields_of
 from uql.engine import sharded
-from uql.engine.execute import candidates_sql, fields_of
+from uql.engine.execute import candidates_sql
 from uql.kernels import descriptions
 from uql.kernels.duck import Duck
 from uql.kernels.relation import Relation
