@@ -142,18 +142,18 @@ def passes(formula: Formula, answers: Masks) -> float:
     return float(np.mean(formula.evaluate(answers) == TRUE)) if answers.shape[1] else 0.0
 
 
-def imagined(formula: Formula, rates: Sequence[float], seed: int = 0) -> Masks:
+def imagined(formula: Formula, rates: Sequence[float]) -> Masks:
     """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample.
 
     Args:
         rates: (leaves,) the share of rows for which each term is true.
     """
-    return _drawn(tuple(float(rate) for rate in rates), seed)
+    return _drawn(tuple(float(rate) for rate in rates))
 
 
 @lru_cache(maxsize=64)
-def _drawn(rates: tuple[float, ...], seed: int = 0) -> Masks:
-    rng = np.random.default_rng(seed)
+def _drawn(rates: tuple[float, ...]) -> Masks:
+    rng = np.random.default_rng(0)
     drawn = np.empty((len(rates), IMAGINED))
     for i in range(len(rates)):  # stratified: the share of each term is met exactly
         drawn[i] = rng.permutation(IMAGINED) / IMAGINED

@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     ColumnSql = Callable[[Column], exp.Expression]
     VirtualSql = Callable[[VirtualColumn], exp.Expression]
     QuerySql = Callable[[Query], exp.Expression]
-    TableSql = Callable[["BoundTable"], exp.Expression]
 
 _BARE_TYPE = re.compile(
     r"(BOOLEAN|TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|FLOAT|DOUBLE|VARCHAR|DATE|TIME|TIMESTAMP|BLOB|UUID|JSON)"
@@ -175,7 +174,6 @@ def query_sql(
     query: BoundQuery,
     column: ColumnSql = base_column,
     virtual: VirtualSql | None = None,
-    table: TableSql | None = None,
 ) -> Sql:
     """One SELECT (or UNION) for a bound query that DuckDB can answer alone.
 
@@ -183,15 +181,13 @@ def query_sql(
         query: the bound query, its derived tables and sub-queries included.
         column: what stands for a column; correlated sub-queries get the same.
         virtual: what stands for a virtual column; None: PlanError, since DuckDB has no value for it.
-        table: what stands for a base table; None: the table's own SQL.
     """
-    return _Queries(column, virtual or _no_virtual, table or _table).query(query)
+    return _Queries(column, virtual or _no_virtual).query(query)
 
 
 def source_sql(
     source: BoundSource,
     virtual: VirtualSql | None = None,
-    table: TableSql | None = None,
     query: QuerySql | None = None,
     column: ColumnSql = base_column,
 ) -> Sql:
@@ -199,11 +195,10 @@ def source_sql(
 
     Args:
         virtual: writes a text for the model; None: there is none.
-        table: writes a base table.
         query: writes a sub-query.
         column: writes a column.
     """
-    head, joins = _Queries(column, virtual or _no_virtual, table or _table, query).source(source)
+    head, joins = _Queries(column, virtual or _no_virtual, query).source(source)
     if joins:
         head.set("joins", joins)
     return head
@@ -505,8 +500,7 @@ class _Expressions:
 class _Queries:
     """Bound queries → sqlglot."""
 
-    def __init__(self, column: ColumnSql, virtual: VirtualSql, table: TableSql, query: QuerySql | None = None) -> None:
-        self.table = table
+    def __init__(self, column: ColumnSql, virtual: VirtualSql, query: QuerySql | None = None) -> None:
         self.expressions = _Expressions(column, virtual, query or self.sub)
 
     def sub(self, query: Query) -> Sql:
@@ -561,7 +555,7 @@ class _Queries:
 
         match source:
             case BoundTable():
-                return self.table(source), []
+                return _table(source), []
             case BoundDerived():
                 alias = exp.TableAlias(
                     this=exp.to_identifier(source.alias, quoted=True),

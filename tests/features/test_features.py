@@ -14,7 +14,7 @@ from uql.features.lsa import Lsa, load_lsa, save_lsa
 from uql.features.similarity import with_similarity
 from uql.features.static import static_embedder
 from uql.features.store import FeatureStore
-from uql.features.table import row_features, table_features
+from uql.features.table import table_features
 
 TOPICS = {
     "card": ["my card was stolen in the city", "i lost my bank card yesterday", "someone took the card from my bag"],
@@ -54,7 +54,7 @@ def test_near_texts_have_near_vectors():
 
 
 def test_features_have_mean_zero_and_mean_squared_norm_one():
-    matrix = row_features(TEXTS)
+    matrix = table_features(TEXTS).matrix
     assert len(matrix) == len(TEXTS) and matrix.dtype == np.float32 and matrix.flags.c_contiguous
     assert abs(matrix.mean(axis=0)).max() < 1e-2
     assert (matrix**2).sum(axis=1).mean() == pytest.approx(1, abs=1e-3)
@@ -72,7 +72,7 @@ def test_small_and_empty_tables_work(texts):
 
 @pytest.mark.parametrize("n", [2, 3, 5, 17, 50])
 def test_few_rows_give_few_components(n):
-    found = row_features(TEXTS[:n])
+    found = table_features(TEXTS[:n]).matrix
     assert 0 < found.shape[1] <= 2 * (n - 1)
 
 

@@ -185,25 +185,6 @@ def _folder(cache_dir: Path, key: str) -> Path:
     return cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
 
 
-def row_features(
-    texts: Sequence[str | None],
-    embedder: Embedder | None = None,
-    cache_dir: Path | None = None,
-    key: str = "",
-    progress: Progress | None = None,
-) -> Matrix:
-    """(N, d) float32: `table_features(…).matrix`.
-
-    Args:
-        texts: (N,) what is embedded of each row.
-        embedder: None: the static one.
-        cache_dir: None: nothing is kept.
-        key: names the table and columns: texts of one key share a cache and an LSA.
-        progress: called with texts done and texts to embed.
-    """
-    return table_features(texts, key=key, cache_dir=cache_dir, embedder=embedder, progress=progress).matrix
-
-
 def _lsa(
     texts: Sequence[str | None], hashes: NDArray[np.void], folder: Path | None, progress: Progress | None
 ) -> tuple[Lsa, Half]:
