@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
 FEWEST_WAVES, MOST_WAVES = 4, 8
 LEARNED = 0.85  # of a later wave's mass that follows the surrogate; the rest is even
 MOST_KEPT = 2  # predictions kept between the aggregates of one query
+COPIES = 0.05  # of the mean squared distance of two rows: where most rows have another one nearer than this, rows have near copies
+COPIES_ASKED, COPIES_AMONG = 64, 8_192  # rows that are looked at, and among how many
 MANY_LABELS = 256  # above, a surrogate has as many directions as in a search
 
 
@@ -114,7 +116,10 @@ class AsdSampler(Draws):
         prior: (N,) a score, higher where a yes is likelier, for the first wave; without it that wave spreads over the
             features.
         proportional: whether rows are drawn in proportion to their size, as where each stands for so many.
-        past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error.
+        past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error. Where rows
+            have near copies, as frames of a video, the variance is that of such an estimate: later waves look beside what
+            a wave has found, so that predictions made from them are right about the wave's own rows, and the residuals
+            of these are smaller than those of the others.
     Source: Zrnic & Candès (2024), active statistical inference; Cassel, Särndal & Wretman (1976), difference
     estimators; cells of two draws as in Deville & Tillé (2004).
     """
@@ -134,12 +139,13 @@ class AsdSampler(Draws):
     ) -> None:
         super().__init__(n_rows, budget, **kept)
         self.features, self.prior, self.past_only = features, prior, past_only
+        self.near_copies = have_near_copies(features)
         self._waves: list[Wave] = []
         self._sizes = self._plan(self.budget - len(self._first), n_rows - self.n_known)
         self._waiting = np.zeros(0, np.int64)
         self.design = np.ones(n_rows)
-        self._fits: dict[tuple[str, bytes], list[Linear]] = {}
-        self._predicted: dict[tuple[str, bytes], list[Floats]] = {}
+        self._fits: dict[tuple[str, bytes, bool], list[Linear]] = {}
+        self._predicted: dict[tuple[str, bytes, bool], list[Floats]] = {}
         self._parts: dict[int, list[Floats]] = {}  # what each wave counts for, by their number
         self._stretch: Floats | None = None
         self._order: tuple[Indices, Floats] | None = self._group_order()
@@ -287,13 +293,13 @@ class AsdSampler(Draws):
         drawn = [float(self._waves[t].pairs.size) for t in complete]
         return [np.full(self.n_rows, n / sum(drawn)) for n in drawn]
 
-    def _fitted(self, y: Floats, kind: str, complete: list[int]) -> list[Linear]:
-        """For each complete wave, the surrogate of y from the rows told in other waves (earlier ones if `past_only`)."""
-        key = kind, y.tobytes()
+    def _fitted(self, y: Floats, kind: str, complete: list[int], past: bool) -> list[Linear]:
+        """For each complete wave, the surrogate of y from the rows told in other waves (earlier ones if `past`)."""
+        key = kind, y.tobytes(), past
         if key in self._fits:
             return self._fits[key]
         told, fits = self.told, []
-        for use in self._others(complete):
+        for use in self._others(complete, past):
             rows = told[use]
             if kind == "share":
                 fits.append(self._learned(rows, y[use]))
@@ -302,39 +308,38 @@ class AsdSampler(Draws):
         self._fits[key] = fits
         return fits
 
-    def _others(self, complete: list[int]) -> list[Flags]:
-        """For each complete wave, (n,) the rows told that predict it: those of the others, or of earlier ones if
-        `past_only`."""
+    def _others(self, complete: list[int], past: bool) -> list[Flags]:
+        """For each complete wave, (n,) the rows told that predict it: those of the others, or of earlier ones if `past`."""
         drawn_in = np.full(self.n_rows, -1)
         for t, wave in enumerate(self._waves):
             drawn_in[wave.pairs.ravel()] = t
         told, answered = drawn_in[self.told], ~np.isnan(self.answers)
-        return [answered & (told < t if self.past_only else told != t) for t in complete]
+        return [answered & (told < t if past else told != t) for t in complete]
 
     def _predictions(
-        self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags
+        self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags, past: bool
     ) -> list[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it, for the rows `inside`
-        (N,)."""
+        (N,), from earlier waves alone if `past`."""
         if weights is not None:
             each = weights[self.told]
             some = each != 0
             truth = np.where(some, y / np.where(some, each, 1.0), np.nan_to_num(self.answers))
-            ps = self._shares_of(truth, complete, inside)
+            ps = self._shares_of(truth, complete, inside, past)
             return [(weights * p, weights**2 * spread) for p, spread in ps]
         if is_share(y):
-            return self._shares_of(y, complete, inside)
-        means, fits = self._scored(y, "number", complete), self._fitted(y, "number", complete)
+            return self._shares_of(y, complete, inside, past)
+        means, fits = self._scored(y, "number", complete, past), self._fitted(y, "number", complete, past)
         return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
 
-    def _shares_of(self, y: Floats, complete: list[int], inside: Flags) -> list[tuple[Floats, Floats]]:
+    def _shares_of(self, y: Floats, complete: list[int], inside: Flags, past: bool) -> list[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1
         − p), for chances less by how much nearer they are to their predictions than 0 and 1 would be. Within a group
         the predictions are moved by what its rows told differ from theirs."""
         y = np.clip(y, 0.0, 1.0)
-        ps = self._scored(y, "share", complete)
+        ps = self._scored(y, "share", complete, past)
         if not inside.all():
-            rows, uses = self.told, self._others(complete)
+            rows, uses = self.told, self._others(complete, past)
             uses = [use & inside[rows] for use in uses]
             ps = [surrogate.moved(p, rows[use], y[use], inside) for p, use in zip(ps, uses, strict=True)]
         if is_binary(y):
@@ -347,22 +352,31 @@ class AsdSampler(Draws):
             out.append((p, min(part, 1.0) * p * (1 - p)))
         return out
 
-    def _scored(self, y: Floats, kind: str, complete: list[int]) -> list[Floats]:
+    def _scored(self, y: Floats, kind: str, complete: list[int], past: bool) -> list[Floats]:
         """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the
         aggregates of one query ask for the same."""
-        key = kind, y.tobytes()
+        key = kind, y.tobytes(), past
         if key not in self._predicted:
             if len(self._predicted) >= MOST_KEPT:
                 self._predicted.clear()
-            self._predicted[key] = surrogate.predictions(self._fitted(y, kind, complete), self.features)
+            self._predicted[key] = surrogate.predictions(self._fitted(y, kind, complete, past), self.features)
         return self._predicted[key]
 
     def _moments(self, variables: list[tuple[Floats, Floats | None]], inside: Flags, complete: list[int]) -> Moments:
         """Totals over the rows `inside` (N,) of one variable, or of two with x the second; each is (y, weights)."""
+        found = self._moments_from(variables, inside, complete, self.past_only)
+        if self.past_only or not self.near_copies:
+            return found
+        return replace(self._moments_from(variables, inside, complete, True), totals=found.totals)
+
+    def _moments_from(
+        self, variables: list[tuple[Floats, Floats | None]], inside: Flags, complete: list[int], past: bool
+    ) -> Moments:
+        """As `_moments`, with predictions from the other waves, or from earlier ones if `past`."""
         m = len(variables)
         told = self.told
         nested = m < 2 or not (variables[1][0][variables[0][0] != 0] == 0).any()
-        predicted = [self._predictions(y, weights, complete, inside) for y, weights in variables]
+        predicted = [self._predictions(y, weights, complete, inside, past) for y, weights in variables]
         dense = np.zeros((m, self.n_rows))
         for j, (y, _) in enumerate(variables):
             dense[j, told] = y
@@ -577,6 +591,24 @@ class AsdSampler(Draws):
         stands = self._chances() * self._inside(domain)[self.told]
         bottom = float((stands * x).sum())
         return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, known, domain)
+
+
+def have_near_copies(features: Matrix) -> bool:
+    """Has most of the rows another one that is nearly the same? By some rows evenly spaced in the table.
+
+    Args:
+        features: (N, d).
+    """
+    n = len(features)
+    if n < 3 or not features.shape[1]:
+        return False
+    among = features[np.unique(np.linspace(0, n - 1, min(n, COPIES_AMONG)).astype(np.int64))]
+    places = np.unique(np.linspace(0, len(among) - 1, min(len(among), COPIES_ASKED)).astype(np.int64))
+    squares = np.einsum("ij,ij->i", among, among)
+    distances = squares[places, None] + squares - 2 * among[places] @ among.T
+    spread = float(np.mean(distances))
+    distances[np.arange(len(places)), places] = np.inf
+    return float(np.median(distances.min(axis=1))) < COPIES * spread
 
 
 def _correlation(residual: Floats) -> float:

@@ -155,7 +155,7 @@ class GroupBySampler(AsdSampler):
 
     def __init__(self, n_rows: int, budget: int, *, features: Matrix, novelty: float = 0.0, **kept: Any) -> None:
         self._novelty = min(max(novelty, 0.0), 0.9)
-        self._by_wave: dict[int, Matrix] = {}
+        self._by_wave: dict[tuple[int, bool], Matrix] = {}
         super().__init__(n_rows, budget, features=features, **kept)
         norms = np.linalg.norm(features, axis=1, keepdims=True)
         self._units = np.divide(features, np.where(norms > 0, norms, 1.0), dtype=np.float32)
@@ -264,31 +264,28 @@ class GroupBySampler(AsdSampler):
     # the estimate
 
     def _predictions(
-        self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags
+        self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags, past: bool
     ) -> list[tuple[Floats, Floats]]:
         """As in ASD; for the indicator of a class, or of passing, from one model of all classes for each wave."""
         answers = np.nan_to_num(self.answers, nan=-1.0)
         codes = np.unique(answers[y == 1.0])
         whole = len(codes) > 0 and bool((y == np.isin(answers, codes)).all())
         if weights is not None or not whole:
-            return super()._predictions(y, weights, complete, inside)
+            return super()._predictions(y, weights, complete, inside, past)
         out = []
-        for t in complete:
-            chances = self._wave_chances(t)
+        for t, use in zip(complete, self._others(complete, past), strict=True):
+            chances = self._wave_chances(t, use, past)
             p = chances[:, codes.astype(np.int64) + 1].sum(axis=1).astype(np.float64)
             out.append((p, p * (1 - p)))
         return out
 
-    def _wave_chances(self, t: int) -> Matrix:
-        """(N, K + 1) the chances of each class from the rows told in other waves."""
-        if t not in self._by_wave:
-            own = np.zeros(self.n_rows, bool)
-            own[self._waves[t].pairs.ravel()] = True
+    def _wave_chances(self, t: int, use: Flags, past: bool) -> Matrix:
+        """(N, K + 1) the chances of each class in wave t from the rows told that `use` (n,) names: of others, or of earlier ones."""
+        if (t, past) not in self._by_wave:
             told, answers = self.told, self.answers
-            use = ~np.isnan(answers) & ~own[told]
             padded = np.zeros((self.n_rows, self.n_classes + 1), np.float32)
             if use.any():
                 part = self._learned_classes(told[use], answers[use]).chances(self._units)
                 padded[:, : part.shape[1]] = part
-            self._by_wave[t] = padded
-        return self._by_wave[t]
+            self._by_wave[t, past] = padded
+        return self._by_wave[t, past]
