@@ -4,7 +4,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-JOBS   ?= 2
+# Processes of the tests. On two cores a fifth of their time is waiting.
+JOBS   ?= 3
+# The tests start hundreds of processes, and each would compile the modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install model test test-all test-oldest check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
 

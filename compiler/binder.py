@@ -23,8 +23,8 @@ from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundQuery, BoundStatement
 from uql.compiler.subqueries import selects
-from uql.compiler.syntax import Option, OrderKey, Query, Select, Union
-from uql.compiler.walk import is_semantic, with_children
+from uql.compiler.syntax import Option, OrderKey, Query, Quoted, Select, Union
+from uql.compiler.walk import is_semantic, walk, with_children
 
 _NONE: Mapping[str, object] = {}
 
@@ -59,7 +59,9 @@ def bind(
         options, settings = _options(query.options, settings)
         types = DuckTypes(catalog, (duckdb.Error,))
         written = query if catalog.orders is None else _ordered(query, *catalog.orders)
-        statement, bound = _bound(substitute(written, parameters), Statement(text, catalog, frames, settings, types))
+        given = substitute(written, parameters)
+        plain = not any(isinstance(node, Quoted) for node in walk(given, queries=True))
+        statement, bound = _bound(given, Statement(text, catalog, frames, settings, types, plain))
         _check_precision(query.options, bound)
     except UQLError as error:
         raise error.at(text) from error.__cause__
@@ -117,7 +119,14 @@ def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
                 assert error is not None
                 raise error
             return statement, bound
-        known = (statement.text, statement.catalog, statement.frames, statement.settings, statement.types)
+        known = (
+            statement.text,
+            statement.catalog,
+            statement.frames,
+            statement.settings,
+            statement.types,
+            statement.plain,
+        )
         statement = Statement(*known, conditions=conditions, widths=widths)
 
 

@@ -25,11 +25,12 @@ def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bo
     refused = {kind for kind in taken if taken[kind] is False}
     for column, read, kind in shown_media(query, {}) if refused else ():
         if kind in refused:
+            words = "; without listen = true it reads the words that are said" if kind is Modality.AUDIO else ""
             raise PlanError(
                 f'"{column.text}" reads {read.label}, and {model} takes no {WORDS[kind]}',
                 code="UQL304",
                 span=column.span,
-                help=f'use a model that does, or name other columns: "…" USING (column); {read.label} holds {WORDS[kind]}',
+                help=f'use a model that does, or name other columns: "…" USING (column); {read.label} holds {WORDS[kind]}{words}',
             )
 
 

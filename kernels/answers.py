@@ -79,11 +79,13 @@ class Moments:
         frames: their `Relation`; the column of the video holds the frame there.
         t: (frames,) seconds, NaN for the one frame of a file that cannot be read.
         at: (n,) the frame that decided a video, or the last one asked; −1 where none was.
+        left_open: (n,) videos that the budget left between yes and no.
     """
 
     frames: Any
     t: NDArray[np.float64]
     at: Rids
+    left_open: NDArray[np.bool_]
 
 
 @dataclass(slots=True)

@@ -10,16 +10,20 @@ from uql.base.schema import Field, Modality
 
 
 class Loader(Protocol):
-    """What reads the files that values name: the bytes of a picture or a sound, the text of a document."""
+    """What reads the files that values name: the bytes of a picture or a sound, the text of a document, the words of a recording."""
+
+    listen: bool
 
     def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[bytes | str | Unreadable | None]: ...
+    def heard(self, values: Sequence[str | bytes]) -> list[str | Unreadable]: ...
     def digests(self, values: Sequence[object]) -> list[bytes | None]: ...
 
 
 def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tuple[list[Any], dict[int, str]]:
     """The values of one column as a model is shown them, and why some cannot be shown, by position.
 
-    Texts stay as they are; bytes of documents, and what an IMAGE, AUDIO or DOCUMENT column names, are read.
+    Texts stay as they are; bytes of documents, and what an IMAGE, AUDIO or DOCUMENT column names, are read. Recordings are shown as
+    their words, unless `loader.listen`.
 
     Args:
         values: (n,) texts, bytes, or names of files.
@@ -43,13 +47,18 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
             and modality(media_type(value)) is not kind
         ):
             missing[i], values[i] = f"the bytes are no {kind} of a known format", None
+    hears = kind is Modality.AUDIO and loader is not None and not loader.listen
+    if hears:
+        files = [i for i, v in enumerate(values) if v is not None]
     for places, what in ((documents, Modality.DOCUMENT), (files, kind)):
         if not places:
             continue
         if loader is None:
             missing.update(dict.fromkeys(places, "files named in rows are not read here"))
             continue
-        for i, found in zip(places, loader.load([values[i] for i in places], what), strict=True):
+        named_here = [values[i] for i in places]
+        read = loader.heard(named_here) if hears else loader.load(named_here, what)
+        for i, found in zip(places, read, strict=True):
             if isinstance(found, Unreadable):
                 missing[i] = found.message
             values[i] = None if isinstance(found, Unreadable) else found

@@ -218,7 +218,7 @@ async def _every(block: Block, rids: Rids, relation: Relation, ctx: Context) -> 
     else:
         await _take_corrections(block, relation, ctx)
         truth = await first_of_each.every(block, groups, relation, ctx)
-    return _stated(truth, rids, ctx)
+    return _stated(truth, rids, relation, ctx)
 
 
 async def _take_corrections(block: Block, relation: Relation, ctx: Context) -> None:
@@ -250,7 +250,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
             sampler, searched = search.sampler, Searched.of(search.known)
             await _learn(block, sampler, searched, relation, ctx, wanted=k, reserved=reserved)
         found = np.sort(np.array(searched.found[:k], dtype=np.int64))
-        ended, unknown = searched.ended, searched.unknown
+        ended, unknown = searched.ended, searched.told[np.isnan(searched.answers)]
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
         found, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
@@ -268,9 +268,8 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     if not ended:
         ctx.partial = True
         ctx.notes.append(f"first {len(found)} of {k}: the budget ended")
-    if unknown:
-        ctx.notes.append(f"{unknown:,} rows gave no answer and are not among the rows returned")
-    return Chosen(found, ended and not unknown and not left_out)
+    _note_unanswered(unknown, relation, ctx)
+    return Chosen(found, ended and not len(unknown) and not left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,15 +331,24 @@ def _search_stage(block: Block, relation: Relation, ctx: Context) -> tuple[Rids,
     return ctx.features.first_stage(relation, n)
 
 
-def _stated(truth: sem_filter.Truth, rids: Rids, ctx: Context) -> Chosen:
+def _stated(truth: sem_filter.Truth, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     """The rows that pass, of those asked; notes say how many gave no answer or were not asked."""
-    n, unknown, unasked = len(rids), int(truth.unknown.sum()), int((~truth.complete).sum())
-    if unknown:
-        ctx.notes.append(f"{unknown:,} of {n:,} rows gave no answer and are not among the rows returned")
+    n, unasked = len(rids), int((~truth.complete).sum())
+    _note_unanswered(rids[truth.unknown], relation, ctx, f" of {n:,}")
     if unasked:
         ctx.partial = True
         ctx.notes.append(f"{unasked:,} of {n:,} rows were not asked: the budget ended")
-    return Chosen(rids[truth.yes], not unknown and not unasked)
+    return Chosen(rids[truth.yes], not truth.unknown.any() and not unasked)
+
+
+def _note_unanswered(rids: Rids, relation: Relation, ctx: Context, of: str = "") -> None:
+    """Says how many of these rows gave no answer; clips that are not settled have a note of their own."""
+    open_ = [
+        held.origin.moments.left_open[rids] for held in relation.answers.values() if held.origin.moments is not None
+    ]
+    unanswered = len(rids) - int(np.logical_or.reduce(open_).sum() if open_ else 0)
+    if unanswered:
+        ctx.notes.append(f"{unanswered:,}{of} rows gave no answer and are not among the rows returned")
 
 
 async def _search(block: Block, relation: Relation, ctx: Context) -> Chosen:

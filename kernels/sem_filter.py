@@ -299,18 +299,19 @@ async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
 
 async def first(
     k: int, where: SemFilter, rids: Rids, relation: Relation, ctx: Context, reserved: int = 0
-) -> tuple[Rids, bool, int]:
+) -> tuple[Rids, bool, Rids]:
     """The first k of these rows that pass, in their order: an exact prefix.
 
     Args:
         rids: (n,) the rows, in the order in which they are asked.
         reserved: calls that are kept for what follows.
-    Returns: their ids; whether the search ended for want of rows or of k rather than of budget; how many rows were unknown.
+    Returns: their ids; whether the search ended for want of rows or of k rather than of budget; the rows that were unknown.
     Each batch is as large as the rows still wanted at the pass rate seen so far, at most doubling what was asked: few are asked in vain.
     Behind one that cost nothing (NULLs, equal rows, what the ledger knows) the next has twice as many rows, if it takes no more calls.
     """
     found: list[int] = []
-    position, passed, unknown, free = 0, 0, 0, 0
+    unknown: list[Rids] = [rids[:0]]
+    position, passed, free = 0, 0, 0
     while len(found) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
@@ -329,8 +330,8 @@ async def first(
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)
         found += [int(r) for r in batch[:complete][result.yes[:complete]]]
         passed += int(result.yes[:complete].sum())
-        unknown += int(result.unknown[:complete].sum())
+        unknown.append(batch[:complete][result.unknown[:complete]])
         position += complete
         if complete < len(batch):  # the budget ended here
-            return np.array(found[:k], dtype=np.int64), False, unknown
-    return np.array(found[:k], dtype=np.int64), True, unknown
+            return np.array(found[:k], dtype=np.int64), False, np.concatenate(unknown)
+    return np.array(found[:k], dtype=np.int64), True, np.concatenate(unknown)

@@ -131,9 +131,9 @@ class _Search:
         last = np.flatnonzero(held.asked)
         last = last[np.lexsort((self.points[last], held.values[last] == True))]  # noqa: E712
         at[self.clip[last]] = last  # the latest of each clip stays: a yes where there is one
-        own.origin.moments = Moments(self.frames, self.t, at)
-        unreadable = np.bincount(self.clip[np.isnan(self.t)], minlength=n) > 0
-        self._note(~settled & ~unreadable, wanted)
+        left_open = ~settled & (np.bincount(self.clip[np.isnan(self.t)], minlength=n) == 0)  # what can be read
+        own.origin.moments = Moments(self.frames, self.t, at, left_open)
+        self._note(left_open, wanted)
 
     def _note(self, open_: NDArray[np.bool_], wanted: int) -> None:
         """Says how many clips are not settled, and what may have been missed in them."""

@@ -1,8 +1,9 @@
-"""`python -m uql.benchmarks.media FOLDER`: ten questions over clips, ten over recordings and documents, answered by the label oracle.
+"""`python -m uql.benchmarks.media FOLDER`: ten questions over clips, twelve over recordings and documents, answered by the label oracle.
 
 FOLDER is made by `python -m uql.benchmarks.datasets.media FOLDER`. Of the frames at most 5 % are asked for one question. An estimate is
 right where its interval holds the truth, rows are right where each of them is and none is missing that the question promises.
-`--seeds N` counts how often intervals hold the truth.
+`--seeds N` counts how often intervals hold the truth. Last, the clips found by a condition on the video itself with a tenth of the frames,
+beside the plainest orders of frames: clip after clip in the order of time, and at random.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 import uql
 
 SHARE = 0.05  # of the frames, for one question
+MOMENTS_SHARE = 0.1
 SLACK_S = 0.8  # by which an utterance may begin before the model says so
 ANSWERS = {
     "the lights are out": "dark",
@@ -152,7 +155,19 @@ TEXTS = (
         "SELECT doc, page, regexp_extract(text, '(\\d+) houses', 1)::INTEGER FROM pages WHERE topic = 'flood'",
         "rows",
     ),
+    Question(
+        'SELECT call FROM calls WHERE "someone asks for a refund"',
+        "SELECT DISTINCT call FROM utterances WHERE topic = 'refund'",
+        "rows",
+    ),
+    Question(
+        'SELECT COUNT(*) AS n FROM calls WHERE "it is about a delivery" AND NOT "the speaker is grateful"',
+        "SELECT COUNT(*) FROM (SELECT list(topic) AS held FROM utterances GROUP BY call)"
+        " WHERE list_contains(held, 'delivery') AND NOT list_contains(held, 'thanks')",
+        "rows",
+    ),
 )
+MOMENTS = ("dark", "circle", "red_at_wall")  # columns of the truth that a clip is searched for
 
 
 class Suite:
@@ -217,6 +232,10 @@ class Suite:
                 FROM (SELECT *, lead(t, 1, 1e9) OVER (PARTITION BY call ORDER BY t) AS next FROM said) s
                 LEFT JOIN utterances u ON u.call = s.call AND u.t >= s.t - {SLACK_S} AND u.t < s.next - {SLACK_S}
                 GROUP BY s.call, s.t, s.text) GROUP BY text
+            UNION ALL BY NAME SELECT text, list_distinct(flatten(list(topics))) AS topics FROM (
+                SELECT string_agg(printf('%g s: %s', t, text), chr(10) ORDER BY t) AS text, any_value(topics) AS topics
+                FROM said JOIN (SELECT call, list(topic) AS topics FROM utterances GROUP BY call) USING (call)
+                GROUP BY call) GROUP BY text
             UNION ALL BY NAME SELECT r.text, [topic] AS topics,
                 nullif(regexp_extract(p.text, '(\\d+) houses', 1), '')::INTEGER AS number
                 FROM read r JOIN pages p USING (doc, page)"""
@@ -265,7 +284,9 @@ def run(suite: Suite, questions: Sequence[Question], budget: int | str, say: Cal
     right = 0
     for question in questions:
         began = time.monotonic()
-        ledger = str(suite.home / "heard.sqlite") if SAID in question.text else ":memory:"  # it holds the transcripts
+        ledger = (
+            str(suite.home / "heard.sqlite") if "FROM calls" in question.text else ":memory:"
+        )  # it holds the transcripts
         with suite.connect(budget=budget, seed=1, ledger=ledger) as con:
             result = con.uql(question.text, **({"clip": suite.clip} if "$clip" in question.text else {}))
             good = check(suite, question, result)
@@ -292,6 +313,39 @@ def coverage(suite: Suite, seeds: int, budget: int, say: Callable[[str], None]) 
     return held / runs
 
 
+def moments(suite: Suite, share: float, seed: int, say: Callable[[str], None]) -> None:
+    """How many clips in which something happens are found by a condition on the video, and by plain orders of its frames.
+
+    Args:
+        share: of all frames, that are asked.
+        seed: of the run, and of the random order.
+    """
+    budget = int(share * suite.n_frames)
+    for column in MOMENTS:
+        rows = suite.truth.sql(f"SELECT clip, {column} FROM frames ORDER BY clip, t").fetchall()
+        text = next(text for text, sql in ANSWERS.items() if sql == column)
+        with suite.connect(budget=budget, seed=seed, ledger=":memory:") as con:
+            found = con.uql(f'SELECT clip FROM clips WHERE "{text}"').fetchall()
+        shuffled = [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+        held = f"{_found(rows, budget)} in the order of time, {_found(shuffled, budget)} at random"
+        whole = len({clip for clip, seen in rows if seen})
+        say(f"{budget} calls: {len(found)} of {whole} clips, {held}  {text}")
+
+
+def _found(frames: Sequence[tuple[str, bool]], budget: int) -> int:
+    """The clips of which one of the first `budget` frames shows it; no frame is asked of a clip that is found."""
+    found: set[str] = set()
+    for clip, seen in frames:
+        if clip in found:
+            continue
+        if budget == 0:
+            break
+        budget -= 1
+        if seen:
+            found.add(clip)
+    return len(found)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m uql.benchmarks.media", description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -302,6 +356,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{suite.n_frames:,} frames, {budget} calls a question")
     right = run(suite, CLIPS, budget, print), run(suite, TEXTS, "all", print)
     print(f"clips {right[0]}/{len(CLIPS)}, recordings and documents {right[1]}/{len(TEXTS)}")
+    moments(suite, MOMENTS_SHARE, 1, print)
     if given.seeds:
         print(f"coverage {coverage(suite, given.seeds, budget, print):.3f}")
     return 0

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from uql.base.errors import BindError, UnknownColumnError
-from uql.base.schema import Field, Table
+from uql.base.schema import Field, Modality, Table
 from uql.compiler.bound import BoundSource
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Span
 
@@ -25,7 +25,12 @@ class CatalogLike(Protocol):
         ...
 
     def table(
-        self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False
+        self,
+        parts: tuple[str, ...],
+        *,
+        frames: Mapping[str, object] | None = None,
+        file: bool = False,
+        plain: bool = False,
     ) -> Table: ...
     def function_table(self, name: str, sql: str) -> Table: ...
     def describe(self, sql: str) -> list[tuple[str, str]]: ...
@@ -164,10 +169,16 @@ class Scope:
         names = [f.name for f in relation.fields] if relation is not None else [*self.names(), *more]
         where = relation.alias if relation is not None else ", ".join(r.alias for r in self.relations)
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        videos = [f.name for r in self.relations for f in r.fields if f.modality is Modality.VIDEO]
+        moments = (
+            f"the second t is a column of unnest(frames({videos[0]})) AS f in FROM; "
+            if videos and parts[-1] == "t"
+            else ""
+        )
         return UnknownColumnError(
             f"no column {parts[-1] if relation else name}" + (f" in {where}" if where else ""),
             span=span,
-            help=suggestion(parts[-1], names) + (f"columns: {shown}" if shown else "this query has no FROM"),
+            help=moments + suggestion(parts[-1], names) + (f"columns: {shown}" if shown else "this query has no FROM"),
         )
 
 

@@ -124,7 +124,9 @@ class Sources:
                 fields = renamed(common.fields, source.columns, alias, source.span)
                 return self._derived(common.query, fields, alias, source.span, False)
         try:
-            table = self.statement.catalog.table(source.parts, frames=self.statement.frames, file=source.file)
+            table = self.statement.catalog.table(
+                source.parts, frames=self.statement.frames, file=source.file, plain=self.statement.plain
+            )
         except UQLError as error:
             if error.start < 0:
                 error.start, error.end = source.span.start, source.span.end

@@ -25,6 +25,7 @@ class Statement:
     frames: Mapping[str, object]
     settings: Settings
     types: DuckTypes
+    plain: bool = False  # no text for a model stands in it: of tables, names and types of columns will do
     readings: list[Reading] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)

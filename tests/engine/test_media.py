@@ -142,7 +142,7 @@ def test_uql_folder_says_where_paths_begin(folder):
 
 
 def test_sounds_are_known_by_their_first_bytes_or_by_a_cast(folder):
-    con = connect(folder)
+    con = connect(folder, listen=True)
     con.sql("CREATE TABLE files AS SELECT unnest(['x.wav', 'y.mp3']) AS clip")
     con.sql(
         f"CREATE TABLE blobs AS SELECT 1 AS id, from_hex('{WAV.hex()}') AS clip UNION ALL SELECT 2, from_hex('{MP3.hex()}')"
@@ -156,7 +156,7 @@ def test_sounds_are_known_by_their_first_bytes_or_by_a_cast(folder):
 )
 def test_a_model_that_takes_no_such_thing_is_said_at_planning(folder, can, column, words):
     model = Eyes(**{can: False})
-    con = connect(folder, model)
+    con = connect(folder, model, listen=True)
     con.sql("CREATE TABLE files AS SELECT unnest(['x.wav', 'y.mp3']) AS clip")
     with pytest.raises(PlanError) as error:
         con.uql(f'SELECT {column} FROM files WHERE "it is WAV"').fetchall()

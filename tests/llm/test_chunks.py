@@ -40,9 +40,10 @@ class Reader(RowModel):
 LONG = " ".join(["hay"] * 2_000)
 
 
-def ask(questions, rows):
+def ask(questions, rows, near=None):
     async def go():
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as gate:
+            gate.near = near
             answers = await gate.ask(questions, rows)
             return answers, gate.cost, gate.warnings
 
@@ -87,11 +88,42 @@ def test_a_condition_already_met_is_asked_no_further():
     assert len(shown) == cost.requests == 1
 
 
-def test_a_row_of_too_many_pieces_is_an_error_and_not_sent():
+def needles(question, texts):
+    """Pieces with a needle are nearest, then the later ones."""
+    assert "needle" in question
+    return [("needle" in text) * 1e9 + i for i, text in enumerate(texts)]
+
+
+def test_the_piece_nearest_to_a_condition_is_asked_first():
+    _, cost, _, shown = ask([Predicate("there is a needle")], [row(LONG * 3 + " needle " + LONG)], needles)
+    assert len(shown) == cost.requests == 1
+    _, cost, _, shown = ask([Predicate("there is a needle")], [row(LONG * 3)], needles)
+    assert len(shown) == cost.requests > 3, "without a yes all the others are asked"
+
+
+def test_values_are_read_in_the_order_of_the_text():
+    text = LONG + " #one " + LONG + " needle #two"
+    (mark,), _, _, _ = ask([Extract("the mark")], [row(text)], needles)
+    assert mark.values == ["#one"]
+
+
+def test_of_a_row_of_very_many_pieces_the_nearest_are_read_and_the_rest_is_told():
+    text = LONG * 100 + " needle #one " + LONG * 20
+    (found,), _, _, shown = ask([Predicate("there is a needle")], [row(text)], needles)
+    assert found.values == [True]
+    assert len(shown) == 1
+    (mark,), _, warnings, shown = ask([Extract("the mark by the needle")], [row(text)], needles)
+    assert mark.values == ["#one"]
+    assert len(shown) == MOST_PIECES
+    assert any(f"the {MOST_PIECES} nearest to the question were read" in w for w in warnings)
+
+
+def test_a_condition_without_a_yes_in_the_pieces_that_were_read_has_no_answer():
     (found,), cost, _, shown = ask([Predicate("there is a needle")], [row(LONG * 100)])
+    assert found.values == [None]
     assert found.failures[0].kind == "too_long"
-    assert not shown
-    assert cost.calls == 0
+    assert "pieces were not read" in found.failures[0].message
+    assert len(shown) == cost.requests == MOST_PIECES, "it is not asked again"
 
 
 def test_pieces_hold_every_word_and_short_cells_whole():
@@ -111,7 +143,7 @@ def test_both_sides_of_a_pair_are_shown_with_each_other():
     assert len(parts) == len(split(LONG, 3_000)) ** 2
     assert len(lefts) * len(rights) <= len(parts)
     with pytest.raises(CallError):
-        pieces(pair, 1_000)
+        pieces(pair, 200)
 
 
 def test_text_of_other_scripts_is_measured_in_bytes():
@@ -150,4 +182,4 @@ def test_writing_is_never_cut_into_pieces():
     from uql.llm.questions import Write
 
     asked = Request((Write("x", shown=(row(LONG),)),), row(LONG))
-    assert requests(Reader(), asked) == [asked]
+    assert requests(Reader(), asked) == ([asked], 0)

@@ -17,6 +17,7 @@ from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.embed import TOKENS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder, tokens_at_most
 from uql.llm.gate import Gate, Run
+from uql.llm.providers.base import Answer, Capabilities
 from uql.llm.questions import Predicate
 
 
@@ -101,6 +102,80 @@ def test_images_are_embedded_by_a_multimodal_model() -> None:
         assert made.tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
 
+def picture(color: str, width: int = 4) -> bytes:
+    from PIL import Image
+
+    held = io.BytesIO()
+    Image.new("RGB", (width, 4), color).save(held, "PNG")
+    return held.getvalue()
+
+
+@pytest.fixture
+def multimodal():
+    """A server that embeds texts and pictures by how red they are, as vLLM does."""
+    from PIL import Image
+
+    def handler(body, headers):
+        assert headers["authorization"] == "Bearer none" and body["model"] == "m" and body["encoding_format"] == "float"
+        if "input" in body:
+            return {"data": [{"index": i, "embedding": [float("red" in t), 1.0]} for i, t in enumerate(body["input"])]}
+        ((message,),) = (body["messages"],)
+        ((part,),) = (message["content"],)
+        kind, _, data = part["image_url"]["url"].partition(";base64,")
+        assert (message["role"], part["type"], kind) == ("user", "image_url", "data:image/jpeg")
+        red, _, blue = Image.open(io.BytesIO(base64.b64decode(data))).getpixel((1, 1))
+        return {"data": [{"index": 0, "embedding": [float(red > blue), 1.0]}], "usage": {"total_tokens": 7}}
+
+    with serve({"/v1/embeddings": handler}) as told:
+        yield told
+
+
+def test_a_server_by_its_address_embeds_texts_and_images_in_one_space(multimodal) -> None:
+    embedder = open_embedder(f"{multimodal.url}/v1#m")
+    assert embedder.embeds_images
+    texts, images = (
+        embedder.embed(["it is red", "blue"]),
+        embedder.embed_images([picture("red"), None, picture("blue")]),
+    )
+    assert texts[0] == pytest.approx(images[0]) and texts[1] == pytest.approx(images[2]) and not images[1].any()
+    assert embedder.name == f"{multimodal.url}/v1#m" and embedder.tokens == 14
+
+
+def test_pictures_near_a_text_are_found_by_a_server_of_both(multimodal, tmp_path) -> None:
+    """With a vector for the text the search begins with the red ones; colours alone would begin anywhere."""
+    for i in range(80):
+        (tmp_path / f"{i}.png").write_bytes(picture("red" if i in (7, 23, 31) else "blue", 4 + i))
+
+    def red(request, number):
+        yes = any(request.row.cells[0].value == picture("red", 4 + i) for i in (7, 23, 31))
+        return [Answer(yes, float(yes)) for _ in request.questions]
+
+    model = Scripted(red)
+    model.capabilities = Capabilities(probabilities=True, images=True)
+    settings = {"embedder": f"{multimodal.url}/v1#m", "folder": str(tmp_path), "budget": 10}
+    with uql.connect(model=model, ledger=":memory:", **settings) as con:
+        con.execute("CREATE TABLE shots AS SELECT i, i || '.png' AS file FROM range(80) t(i)")
+        con.execute("COMMENT ON COLUMN shots.file IS 'image'")
+        found = con.uql('SELECT i FROM shots WHERE "it is red" LIMIT 3')
+        assert sorted(found.fetchall()) == [(7,), (23,), (31,)]
+    assert found.cost.calls <= 6  # at random some 60
+
+
+def test_a_server_that_embeds_texts_alone_leaves_images_to_their_colours() -> None:
+    from uql.features.images import ImageDescriptors, image_embedder
+
+    def handler(body, headers):
+        return vectors(body["input"]) if "input" in body else (400, {"error": {"message": "input is missing"}})
+
+    with serve({"/v1/embeddings": handler}) as told:
+        embedder = open_embedder(f"{told.url}/v1#m")
+        assert isinstance(image_embedder(embedder), ImageDescriptors)
+        assert len(told.bodies) == 1
+        assert embedder.embed(["a"]).shape == (1, 3)
+        offline = open_embedder(f"{told.url}/v1#m", Settings(offline=True))
+        assert not offline.embeds_images and len(told.bodies) == 2
+
+
 def test_an_embedder_without_a_key_or_of_no_known_kind_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
     with pytest.raises(AuthError, match="VOYAGE_API_KEY"):
@@ -169,7 +244,7 @@ def test_a_batch_that_is_too_large_is_sent_in_halves_and_a_text_that_is_too_long
 def test_texts_are_announced_before_they_leave_and_offline_none_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
     told: list[tuple[str, int]] = []
-    offline = open_embedder("voyage:m", offline=True, announce=lambda *what: told.append(what))
+    offline = open_embedder("voyage:m", Settings(offline=True), announce=lambda *what: told.append(what))
     assert not offline.embed([None, ""]).any()
     with pytest.raises(ModelError, match="UQL411"):
         offline.embed(["a text"])

@@ -267,14 +267,18 @@ def test_ctrl_c_twice_leaves_and_once_does_not(typed: Typed) -> None:
     assert typed.shell.loop() == 130
 
 
-def interrupting(*after_s: float) -> threading.Thread:
-    """Presses Ctrl-C at these moments, in seconds, from outside."""
+def interrupting(shell: Shell, times: int) -> threading.Thread:
+    """Presses Ctrl-C from outside: when the first row was answered, and again when the shell has said that it stops."""
+    answered = threading.Event()
+    shell.con.on_event(lambda event: answered.set() if event.kind == "call" else None)
 
     def work() -> None:
-        begun = time.monotonic()
-        for moment in after_s:
-            time.sleep(max(0.0, begun + moment - time.monotonic()))
+        assert answered.wait(60)
+        for _ in range(times):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            deadline = time.monotonic() + 60
+            while "Ctrl-C again leaves" not in shell.out.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
+                time.sleep(0.05)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -293,7 +297,7 @@ def slow(own_world: Path) -> Iterator[Shell]:
 
 
 def test_ctrl_c_once_ends_the_statement_and_keeps_the_answers(slow: Shell) -> None:
-    thread = interrupting(1.4)
+    thread = interrupting(slow, 1)
     slow.handle(POSITIVE)
     thread.join()
     out = slow.out.getvalue()  # type: ignore[attr-defined]
@@ -307,7 +311,7 @@ def test_ctrl_c_once_ends_the_statement_and_keeps_the_answers(slow: Shell) -> No
 
 
 def test_ctrl_c_twice_ends_the_shell(slow: Shell) -> None:
-    thread = interrupting(0.5, 0.6)
+    thread = interrupting(slow, 2)
     with pytest.raises(KeyboardInterrupt):
         slow.handle(POSITIVE)
     thread.join()

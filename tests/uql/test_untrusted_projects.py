@@ -48,6 +48,7 @@ SAMPLES: dict[str, tuple[Any, Any]] = {
     "audit": (None, "secrets"),
     "soft": (True, None),
     "describe": (True, None),
+    "listen": (True, None),
     "concurrency": (2, None),
     "rows_per_request": (4, None),
     "hedge": (True, None),

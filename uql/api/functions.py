@@ -231,7 +231,7 @@ def _embedder(settings: Settings) -> Any:
     from uql.llm.embed import open_embedder
 
     if settings.embedder not in (None, "static"):
-        return open_embedder(str(settings.embedder), timeout_s=settings.timeout_s)
+        return open_embedder(str(settings.embedder), settings)
     found = static_embedder()
     if found is None:
         raise ConfigError("uql_embed needs an embedder", help=f"{install('local')}, or embedder = 'openai:MODEL'")

@@ -28,7 +28,9 @@ class Settings:
         str, ...
     ] = ()  # two, the small one first: it answers what it is sure of, or with recall or precision scores all rows
     accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
-    embedder: str | None = None  # None: static word vectors + LSA
+    embedder: str | None = (
+        None  # voyage:MODEL, openai:MODEL or http(s)://host/v1#MODEL; None: static word vectors + LSA
+    )
     budget: Budget | None = None  # calls, without a small model's scores; None: 128 for aggregates only, else 256
     exact: bool = False  # ask every row: budget = 'all'
     fresh: bool = False  # draw anew where an earlier run of the same statement would answer it
@@ -63,6 +65,9 @@ class Settings:
     audit: str | None = None  # a table of judged rows: estimates are corrected by the model's errors on them
     soft: bool = False  # count by the model's probabilities, where judged rows show that they are calibrated
     describe: bool = False  # a model says in a line what each text over columns without comments means; its prompts and EXPLAIN show it
+    listen: bool = (
+        False  # the model hears recordings, if it can; otherwise it reads what Whisper on this machine hears in them
+    )
     concurrency: int | None = None  # requests in flight; None: the provider's own
     rows_per_request: Rows = (
         "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
@@ -159,7 +164,7 @@ IN_PROJECTS = {
     **dict.fromkeys(
         (
             *("accuracy", "budget", "exact", "fresh", "error", "confidence", "recall", "total", "precision", "seed", "partial"),
-            *("on_error", "method", "strata", "explore", "soft", "describe", "concurrency", "rows_per_request", "hedge", "batch"),
+            *("on_error", "method", "strata", "explore", "soft", "describe", "listen", "concurrency", "rows_per_request", "hedge", "batch"),
             *("quoted", "timeout_s", "progress", "disabled_rules"),
         ),
         _HARMLESS,
@@ -208,13 +213,13 @@ MOST_ROWS = 100  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
-_BOOL = {"partial", "exact", "fresh", "hedge", "batch", "soft", "describe", "progress", "offline", "urls"}
+_BOOL = {"partial", "exact", "fresh", "hedge", "batch", "soft", "describe", "listen", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
     "hedge", "batch", "partial", "fresh",
     "accuracy", "models",
-    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
-    "prices", "plugins", "soft",
+    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "listen", "examples", "disabled_rules", "offline",
+    "endpoints", "prices", "plugins", "soft",
     "urls", "rows_per_request", "exact_below", "exact_seconds",
 }  # fmt: skip
 

@@ -49,4 +49,4 @@ class Vectors:
         def announce(model: str, texts: int) -> None:
             self._announced(model, LEAVING, texts)
 
-        return open_embedder(named, timeout_s=settings.timeout_s, offline=settings.offline, announce=announce)
+        return open_embedder(named, settings, announce=announce)

@@ -104,7 +104,7 @@ def _gradients(grey: Matrix) -> Matrix:
 class Multimodal:
     """A provider's embedder that takes images into the space of its texts."""
 
-    inner: Any  # an Embedder that has embed_images
+    inner: Any  # an Embedder that `embeds_images`
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class Multimodal:
 def image_embedder(embedder: Embedder | None) -> ImageEmbedder | None:
     """What embeds images beside this embedder of texts: itself where it is multimodal, else the descriptors; None
     without Pillow."""
-    if embedder is not None and "multimodal" in embedder.name and hasattr(embedder, "embed_images"):
+    if getattr(embedder, "embeds_images", False):
         return Multimodal(embedder)
     try:
         return ImageDescriptors()

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.features.cache import forget_pages
-from uql.features.embedder import Matrix
+from uql.features.embedder import Matrix, unit_rows
+from uql.features.static import static_embedder
 from uql.features.table import SLICE, TableFeatures
 
 WEIGHT = 0.35  # of a standardised similarity column, where rows have a mean squared norm of 1
@@ -71,6 +72,17 @@ def similarity(
             columns.append(standard(sum(map(standard, apart), np.zeros(len(meets), np.float32))))
             prior = prior + columns[2]
     return columns, prior.astype(np.float64)
+
+
+def near(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    """(n,) the cosine of each text with a question, their mean taken away from both; zeros without the static embedder."""
+    embedder = static_embedder()
+    if embedder is None:
+        return np.zeros(len(texts))
+    vectors = embedder.embed([*texts, question])
+    mean = vectors[:-1].mean(axis=0)
+    asked = vectors[-1] - mean
+    return (unit_rows(vectors[:-1] - mean) @ asked).astype(np.float64)
 
 
 def with_columns(features: TableFeatures, columns: Sequence[Matrix]) -> Matrix:

@@ -1,4 +1,5 @@
-"""Embeddings of vendors: voyage:MODEL (texts and images) and openai:MODEL (texts), batched to what a request may hold.
+"""Embeddings of vendors and servers: voyage:MODEL (texts and images), openai:MODEL (texts) and http(s)://host/v1#MODEL (texts, and images
+where the server embeds them), batched to what a request may hold.
 
 They have the shape that features use: `name`, and `embed(texts)` giving vectors of length 1. They are counted apart from the calls of a
 run: `tokens` and `requests` add up over the life of an embedder.
@@ -7,22 +8,25 @@ run: `tokens` and `requests` add up over the life of an embedder.
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
 from uql.base.extras import install
+from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.failures import FINAL
-from uql.llm.providers.base import CallError
+from uql.llm.providers.address import address
+from uql.llm.providers.base import CallError, Limits
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import posted, retry_after
 
@@ -34,20 +38,23 @@ SHORTEST = 1_000  # characters: a text that is refused as too long is halved dow
 IMAGES_AT_ONCE = 16
 PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
 TRIES = 6
-CHOICES = "voyage:MODEL, openai:MODEL"
+CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
 
 def open_embedder(
-    spec: str, *, timeout_s: float = 120.0, offline: bool = False, announce: Callable[[str, int], None] | None = None
+    spec: str, settings: Settings | None = None, *, announce: Callable[[str, int], None] | None = None
 ) -> RemoteEmbedder:
     """The embedder of a name.
 
     Args:
-        offline: vectors that are not kept already are an error (UQL411).
+        spec: one of CHOICES.
+        settings: `timeout_s`, `endpoints` and `offline` are read: offline, vectors that are not kept already are an error (UQL411).
         announce: called with its name and the number of texts before the first of them leave this machine.
     Raises: ConfigError on an unknown kind, AuthError where no key is set.
     """
+    settings = settings or Settings()
     kind, _, model = spec.partition(":")
+    timeout_s, offline = settings.timeout_s, settings.offline
     made: RemoteEmbedder | None = None
     if kind == "voyage" and model:
         made = Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage", offline=offline), timeout_s=timeout_s)
@@ -55,6 +62,9 @@ def open_embedder(
         made = OpenAIEmbedder(
             model, api_key=vendor_key("OPENAI_API_KEY", "OpenAI", offline=offline), timeout_s=timeout_s
         )
+    if kind in ("http", "https"):
+        at = address(spec, settings, Limits())
+        made = ServerEmbedder(at.model, api_key=at.api_key, timeout_s=timeout_s, url=at.url)
     if made is not None:
         made.offline, made.announce = offline, announce
         return made
@@ -117,6 +127,11 @@ class RemoteEmbedder:
             self._announced = True
             self.announce(self.name, count)
 
+    @property
+    def embeds_images(self) -> bool:
+        """Are images embedded too, in the space of the texts?"""
+        return False
+
     @abstractmethod
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         """The vectors of a batch and its tokens. Raises CallError where trying again may help."""
@@ -132,6 +147,31 @@ class RemoteEmbedder:
         for batch in batches(distinct):
             vectors += self._vectors(batch)
         return _placed(texts, dict(zip(distinct, vectors, strict=True)))
+
+    def embed_images(self, images: Sequence[bytes | None]) -> Matrix:
+        """(n, d) float32 for images as files in memory; zeros for None.
+
+        Raises: DataError on bytes that are not an image; else as `embed`.
+        """
+        from PIL import Image, UnidentifiedImageError
+
+        distinct = list(dict.fromkeys(image for image in images if image))
+        self._leaving(len(distinct))
+        vectors: list[list[float]] = []
+        for start in range(0, len(distinct), IMAGES_AT_ONCE):
+            try:
+                opened = [
+                    _smaller(Image.open(io.BytesIO(image)).convert("RGB"))
+                    for image in distinct[start : start + IMAGES_AT_ONCE]
+                ]
+            except (UnidentifiedImageError, OSError) as error:
+                raise DataError(f"{self.name}: an image cannot be read: {error}", code="UQL503") from error
+            vectors += self._tried(partial(self._images, opened), len(opened))
+        return _placed(images, dict(zip(distinct, vectors, strict=True)))
+
+    def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
+        """The vectors of some pictures of Pillow's and their tokens. Raises CallError where trying again may help."""
+        raise NotImplementedError(f"{self.name} embeds no images")
 
     def _vectors(self, batch: list[str]) -> list[list[float]]:
         """Of one batch; one that is refused as too large is sent in halves, a text that is refused alone is cut in half."""
@@ -189,19 +229,23 @@ def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
 class OpenAIEmbedder(RemoteEmbedder):
     """openai:MODEL, at the vendor's own host."""
 
-    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+    def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
         super().__init__()
         self.model, self.name = model, f"openai:{model}"
         self._url, self._key, self._timeout_s = url, api_key, timeout_s
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
-        with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
-            return worker.submit(asyncio.run, self._asked(texts)).result()
+        return self._replied({"input": texts})
 
-    async def _asked(self, texts: list[str]) -> tuple[list[list[float]], int]:
+    def _replied(self, asked: dict[str, Any]) -> tuple[list[list[float]], int]:
+        """The vectors that a request brings, and its tokens. `asked`: what is embedded, as a part of its body."""
+        with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
+            return worker.submit(asyncio.run, self._asked(asked)).result()
+
+    async def _asked(self, asked: dict[str, Any]) -> tuple[list[list[float]], int]:
         """One deadline holds for connection, headers and body."""
         opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
-        body = {"model": self.model, "input": texts, "encoding_format": "float"}
+        body = {"model": self.model, "encoding_format": "float", **asked}
         try:
             async with asyncio.timeout(self._timeout_s):
                 reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
@@ -211,9 +255,47 @@ class OpenAIEmbedder(RemoteEmbedder):
             await opened.close()
         try:
             ordered = sorted(reply["data"], key=lambda item: int(item["index"]))
-            return [list(map(float, item["embedding"])) for item in ordered], int(reply["usage"]["total_tokens"])
+            tokens = (reply.get("usage") or {}).get("total_tokens", 0)  # some servers count none
+            return [list(map(float, item["embedding"])) for item in ordered], int(tokens)
         except (KeyError, TypeError, ValueError) as error:
             raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
+
+
+class ServerEmbedder(OpenAIEmbedder):
+    """http(s)://host/v1#MODEL: a server of OpenAI's protocol.
+
+    Images go in `messages` in the place of `input`, one a request, as vLLM takes them (its documentation, OpenAI-compatible server,
+    Embeddings API). Whether a server does is tried once, with a picture of one colour.
+    """
+
+    def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str) -> None:
+        super().__init__(model, api_key=api_key, timeout_s=timeout_s, url=url)
+        self.name = f"{url}#{model}"
+
+    @cached_property
+    def embeds_images(self) -> bool:  # type: ignore[override]
+        """Tried once; without a request where the run is offline."""
+        from PIL import Image
+
+        if self.offline:
+            return False
+        try:
+            self._images([Image.new("RGB", (32, 32), "red")])
+        except (CallError, UQLError):
+            return False
+        return True
+
+    def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
+        vectors, tokens = [], 0
+        for image in opened:
+            held = io.BytesIO()
+            image.save(held, "JPEG", quality=90)
+            url = f"data:image/jpeg;base64,{base64.b64encode(held.getvalue()).decode()}"
+            content = [{"type": "image_url", "image_url": {"url": url}}]
+            found, more = self._replied({"messages": [{"role": "user", "content": content}]})
+            vectors += found
+            tokens += more
+        return vectors, tokens
 
 
 class Voyage(RemoteEmbedder):
@@ -232,33 +314,20 @@ class Voyage(RemoteEmbedder):
         self._errors: Any = voyageai.error
         self._client: Any = Client(api_key=api_key, max_retries=0, timeout=timeout_s, base_url=url)
 
+    @property
+    def embeds_images(self) -> bool:
+        return "multimodal" in self.model
+
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
-        if "multimodal" in self.model:
+        if self.embeds_images:
             return self._sent(
                 lambda: self._client.multimodal_embed([[text] for text in texts], self.model, input_type="document")
             )
         return self._sent(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
 
-    def embed_images(self, images: Sequence[bytes | None]) -> Matrix:
-        """(n, d) float32 for images as files in memory; zeros for None. Raises DataError on bytes that are not an image."""
-        from PIL import Image, UnidentifiedImageError
-
-        distinct = list(dict.fromkeys(image for image in images if image))
-        self._leaving(len(distinct))
-        vectors: list[list[float]] = []
-        for start in range(0, len(distinct), IMAGES_AT_ONCE):
-            try:
-                opened = [
-                    [_smaller(Image.open(io.BytesIO(image)).convert("RGB"))]
-                    for image in distinct[start : start + IMAGES_AT_ONCE]
-                ]
-            except (UnidentifiedImageError, OSError) as error:
-                raise DataError(f"{self.name}: an image cannot be read: {error}", code="UQL503") from error
-            vectors += self._tried(partial(self._images, opened), len(opened))
-        return _placed(images, dict(zip(distinct, vectors, strict=True)))
-
-    def _images(self, opened: list[list[Any]]) -> tuple[list[list[float]], int]:
-        return self._sent(lambda: self._client.multimodal_embed(opened, self.model, input_type="document"))
+    def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
+        inputs = [[image] for image in opened]
+        return self._sent(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
 
     def _sent(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
         errors = self._errors

@@ -117,7 +117,7 @@ class Gate(Sender):
         made.events, made._lost = self.events, self._lost
         made._providers, made._opening = self._providers, self._opening
         made._limiters, made._inflight = self._limiters, self._inflight
-        made.claims = self.claims
+        made.claims, made.near = self.claims, self.near
         made._announced, made._on_announce = self._announced, self._on_announce
         return made
 

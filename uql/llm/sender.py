@@ -72,11 +72,13 @@ class Sender:
     Attributes:
         cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
         budget: of the run, shared by all its asks.
+        near: chooses the pieces of long rows that are asked first; None: the order of the text.
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, budget: Budget, run: Run) -> None:
         self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
         self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
+        self.near: chunks.Near | None = None
         self._interrupted = False
         self._lost: list[Event] = []  # calls in flight when the run ended
         self._unreachable = 0
@@ -180,7 +182,7 @@ class Sender:
     def tokens_at_most(self, asking: Asking, row: Row) -> int:
         """The tokens that asking a row may take."""
         request = Request(asking.questions, row, self.run.seed, (), self.settings.timeout_s)
-        return sum(_bounds(asking.provider, chunks.requests(asking.provider, request)))
+        return sum(_bounds(asking.provider, chunks.requests(asking.provider, request)[0]))
 
     def _not_again(self, before: Problem | None, why: Problem, provider: Provider) -> Problem:
         """Why a row has no answer where it could not be sent, or could not be sent again: a try that failed is a failure of its own."""
@@ -292,8 +294,12 @@ class Sender:
         """One request: reserved, sent within the limits, counted: an event a row. A Problem where it was not sent."""
         provider, limiter = asking.provider, asking.limiter
         several = isinstance(request, RowsRequest)
+        left_out = 0
         try:
-            parts = request.alone() if isinstance(request, RowsRequest) else chunks.requests(provider, request)
+            if isinstance(request, RowsRequest):
+                parts = request.alone()
+            else:
+                parts, left_out = chunks.requests(provider, request, self.near)
         except CallError as error:
             return Problem(error.kind, error.message)
         most_in, most_out = _bounds(provider, parts)
@@ -336,7 +342,7 @@ class Sender:
                         assert isinstance(provider, RowsProvider)
                         reply = await provider.answer_rows(request)
                     else:
-                        reply = await chunks.answered(provider, parts)
+                        reply = await chunks.answered(provider, parts, left_out)
                 wanted = calls if several else len(request.questions)
                 if len(reply.answers) != wanted:
                     what = "rows" if several else "questions"

@@ -124,11 +124,18 @@ class _Tables:
     def orders(self) -> tuple[str, str] | None:
         return self.catalog.orders
 
-    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+    def table(
+        self,
+        parts: tuple[str, ...],
+        *,
+        frames: Mapping[str, object] | None = None,
+        file: bool = False,
+        plain: bool = False,
+    ) -> Table:
         made = None if file else self.made.get(parts[-1].lower())
         if made is not None:
             return made
-        return self.catalog.table(parts, frames=frames, file=file)
+        return self.catalog.table(parts, frames=frames, file=file, plain=plain)
 
     def offer_parts(self) -> None:
         self.catalog.offer_parts()

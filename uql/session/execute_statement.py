@@ -104,7 +104,12 @@ async def execute(
         if bound.semantic:
             method_of(ctx)  # one that does not exist is said before anything is asked
             model = await gate.provider()
-            check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
+            check_media(
+                bound.query,
+                model.name,
+                images=model.capabilities.images,
+                audio=model.capabilities.audio if settings.listen else None,
+            )
         if watcher is not None:
             watcher.begins(ctx)
         output = await engine.execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)

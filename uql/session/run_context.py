@@ -45,6 +45,7 @@ async def in_context(
     """
     import numpy as np
 
+    from uql.features.similarity import near
     from uql.kernels.base import Context
     from uql.llm.budget import Budget
     from uql.llm.gate import Gate
@@ -84,7 +85,7 @@ async def in_context(
         model = session.model or session.large(settings)
         gate = shared or Gate.open(settings, run=run, model=model, ledger=ledger, calls=calls, budget=budget)
         if shared is None:
-            gate.budget.caps = session.caps
+            gate.budget.caps, gate.near = session.caps, near
         drew = False
 
         def end() -> None:

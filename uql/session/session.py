@@ -355,7 +355,9 @@ class Session:
         beside = Path(path).parent if path else Path.cwd()
         folder = Path(settings.folder).expanduser() if settings.folder else beside
         parts = self.catalog.parts
-        parts.media = Media(folder, urls=settings.urls, seconds=settings.max_seconds, parts=parts)
+        parts.media = Media(
+            folder, urls=settings.urls, seconds=settings.max_seconds, parts=parts, listen=settings.listen
+        )
         return parts.media
 
     def emit(self, event: Any) -> None:

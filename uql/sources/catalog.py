@@ -173,37 +173,45 @@ class Catalog:
             return None
 
     # ------------------------------------------------------------------------------------------------------ look-ups
-    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+    def table(
+        self,
+        parts: tuple[str, ...],
+        *,
+        frames: Mapping[str, object] | None = None,
+        file: bool = False,
+        plain: bool = False,
+    ) -> Table:
         """The table, view, file or data frame of this name.
 
         Args:
             parts: the name, without quotes: table, schema.table, database.table or database.schema.table.
             frames: data frames of the caller by name; a table of the same name goes first, as in DuckDB.
             file: the name is a path (FROM 'reviews.csv').
+            plain: its rows are not counted, and its fields say no more than names and types, as a statement without texts needs them.
         Raises: UnknownTableError (UQL201); DataError (UQL5xx) when a file or a frame cannot be read.
         """
         with self._lock:
             name = ".".join(parts)
             if file:
-                return self._relation(name, file_sql(parts[0]), "file")
+                return self._relation(name, file_sql(parts[0]), "file", plain=plain)
             found = self._find(parts)
             if found is not None:
                 words = said_estimated(found.comment)
                 if words is None and found.view:
                     words = self.marked().get(found.path)
-                comments = self._comments(found.path)
+                comments = {} if plain else self._comments(found.path)
                 kind = "view" if found.view else "table"
-                return self._relation(name, dotted(found.path), kind, found.comment, comments, words)
+                return self._relation(name, dotted(found.path), kind, found.comment, comments, words, plain)
             temporary = self._temporary(parts)
             if temporary is not None:
-                return self._relation(name, temporary, "temporary")
+                return self._relation(name, temporary, "temporary", plain=plain)
             frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
             if frame is not None and (is_frame(frame) or not reader(name)):
                 private = quote(self._frames.register(name, frame))
                 words = None if getattr(frame, "exact", True) else str(getattr(frame, "text", ""))
-                return self._relation(name, private, "frame", estimated=words)
+                return self._relation(name, private, "frame", estimated=words, plain=plain)
             if len(parts) == 1 and reader(name):
-                return self._relation(name, file_sql(name), "file")
+                return self._relation(name, file_sql(name), "file", plain=plain)
             raise self._unknown(name, frames or {})
 
     def named(self, name: str) -> Table:
@@ -312,18 +320,22 @@ class Catalog:
     # -------------------------------------------------------------------------------------------------------- finding
     def _find(self, parts: tuple[str, ...]) -> _Found | None:
         """A table or view on the cursor; temporary first, then the search path."""
-        rows = self._rows(
-            "SELECT database_name, schema_name, name, comment, view, current_database(), current_schema() FROM"
-            " (SELECT database_name, schema_name, table_name AS name, comment, false AS view FROM system.main.duckdb_tables()"
-            " UNION ALL SELECT database_name, schema_name, view_name, comment, true FROM system.main.duckdb_views())"
-            " WHERE lower(name) = lower(?) AND NOT starts_with(name, '__uql_frame_')",
-            [parts[-1]],
-        )
         best: tuple[int, _Found] | None = None
-        for database, schema, name, comment, view, here, current in rows:
-            rank = _rank(parts, database, schema, name, here, current)
-            if rank is not None and (best is None or rank < best[0]):
-                best = rank, _Found((database, schema, name), comment or "", view)
+        wanted = parts[-1].lower()
+        for kind in (
+            "table",
+            "view",
+        ):  # apart and unfiltered: DuckDB plans a UNION with a filter for longer than it lists them
+            rows = self._rows(
+                f"SELECT database_name, schema_name, {kind}_name, comment, current_database(), current_schema()"
+                f" FROM system.main.duckdb_{kind}s()"
+            )
+            for database, schema, name, comment, here, current in rows:
+                if name.lower() != wanted or name.startswith("__uql_frame_"):
+                    continue
+                rank = _rank(parts, database, schema, name, here, current)
+                if rank is not None and (best is None or rank < best[0]):
+                    best = rank, _Found((database, schema, name), comment or "", kind == "view")
         return None if best is None else best[1]
 
     def _comments(self, path: tuple[str, str, str]) -> dict[str, str]:
@@ -375,10 +387,13 @@ class Catalog:
         comment: str = "",
         comments: Mapping[str, str] | None = None,
         estimated: str | None = None,
+        plain: bool = False,
     ) -> Table:
         comments = comments or {}
         try:
             schema = tuple(self._columns(sql) if kind == "table" else self.describe(f"SELECT * FROM {sql}"))
+            if plain:
+                return Table(name, sql, tuple(Field(*column) for column in schema), None, comment, estimated)
             count = int(str(self.value(f"SELECT count(*) FROM {sql}")))
             key = (sql, count, schema, tuple(sorted(comments.items())))
             if key not in self._fields or kind == "file":

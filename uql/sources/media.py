@@ -34,13 +34,20 @@ class Media:
         folder: paths in data are read below it; one that leads out of it is refused.
         urls: may https addresses be fetched?
         seconds: that the run has; None: without limit.
-        parts: reads frames and pages that values name; None: none do.
+        parts: reads frames, pages and what is said in recordings; None: nothing does.
+        listen: are recordings shown as they are, and not as their words?
     """
 
     def __init__(
-        self, folder: Path, *, urls: bool = False, seconds: float | None = None, parts: Parts | None = None
+        self,
+        folder: Path,
+        *,
+        urls: bool = False,
+        seconds: float | None = None,
+        parts: Parts | None = None,
+        listen: bool = False,
     ) -> None:
-        self.folder, self.urls, self.parts = folder.resolve(), urls, parts
+        self.folder, self.urls, self.parts, self.listen = folder.resolve(), urls, parts, listen
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds  # by the monotonic clock
         self._kept: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
         self._size = 0
@@ -70,6 +77,12 @@ class Media:
         for value, loaded in found.items():
             self._keep((value, kind), loaded)
         return result
+
+    def heard(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
+        """(n,) what is said in recordings, a line an utterance, with the second at which it begins."""
+        if self.parts is None:
+            return [Unreadable("recordings are not heard here")] * len(values)
+        return self.parts.heard(values)
 
     def digests(self, values: Sequence[object]) -> list[bytes | None]:
         """(n,) 16 bytes that change with what a value means, without reading it: of frames and pages; None for others."""

@@ -170,6 +170,23 @@ class Parts:
                 found[i] = self._listed[key]
         return found
 
+    def heard(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
+        """(n,) what is said in recordings: "12.5 s: words", a line an utterance.
+
+        Args:
+            values: names of files, or their bytes.
+        Raises: ConfigError where Whisper is not installed.
+        """
+        found: list[str | Unreadable] = []
+        for reply in self._list(
+            "transcript", [self._stored(v) if isinstance(v, bytes) else v for v in values], [""] * len(values)
+        ):
+            if isinstance(reply, dict) and reply["speech"]:
+                found.append("\n".join(f"{t:g} s: {text}" for t, text in reply["speech"]))
+            else:
+                found.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
+        return found
+
     def _heard(self, asked: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""
         scopes = []
@@ -285,8 +302,9 @@ class Parts:
 
 
 def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:
-    hears = json.loads(part[0])["want"] == "speech"
-    seconds = parts_reader.SPEECH_SECONDS if hears else parts_reader.SECONDS
+    first = json.loads(part[0])
+    whole = first["want"] == "speech" or parts_reader.is_shot(first.get("every", ""))
+    seconds = parts_reader.WHOLE_SECONDS if whole else parts_reader.SECONDS
     return exchange(parts_reader.COMMAND, part, seconds, deadline)
 
 

@@ -29,7 +29,7 @@ from uql.base.media_types import MOST_HEAD, media_type
 from uql.sources.confined import Reply, serve
 
 SECONDS = 60.0  # of one request
-SPEECH_SECONDS = 3_600.0  # of one recording
+WHOLE_SECONDS = 3_600.0  # of one that hears a recording, or sees a whole video
 CPU_SECONDS = 86_400.0  # of all requests
 AT_ONCE = 4_096  # requests to one process
 MEMORY_BYTES = 4_000_000_000  # of addresses: a decoder of 8K pictures reserves much, and uses less
@@ -50,21 +50,22 @@ EVERY = re.compile(
     r"(\d+(?:\.\d+)?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?|(\d+):(\d\d):(\d\d(?:\.\d+)?)"
 )
 UNITS = {"ms": 0.001, "mi": 60.0, "m": 60.0, "s": 1.0, "h": 3600.0}
-KEYFRAMES = "keyframe"
+KEYFRAMES, SHOTS = "keyframe", "shot"
+CUT = 0.1  # by FFmpeg's measure of two frames in a row: above, the second begins a shot; what its filter scdet takes by default
 
 
 def seconds_of(every: str) -> float | None:
-    """The seconds between two frames that a text says; None for `keyframe`. Raises ValueError.
+    """The seconds between two frames that a text says; None for `keyframe` and `shot`. Raises ValueError.
 
     >>> seconds_of("500 ms"), seconds_of("2 minutes"), seconds_of("0:00:01.5"), seconds_of("keyframe")
     (0.5, 120.0, 1.5, None)
     """
     text = " ".join(every.lower().split())
-    if text.rstrip("s") == KEYFRAMES:
+    if text.rstrip("s") == KEYFRAMES or is_shot(every):
         return None
     found = EVERY.fullmatch(text)
     if found is None:
-        raise ValueError(f"every = {every!r} is no time: write '1 s', '500 ms', '2 minutes', or 'keyframe'")
+        raise ValueError(f"every = {every!r} is no time: write '1 s', '500 ms', '2 minutes', 'keyframe' or 'shot'")
     number, unit, *clock = found.groups()
     if number is None:
         seconds = sum(float(part) * scale for part, scale in zip(clock, (3600.0, 60.0, 1.0), strict=True))
@@ -74,6 +75,11 @@ def seconds_of(every: str) -> float | None:
     if seconds < 0.001:
         raise ValueError(f"every = {every!r}: frames are at least a millisecond apart")
     return seconds
+
+
+def is_shot(every: str) -> bool:
+    """Does a text ask for a frame of each shot?"""
+    return every.strip().lower().rstrip("s") == SHOTS
 
 
 class Video:
@@ -100,7 +106,9 @@ class Video:
     def moments(self, every: str) -> list[float]:
         """(n,) seconds from 0 on. Raises ValueError where there are none, or too many."""
         seconds = seconds_of(every)
-        if seconds is None:
+        if is_shot(every):
+            found = self._shots()
+        elif seconds is None:
             packets = (p for p in self.container.demux(self.stream) if p.is_keyframe and p.pts is not None)
             found = sorted({round(float(p.pts * self.base - self.start), 3) for p in packets})
             found = [t for t in found if t >= 0]
@@ -113,6 +121,29 @@ class Video:
             found = [round(i * seconds, 3) for i in range(max(1, -int(-length // seconds)))]
         if not found:
             raise ValueError("its video stream holds no frames")
+        return found
+
+    def _shots(self) -> list[float]:
+        """(n,) seconds at which a shot begins, the first at 0: every frame is decoded, and FFmpeg measures how much it differs."""
+        import av
+
+        graph = av.filter.Graph()
+        steps = [
+            graph.add_buffer(template=self.stream),
+            graph.add("scale", "64:36"),
+            graph.add("select", f"gt(scene,{CUT})"),
+            graph.add("buffersink"),
+        ]
+        graph.link_nodes(*steps).configure()
+        found: list[float] = []
+        self._frames = self.container.decode(self.stream)
+        while (frame := self._step()) is not None:
+            found = found or [0.0]
+            graph.push(frame)
+            with suppress(av.BlockingIOError, av.EOFError):
+                found.append(round(self._at(graph.pull()), 3))
+        if len(found) > MOST_MOMENTS:
+            raise ValueError(f"it has more than {MOST_MOMENTS:,} shots")
         return found
 
     def _length(self) -> float:

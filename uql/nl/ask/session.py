@@ -256,7 +256,7 @@ class QuestionSession:
         if self._settings.embedder is not None:
             from uql.llm.embed import open_embedder
 
-            return open_embedder(self._settings.embedder, timeout_s=self._settings.timeout_s)
+            return open_embedder(self._settings.embedder, self._settings)
         return static_embedder()
 
 

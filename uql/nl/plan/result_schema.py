@@ -78,13 +78,21 @@ class Shapes:
     def orders(self) -> None:
         return None
 
-    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+    def table(
+        self,
+        parts: tuple[str, ...],
+        *,
+        frames: Mapping[str, object] | None = None,
+        file: bool = False,
+        plain: bool = False,
+    ) -> Table:
         """The table of this name, for the binder.
 
         Args:
             parts: the name, split at its dots; one part alone is known here.
             frames: not used here.
             file: a path, which is never known here.
+            plain: as `Catalog.table`; not used here.
         Raises: UnknownTableError.
         """
         found = None if file or len(parts) != 1 else self._tables.get(parts[0].lower())

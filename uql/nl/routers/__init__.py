@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from uql.nl.routers.stat import StatRouter
 
 
-def embedder_of(name: str | None, *, timeout_s: float = 120.0) -> Embedder:
+def embedder_of(name: str | None) -> Embedder:
     """The embedder of a setting; the static one where it is None. Raises ConfigError (UQL610) where that is not installed."""
     if name is not None and name != "static":
         from uql.llm.embed import open_embedder
 
-        return open_embedder(name, timeout_s=timeout_s)
+        return open_embedder(name)
     from uql.features.static import static_embedder
 
     found = static_embedder()
