@@ -95,6 +95,22 @@ def test_a_folder_of_the_users_choice_that_was_there_keeps_its_mode(tmp_path: Pa
         assert modes(folder) == [0o775, 0o600, 0o600, 0o600]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+@pytest.mark.parametrize("kind", ["text", "pipe", "link"])
+def test_what_is_no_ledger_keeps_its_mode(kind: str, tmp_path: Path) -> None:
+    """A link to a device, opened by root, took the device from everybody else."""
+    held, path = tmp_path / "held", tmp_path / "ledger.sqlite"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        held.write_text("notes " * 100)
+        path.symlink_to(held) if kind == "link" else held.rename(path)
+    path.chmod(0o664)
+    with pytest.raises(ConfigError, match="UQL410"):
+        Ledger(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
+
+
 def test_a_question_is_new_until_it_is_noted(place: str) -> None:
     with Ledger(place) as ledger:
         assert not asyncio.run(ledger.asked([b"one", b"two"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import time
 from typing import Any
@@ -18,11 +19,12 @@ from uql.llm import limiter
 from uql.llm.embed import OpenAIEmbedder
 from uql.llm.gate import Gate
 from uql.llm.limiter import Limiter
-from uql.llm.providers import compatible
+from uql.llm.providers import compatible, http_client
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import CallError, Limits, Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_api import OpenAI
+from uql.llm.providers.wire import posted, retry_after
 from uql.llm.questions import Predicate
 
 SO = Predicate("it is so")
@@ -175,3 +177,28 @@ def test_a_server_of_vectors_is_left_alone_for_two_minutes_at_most(monkeypatch: 
         with pytest.raises(BackendError):
             embedder.embed(["a text"])
     assert waits and max(waits) <= 120.1
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["gzip", "plain"])
+def test_a_body_without_end_is_not_read_to_its_end(run, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
+    monkeypatch.setattr(http_client, "BODY_BYTES", 1_000_000)
+    body = b"[" * 50_000_000
+    if packed:
+        body = gzip.compress(body)
+    sent = Response(body, headers={"content-encoding": "gzip"} if packed else {}, media_type="application/json")
+
+    async def go() -> None:
+        with serve({"/v1/chat/completions": lambda body, headers: sent}) as server:
+            client = http_client.Client(f"{server.url}/v1", api_key=None, timeout_s=5.0)
+            with pytest.raises(CallError, match="longer than 1,000,000 bytes"):
+                await posted(client, "/chat/completions", {}, name="a server", model="m")
+            await client.close()
+
+    run(go())
+
+
+@pytest.mark.parametrize(
+    "told", ["Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 2030 00:00:00 +" + "9" * 40]
+)
+def test_a_moment_that_is_none_is_not_kept(told: str) -> None:
+    assert retry_after({"retry-after": told}) is None

@@ -550,3 +550,16 @@ def test_no_time_is_left_after_the_end(session: Session, model: HashModel) -> No
     assert work.snapshot()["line"].endswith("12 s left"), "a question goes on after its first statement"
     session._do(work, lambda work: None)
     assert "left" not in work.snapshot()["line"]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost:8000@evil.example", "127.0.0.1:8000, evil.example", "[::1", "127.0.0.1#", ""]
+)
+def test_a_host_that_is_not_this_page_is_refused(page: TestClient, host: str) -> None:
+    assert page.get("/api/state", headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("filters", ['{"-1": "x"}', '{"0": "x"}', '{"9": "x"}'])
+def test_a_filter_of_no_column_is_refused(page: TestClient, filters: str) -> None:
+    work = ran(page, "SELECT 1 AS a")
+    assert page.get(f"/api/runs/{work['id']}/rows", params={"filters": filters}).status_code == 400

@@ -30,6 +30,7 @@ CHANGES = [
     "PRAGMA threads = 1",
     "ATTACH '{out}' AS other",
     "EXPORT DATABASE '{out}'",
+    "UPDATE EXTENSIONS",
     "CALL force_checkpoint()",
     "BEGIN",
     "COPY (SELECT a, \"it is good\" AS good FROM t) TO '{out}'",
@@ -61,6 +62,7 @@ QUERIES = [
     "WITH RECURSIVE x AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM x WHERE n < 3) SELECT list(n) FROM x",
     "SELECT a AS update, a AS copy FROM t",
     "SET uql.confidence = 0.9",
+    "SET uql.ledger = ':memory:'",
 ]
 
 
@@ -177,3 +179,18 @@ def test_what_uql_and_duckdb_may_read_in_two_ways_writes_nothing(file: Path, tmp
 def test_a_deep_statement_is_refused_and_no_failure() -> None:
     assert reads("SELECT 1" + " + (1" * 900 + ")" * 900) in (True, False)
     assert not reads("WITH x AS (COPY t TO 'x') SELECT " + "(" * 3_000)
+
+
+@pytest.mark.parametrize(
+    "statement", ["SET uql.ledger = '{out}'", "SELECT \"it is good\" FROM t WITH (ledger = '{out}')"]
+)
+def test_a_read_only_session_does_not_choose_the_file_of_its_ledger(statement: str, tmp_path: Path) -> None:
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE t AS SELECT 'a text' AS a")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:")
+    con.only_read()
+    for explain in ("", "EXPLAIN ANALYZE "):
+        with pytest.raises(UQLError, match=r"UQL511|UQL100"):
+            con.uql(explain + statement.format(out=tmp_path / "out")).run()
+        con.uql('SELECT "{a} is fine" FROM t').run()
+    assert not (tmp_path / "out").exists()

@@ -56,6 +56,9 @@ class SQLite(sqlite3.Connection):
             write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
             found = db.run(_with_tables, atomic=True)
+            if path != ":memory:":  # it is a ledger: the mode of another file, or of a device, is not touched
+                for suffix in ("", "-wal", "-shm"):
+                    _make_private(Path(f"{path}{suffix}"), 0o600)
         except (OSError, sqlite3.Error, UnicodeError) as error:
             if db is not None:
                 db.close()
@@ -145,8 +148,7 @@ def _make_files(file: Path) -> None:
     if not file.exists():  # closing one that SQLite has open in this process would drop its locks
         with suppress(FileExistsError):  # private before anything is in it
             os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    for suffix in ("", "-wal", "-shm"):  # SQLite makes the others with the mode of the first
-        _make_private(Path(f"{file}{suffix}"), 0o600)
+            _make_private(file, 0o600)
 
 
 def _make_private(path: Path, mode: int) -> None:

@@ -15,7 +15,7 @@ from uql.base.errors import DataError
 from uql.compiler.statement_targets import tokens
 
 if TYPE_CHECKING:
-    from uql.compiler.syntax import Statement
+    from uql.compiler.syntax import Option, SetOption, Statement
     from uql.sources.catalog import Catalog
 
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!/\*|\*/).)*\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
@@ -89,8 +89,13 @@ def reads(piece: Statement | str, *, temporary: bool = False) -> bool:
         return any(map(_is_query, _below_explain(piece)))
     query = piece.statement if isinstance(piece, Explain) else piece
     if isinstance(query, Select | Union):
-        return query.to is None or temporary
-    return isinstance(query, SetOption)
+        return (query.to is None or temporary) and not any(map(_chooses_file, query.options))
+    return isinstance(query, SetOption) and not _chooses_file(query)
+
+
+def _chooses_file(option: Option | SetOption) -> bool:
+    """Does a setting choose a file that is then written?"""
+    return option.name == "ledger" and option.value not in (None, ":memory:")
 
 
 @contextmanager
@@ -121,16 +126,17 @@ def _below_explain(text: str) -> Iterator[str]:
 def _is_query(text: str) -> bool:
     """Is a statement one query by DuckDB's parser, without INSERT, UPDATE, DELETE or COPY in a WITH?"""
     try:
-        found = duckdb.extract_statements(text)
+        kinds = [statement.type for statement in duckdb.extract_statements(text)]
     except duckdb.Error:
         return _has_query_words(text)
-    if [statement.type for statement in found] == [duckdb.StatementType.SELECT]:
+    except ValueError:  # a kind that the client has no name for, as UPDATE EXTENSIONS
+        return False
+    if kinds == [duckdb.StatementType.SELECT]:
         try:
             return all(map(_READING_NODES.__contains__, _node_types(_tree(text))))
         except RecursionError:
             return False
-    pivots = [statement.type for statement in found] == [duckdb.StatementType.MULTI]
-    return pivots and _has_query_words(text)  # DuckDB gives no tree of a PIVOT
+    return kinds == [duckdb.StatementType.MULTI] and _has_query_words(text)  # DuckDB gives no tree of a PIVOT
 
 
 def _has_query_words(text: str) -> bool:

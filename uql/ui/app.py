@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -36,6 +37,7 @@ TICK_S = 0.1  # between two looks at a running statement
 LONGEST = 100_000  # characters of a statement
 LONGEST_BODY = 4 * LONGEST  # bytes
 LONGEST_FILE = 200_000_000  # bytes of a file that is dropped on the page
+HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.IGNORECASE)
 CHANGEABLE = ("model", "budget")  # settings
 ASSETS = {
     "app.css": "text/css",
@@ -106,7 +108,7 @@ def app(session: Session, token: str) -> Starlette:
 
 def _refused(request: Request, token: str) -> Response | None:
     """Why a request may not pass, or None."""
-    if request.url.hostname not in ("127.0.0.1", "localhost"):  # another name for this machine: DNS rebinding
+    if not HOST.fullmatch(request.headers.get("host", "")):  # another name for this machine: DNS rebinding
         return PlainTextResponse("this page answers to 127.0.0.1 only", 403)
     origin = request.headers.get("origin")
     if origin is not None and origin != f"{request.url.scheme}://{request.url.netloc}":

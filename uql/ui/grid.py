@@ -50,7 +50,7 @@ def window(
 
     offset, limit = max(0, offset), max(0, min(limit, MAX_PAGE))
     data, filters = outcome.table, filters or {}
-    if any(not 1 <= abs(column) <= data.num_columns for column in (*order, *filters)):
+    if any(not 1 <= column <= data.num_columns for column in (*map(abs, order), *filters)):
         raise DataError(f"the result has {data.num_columns} columns", code="UQL513")
     if order or filters:
         tests, values = [], []

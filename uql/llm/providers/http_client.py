@@ -21,7 +21,7 @@ from uql.llm.providers.wire import keep_out
 if TYPE_CHECKING:
     import ssl
 
-    from aiohttp import ClientSession
+    from aiohttp import ClientResponse, ClientSession
 
 Heard = Callable[[float | None, float | None], None]
 RATE_HEADERS = (
@@ -31,6 +31,7 @@ RATE_HEADERS = (
 VENDOR_URL = "https://api.openai.com/v1"
 KEPT_S = 60.0  # that an idle connection stays open
 HEADER_BYTES = 65_536  # of a header, at most
+BODY_BYTES = 256_000_000  # of a body, unpacked: the replies of a batch are in one
 NO_KEY = "none"  # sent to servers that were given none: some refuse a request without a key
 
 
@@ -116,7 +117,7 @@ class Client:
             self._session, self._loop = self._opened(), asyncio.get_running_loop()
         url = self._base_url + path
         async with self._session.request(method, url, allow_redirects=False, proxy=self.proxy, **what) as reply:
-            content = await reply.read()
+            content = await _body(reply)
         if self._heard is not None:
             stated = [(name.lower(), value) for name, value in reply.raw_headers if b"limit" in name.lower()]
             if stated:
@@ -136,6 +137,18 @@ class Client:
             max_line_size=HEADER_BYTES,
             max_field_size=HEADER_BYTES,
         )
+
+
+async def _body(reply: ClientResponse) -> bytes:
+    """The body, unpacked. Raises ClientPayloadError for one that is too long: a few bytes of gzip may be gigabytes."""
+    from aiohttp import ClientPayloadError
+
+    content = bytearray()
+    async for part in reply.content.iter_any():
+        content += part
+        if len(content) > BODY_BYTES:
+            raise ClientPayloadError(f"the reply is longer than {BODY_BYTES:,} bytes")
+    return bytes(content)
 
 
 def proxy_of(url: str) -> str | None:

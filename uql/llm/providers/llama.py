@@ -111,7 +111,7 @@ class Engine:
 
 def _too_few(reply: dict[str, Any]) -> bool:
     """Was the last batch of the prompt smaller than LEAST? False where there is no count, as in an error."""
-    evaluated = reply.get("timings", {}).get("prompt_n", 0)
+    evaluated: int = reply.get("timings", {}).get("prompt_n", 0)
     return 0 < evaluated % BATCH < LEAST
 
 

@@ -179,7 +179,7 @@ class Rows:
                 )
             with self._lock:
                 return self._db.execute(statements[0]).fetchall()
-        except duckdb.Error as error:
+        except (duckdb.Error, ValueError) as error:  # ValueError: a kind of statement that the client has no name for
             raise ConfigError(
                 f"{self.file}: the answer {sql!r} is not SQL over the labels: {error}", code="UQL402"
             ) from None

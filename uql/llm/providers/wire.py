@@ -159,7 +159,7 @@ def retry_after(headers: Any) -> float | None:
         except ValueError:
             try:
                 moment = parsedate_to_datetime(value)
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return max(0.0, (moment - datetime.now(UTC)).total_seconds())
