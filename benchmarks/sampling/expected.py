@@ -53,7 +53,7 @@ def of_strata(truth: Floats, clusters: Sequence[Indices], budget: int) -> float:
 def of_sample(sampler: AsdSampler, truth: Floats) -> float:
     """The standard error of the sampler's count over the draws, its cells and predictions given."""
     complete, total = sampler._complete(), 0.0
-    predicted = sampler._predictions(sampler.answers, None, complete, np.ones(sampler.n_rows, bool))
+    predicted = sampler._predictions(sampler.answers, None, complete, np.ones(sampler.n_rows, bool), False)
     for i, (t, share) in enumerate(zip(complete, sampler._shares(complete), strict=True)):
         cells = sampler._waves[t].cells
         residual = ((truth - predicted[i][0]) * share)[cells.order]

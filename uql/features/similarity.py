@@ -74,15 +74,15 @@ def similarity(
     return columns, prior.astype(np.float64)
 
 
-def near(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+def near(question: str, texts: Sequence[str]) -> list[float]:
     """(n,) the cosine of each text with a question, their mean taken away from both; zeros without the static embedder."""
     embedder = static_embedder()
     if embedder is None:
-        return np.zeros(len(texts))
+        return [0.0] * len(texts)
     vectors = embedder.embed([*texts, question])
     mean = vectors[:-1].mean(axis=0)
-    asked = vectors[-1] - mean
-    return (unit_rows(vectors[:-1] - mean) @ asked).astype(np.float64)
+    cosines: list[float] = (unit_rows(vectors[:-1] - mean) @ (vectors[-1] - mean)).tolist()
+    return cosines
 
 
 def with_columns(features: TableFeatures, columns: Sequence[Matrix]) -> Matrix:

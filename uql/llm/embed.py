@@ -273,7 +273,7 @@ class ServerEmbedder(OpenAIEmbedder):
         self.name = f"{url}#{model}"
 
     @cached_property
-    def embeds_images(self) -> bool:  # type: ignore[override]
+    def embeds_images(self) -> bool:
         """Tried once; without a request where the run is offline."""
         from PIL import Image
 
