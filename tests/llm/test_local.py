@@ -238,15 +238,11 @@ def test_a_reply_does_not_depend_on_the_prompts_before_it(run) -> None:
     texts = [
         "Text: a note of a plum, number 3\n\nQuestion: Is it so that it is good?",
         "A pear",
-        "A sentence " * 50 + "end",
     ]
     before = [
         "x",
         "Text: a",
         texts[0].replace("3", "4"),
-        texts[0].replace("good", "bad"),
-        "A peach",
-        "A sentence " * 50,
         *texts,
     ]
 
