@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from uql.base.blas import one_thread
 from uql.features.cache import save_array, save_bytes
 from uql.features.embedder import LONGEST, Matrix, unit_rows
 
@@ -167,12 +168,13 @@ def right_singular_vectors(matrix: Any, d: int, seed: int) -> Matrix:
     wide = matrix.shape[0] < matrix.shape[1]
     tall = matrix.T if wide else matrix
     base = np.random.RandomState(seed).normal(size=(tall.shape[1], d + OVERSAMPLES)).astype(np.float32)
-    for _ in range(POWER_ITERATIONS):
-        base, _ = linalg.lu(tall @ base, permute_l=True, check_finite=False)
-        base, _ = linalg.lu(tall.T @ base, permute_l=True, check_finite=False)
-    base, _ = linalg.qr(tall @ base, mode="economic", check_finite=False)
-    thin, _, of_columns = linalg.svd(base.T @ tall, full_matrices=False)
-    of_rows = (base @ thin).T
+    with one_thread():  # the BLAS of SciPy, which may be loaded only now
+        for _ in range(POWER_ITERATIONS):
+            base, _ = linalg.lu(tall @ base, permute_l=True, check_finite=False)
+            base, _ = linalg.lu(tall.T @ base, permute_l=True, check_finite=False)
+        base, _ = linalg.qr(tall @ base, mode="economic", check_finite=False)
+        thin, _, of_columns = linalg.svd(base.T @ tall, full_matrices=False)
+        of_rows = (base @ thin).T
     found, rows = (of_rows, of_columns) if wide else (of_columns, of_rows)
     largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
     out: Matrix = (found * np.sign(largest)[:, None])[

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from uql.base.blas import one_thread
 from uql.base.extras import install
 from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct, forget_pages
 from uql.features.embedder import Embedder, Matrix, unit_rows
@@ -69,7 +69,7 @@ class Block:
         keep = min(components, n - 1, e)
         if keep < 1:
             return np.zeros((e, 0), np.float32)
-        with threadpool_limits(1):  # two spinning threads make a small problem a hundred times slower on a busy machine
+        with one_thread():  # two spinning threads make a small problem a hundred times slower on a busy machine
             values, axes = np.linalg.eigh(covariance)
         order = np.argsort(values)[::-1][:keep]
         order = order[values[order] > max(1e-6 * values[-1], 1e-6)]

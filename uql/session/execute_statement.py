@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from uql.base.blas import one_thread
 from uql.base.errors import BindError, UQLError
 from uql.engine.outcome import Outcome
 from uql.session.events import PlanEvent, finished
@@ -112,7 +113,8 @@ async def execute(
             )
         if watcher is not None:
             watcher.begins(ctx)
-        output = await engine.execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)
+        with one_thread():
+            output = await engine.execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)
         if watcher is not None:
             await watcher.ended(output, ctx)
         if not bound.semantic:
