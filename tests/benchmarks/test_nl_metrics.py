@@ -24,10 +24,36 @@ def plot(mark: str, **encoding: dict[str, str]) -> Plot:
 def test_words_are_compared_without_case_articles_and_forms_of_numbers() -> None:
     assert measures.exact("the 1,000 games", "1000.0 Games") == 1.0
     assert measures.token_f1("Heat Suns", "Suns") == pytest.approx(2 / 3)
-    assert measures.hit("they won 12 games", "12 games") == 1.0 and measures.hit("games 12", "12 games") == 0.0
+    assert (
+        measures.contains("they won 12 games", "12 games") == 1.0 and measures.contains("games 12", "12 games") == 0.0
+    )
     assert measures.coverage("12", "12 games") == 0.5
     assert measures.list_f1(["a b", "c"], ["c", "A b"]) == 1.0
     assert measures.token_f1("", "") == 1.0 and measures.token_f1("x", "") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("said", "reference", "f1", "hit", "recall"),
+    [  # T(ŷ), T(y) and m worked out by hand from equations 3 to 6
+        ("the Miami Heat won", "Miami Heat", 2 * (2 / 4) * 1 / (2 / 4 + 1), 1.0, 1.0),  # m = 2
+        (
+            "Heat, by ten points",
+            "Miami Heat",
+            2 * (1 / 4) * (1 / 2) / (1 / 4 + 1 / 2),
+            1.0,
+            0.5,
+        ),  # one word in common is a hit
+        ("won won won", "won it, won it", 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4), 1.0, 0.5),  # multisets: m = 2
+        ("the Suns", "the Heat", 0.5, 1.0, 0.5),  # articles are words
+        ("Suns", "Miami Heat", 0.0, 0.0, 0.0),
+        ("  MIAMI heat! ", "Miami Heat", 1.0, 1.0, 1.0),
+    ],
+)
+def test_f1_hit_and_recall_are_those_of_meta_engines_equations(
+    said: str, reference: str, f1: float, hit: float, recall: float
+) -> None:
+    assert measures.token_f1(said, reference) == pytest.approx(f1)
+    assert (measures.hit(said, reference), measures.coverage(said, reference)) == (hit, recall)
 
 
 @pytest.mark.parametrize(

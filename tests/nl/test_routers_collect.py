@@ -48,7 +48,7 @@ def test_every_capable_adapter_runs_on_every_sub_query() -> None:
         ("ImageAnalytics", "uql", "3"),
         ("ImageAnalytics", "single_model", "the teams are three"),
     ]
-    assert [round(t.quality, 3) for t in traces] == [1.0, 0.0, 0.0, 0.0, round(0.35 * 0.5 + 0.35 + 0.15 + 0.15, 3)]
+    assert [round(t.quality, 3) for t in traces] == [1.0, 0.0, 0.0, 0.0, round(0.35 * 0.4 + 0.35 + 0.15 + 0.15, 3)]
     assert all(t.calls >= 1 for t in traces)
 
 

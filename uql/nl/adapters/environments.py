@@ -49,7 +49,7 @@ KNOWN = {
     for known in (
         Known(
             "lotus",
-            ("lotus-ai==1.2.4",),
+            ("lotus-ai==1.2.4", "torch==2.13.0"),  # the build without GPU libraries, where pip finds it
             "lotus",
             (Operator.TEXT, Operator.TABLE),
             "LOTUS: sem_agg over the rows",

@@ -1,7 +1,8 @@
 """Measures of an answer in words against a reference: token F1, exact match, Hit, Coverage, F1 of lists, Semantic Hit.
 
-Each is between 0 and 1. Words are compared in lower case, without punctuation and articles, numbers by their value. Sources: SQuAD (F1,
-exact match), Meta Engine (Hit, Coverage, Semantic Hit).
+Each is between 0 and 1. Words are compared in lower case, without punctuation, numbers by their value. Sources: Meta Engine, section
+5.1.3, for F1, Hit and Semantic Hit (equations 3 to 7); its Coverage has a name and no equation, and is read here as the recall of
+equation 4. SQuAD for the exact match, which also leaves articles out.
 """
 
 from __future__ import annotations
@@ -19,31 +20,38 @@ _TOKEN = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
 
 
 def tokens(text: str) -> list[str]:
-    """The words and numbers of a text as they are compared.
+    """The words and numbers of a text without articles, as equal texts are compared.
 
     >>> tokens("The Heat won 1,250.0 games!")
     ['heat', 'won', '1250', 'games']
     """
+    return [token for token in _all_tokens(text) if token not in _ARTICLES]
+
+
+def _all_tokens(text: str) -> list[str]:
     found = []
     for token in _TOKEN.findall(text.casefold()):
         if token[0].isdigit() or (token[0] in "+-" and len(token) > 1):
             found.append(f"{float(token.replace(',', '')):.10g}")
-        elif token not in _ARTICLES:
+        else:
             found.append(token)
     return found
 
 
+def _bags(said: str, reference: str) -> tuple[int, int, int]:
+    """The multisets T(ŷ) and T(y): how many tokens they have in common (equation 3), and how many each has."""
+    found, wanted = Counter(_all_tokens(said)), Counter(_all_tokens(reference))
+    return (found & wanted).total(), found.total(), wanted.total()
+
+
 def token_f1(said: str, reference: str) -> float:
-    """F1 of the words said, as a multiset; 1 where both are empty.
+    """F1 of the words said, as a multiset (equation 5); 1 where both are empty.
 
     >>> token_f1("Miami Heat", "the Heat")
-    0.6666666666666666
+    0.5
     """
-    found, wanted = Counter(tokens(said)), Counter(tokens(reference))
-    if not found and not wanted:
-        return 1.0
-    both = sum((found & wanted).values())
-    return 2 * both / (found.total() + wanted.total())
+    both, found, wanted = _bags(said, reference)
+    return 2 * both / (found + wanted) if found + wanted else 1.0
 
 
 def exact(said: str, reference: str) -> float:
@@ -56,9 +64,18 @@ def exact(said: str, reference: str) -> float:
 
 
 def hit(said: str, reference: str) -> float:
-    """1 where the reference stands in what was said, word for word.
+    """1 where what was said shares a word with the reference (equation 6).
 
-    >>> hit("It was the Miami Heat, by ten", "Miami Heat"), hit("Heat of Miami", "Miami Heat")
+    >>> hit("Heat of Miami", "Miami Heat"), hit("the Suns", "Miami Heat")
+    (1.0, 0.0)
+    """
+    return float(_bags(said, reference)[0] > 0)
+
+
+def contains(said: str, reference: str) -> float:
+    """1 where the reference stands in what was said, word for word without articles.
+
+    >>> contains("It was the Miami Heat, by ten", "Miami Heat"), contains("Heat of Miami", "Miami Heat")
     (1.0, 0.0)
     """
     found, wanted = tokens(said), tokens(reference)
@@ -68,13 +85,13 @@ def hit(said: str, reference: str) -> float:
 
 
 def coverage(said: str, reference: str) -> float:
-    """The share of the reference's words that were said.
+    """The share of the reference's words that were said: the recall of equation 4.
 
     >>> coverage("Heat of Miami", "Miami Heat")
     1.0
     """
-    found, wanted = Counter(tokens(said)), Counter(tokens(reference))
-    return sum((found & wanted).values()) / wanted.total() if wanted else 1.0
+    both, _, wanted = _bags(said, reference)
+    return both / wanted if wanted else 1.0
 
 
 def list_f1(said: Sequence[str], reference: Sequence[str]) -> float:
@@ -90,14 +107,16 @@ def list_f1(said: Sequence[str], reference: Sequence[str]) -> float:
 
 
 async def semantic_hit(ctx: AskContext | None, question: str, said: str, reference: str) -> float:
-    """1 where a judge finds that what was said answers as the reference does; where there is no judge, Hit or equal lists of words.
+    """1 where a judge finds that what was said answers as the reference does (equation 7).
+
+    Where the reference stands in the answer word for word, or both have the same words, no judge is asked; without a judge all else is 0.
 
     Args:
         ctx: whose planning model is the judge; one call, none where the words settle it.
     """
     if not tokens(said):
         return 0.0
-    if hit(said, reference) or sorted(tokens(said)) == sorted(tokens(reference)):
+    if contains(said, reference) or sorted(tokens(said)) == sorted(tokens(reference)):
         return 1.0
     if ctx is None:
         return 0.0
