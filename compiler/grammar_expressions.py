@@ -199,8 +199,8 @@ def p_in_brackets(p: P) -> None:
 
 
 def p_in_query(p: P) -> None:
-    """range : range IN subquery
-    | range NOT IN subquery"""
+    """range : range IN rows
+    | range NOT IN rows"""
     p[0] = ast.InQuery(p[1], p[len(p) - 1], negated=len(p) == 5, span=span(p))
 
 
@@ -330,7 +330,9 @@ def p_parentheses(p: P) -> None:
 
 def p_part(p: P) -> None:
     """primary : part
+    | struct
     part : LPAREN expr RPAREN DOT identifier
+    | struct DOT identifier
     | part DOT identifier"""
     if len(p) == 2:
         p[0] = p[1]
@@ -355,7 +357,7 @@ def p_array_query(p: P) -> None:
 
 
 def p_struct(p: P) -> None:
-    """primary : LBRACE entries RBRACE"""
+    """struct : LBRACE entries RBRACE"""
     if not all(isinstance(key, ast.String) for key, _ in p[2]):
         raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
     p[0] = ast.Call("struct_pack", tuple(ast.Named(key.value, value) for key, value in p[2]), span=span(p))

@@ -103,6 +103,20 @@ def p_operand_subquery(p: P) -> None:
     p[0] = Part(span(p, 1), clauses=tuple(p[2]) if len(p) == 3 else (), query=p[1])
 
 
+def p_operand_values(p: P) -> None:
+    """operand : values
+    | values clauses"""
+    first = Clause("FROM", p[1], span(p, 1))
+    p[0] = Part(span(p), clauses=(first, *(p[2] if len(p) == 3 else ())))
+
+
+def p_values_query(p: P) -> None:
+    """rows : subquery
+    | LPAREN values RPAREN"""
+    star = SelectItem(ast.Star(span=span(p)), span=span(p))
+    p[0] = p[1] if len(p) == 2 else ast.Select((star,), p[2], span=span(p))
+
+
 def p_select(p: P) -> None:
     """select : chosen
     | chosen clauses"""
@@ -229,9 +243,9 @@ def p_cte(p: P) -> None:
 
 
 def p_cte_body(p: P) -> None:
-    """body : subquery
-    | MATERIALIZED subquery
-    | NOT MATERIALIZED subquery"""
+    """body : rows
+    | MATERIALIZED rows
+    | NOT MATERIALIZED rows"""
     p[0] = p[len(p) - 1]
 
 

@@ -6,8 +6,6 @@ from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span
 from uql.compiler.syntax_errors import OTHERWISE
 
-_JOINS = ("ASOF", "POSITIONAL")  # DuckDB's joins that UQL has no grammar of: never an alias without AS
-
 
 def p_sources(p: P) -> None:
     """sources : source
@@ -35,14 +33,16 @@ def p_join_cross(p: P) -> None:
 
 def p_join_on(p: P) -> None:
     """joined : source JOIN table ON expr
-    | source kind JOIN table ON expr"""
+    | source kind JOIN table ON expr
+    | source asof JOIN table ON expr"""
     n = len(p)
     p[0] = ast.Join("INNER" if n == 6 else p[2], p[1], p[n - 3], p[n - 1], span=span(p))
 
 
 def p_join_using(p: P) -> None:
     """joined : source JOIN table USING LPAREN identifiers RPAREN
-    | source kind JOIN table USING LPAREN identifiers RPAREN"""
+    | source kind JOIN table USING LPAREN identifiers RPAREN
+    | source asof JOIN table USING LPAREN identifiers RPAREN"""
     n = len(p)
     p[0] = ast.Join("INNER" if n == 8 else p[2], p[1], p[n - 5], using=tuple(p[n - 2]), span=span(p))
 
@@ -58,6 +58,14 @@ def p_kind(p: P) -> None:
     | SEMI
     | ANTI"""
     p[0] = p[1].upper()
+
+
+def p_asof(p: P) -> None:
+    """asof : ASOF
+    | ASOF INNER
+    | ASOF LEFT
+    | ASOF LEFT OUTER"""
+    p[0] = "ASOF LEFT" if len(p) > 2 and p[2].upper() == "LEFT" else "ASOF"
 
 
 def p_table_in_parentheses(p: P) -> None:
@@ -93,6 +101,13 @@ def p_table_query(p: P) -> None:
     p[0] = ast.Derived(p[1], alias, columns, span=span(p))
 
 
+def p_table_values(p: P) -> None:
+    """table : LPAREN values RPAREN
+    | LPAREN values RPAREN named"""
+    alias, columns = p[4] if len(p) == 5 else (None, ())
+    p[0] = ast.TableFunction(p[2].call, alias, columns, span=span(p))
+
+
 def p_table_function(p: P) -> None:
     """table : function
     | function named"""
@@ -100,12 +115,9 @@ def p_table_function(p: P) -> None:
     p[0] = ast.TableFunction(p[1], alias, columns, span=span(p))
 
 
-def p_table_values(p: P) -> None:
-    """table : LPAREN VALUES value_rows RPAREN
-    | LPAREN VALUES value_rows RPAREN named"""
-    call = ast.Call("values", tuple(p[3]), span=span(p, 2, 3))
-    alias, columns = p[5] if len(p) == 6 else (None, ())
-    p[0] = ast.TableFunction(call, alias, columns, span=span(p))
+def p_values(p: P) -> None:
+    """values : VALUES value_rows"""
+    p[0] = ast.TableFunction(ast.Call("values", tuple(p[2]), span=span(p)), span=span(p))
 
 
 def p_value_rows(p: P) -> None:
@@ -129,7 +141,7 @@ def p_named(p: P) -> None:
     """named : NAME
     | AS identifier"""
     word = p[1].upper() if len(p) == 2 else ""
-    if word in _JOINS:
+    if word == "POSITIONAL":  # a join, never an alias without AS
         raise p.lexer.error_at(f"{word} JOIN is DuckDB's own", span(p, 1), help=OTHERWISE[word])
     p[0] = (p[len(p) - 1], ())
 

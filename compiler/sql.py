@@ -569,9 +569,10 @@ class _Queries:
                     right.set("joins", inner)
                     right = exp.Paren(this=right)
                 on = self.expressions.sql(source.on) if source.on is not None else None
-                side = source.kind if source.kind in ("LEFT", "RIGHT", "FULL") else None
-                kind = source.kind if side is None else None
+                method, _, how = source.kind.partition(" ") if source.kind.startswith("ASOF") else ("", "", source.kind)
+                side = how if how in ("LEFT", "RIGHT", "FULL") else None
+                kind = how if side is None else None
                 if source.kind == "INNER" and on is None:
                     kind = "CROSS"
-                return head, [*joins, exp.Join(this=right, side=side, kind=kind, on=on)]
+                return head, [*joins, exp.Join(this=right, method=method, side=side, kind=kind, on=on)]
         raise TypeError(f"not a bound source: {source!r}")

@@ -60,7 +60,7 @@ def unexpected(place: Place) -> UQLSyntaxError:
 _OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE"}
 _OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
 _OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE", "IGNORE_NULLS", "RESPECT_NULLS"}
-_JOINS = {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL"}
+_JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL"}
 _CLAUSES = {
     "WHERE",
     "HAVING",
@@ -389,7 +389,6 @@ OTHERWISE = {
     "REGEXP": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
     "EXPLODE": "write FROM t, unnest(t.list) AS u(item)",
     "SAFE_CAST": "write TRY_CAST(x AS type)",
-    "ASOF": "join first without texts: FROM (SELECT … FROM a ASOF JOIN b …) runs where no text is asked; store it with CREATE TABLE",
     "POSITIONAL": "store the join first: CREATE TABLE t AS SELECT … FROM a POSITIONAL JOIN b",
     "SUMMARIZE": "write SUMMARIZE SELECT …",
     "UPDATE": 'put the texts into a sub-query: UPDATE t SET x = a.x FROM (SELECT id, "…" AS x FROM t) a WHERE t.id = a.id',

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 
 from uql.base.schema import Field
+from uql.base.sql_text import first_line
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
 from uql.compiler.sql import is_literal
@@ -231,25 +233,19 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     Args:
         found: the groups, in a table of DuckDB, with their estimates.
     """
-    replaced: dict[Expr, str] = dict(found.keys)
-    replaced.update(found.calls)
-    items = typed_items(block.project.items, ctx.duck, replaced)
-    having = (
-        f" WHERE {ctx.duck.expression(block.aggregate.having, replaced)}" if block.aggregate.having is not None else ""
-    )
-    having += _qualify(block, ctx, replaced, "__g")
-    source = quote(found.table)
-    if block.project.distinct:
-        names = ", ".join(f"i{n}" for n in range(len(items)))
-        by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
-        inner = f"SELECT {', '.join(items)}, __g{_sort_keys(block, by_name, ctx, replaced)} FROM {source}{having}"
-        keys = ", ".join(_sorted(block, by_name, "__g"))
-        sql = f"SELECT {names}, __g FROM ({_distinct(block, by_name, inner, '__g')}) ORDER BY {keys}"
-    else:
-        keys = order_by(block.order.keys, ctx.duck, "__g", replaced)
-        sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"
-    table = ctx.duck.arrow(sql + limit(block.order.limit, block.order.offset))
-    order = [int(g) for g in table.column(len(items)).to_pylist()]
+    replaced: dict[Expr, str] = {**found.keys, **found.calls}
+    try:
+        table = ctx.duck.arrow(_groups_sql(block, quote(found.table), replaced, ctx))
+    except duckdb.Error as error:
+        if found.exact:
+            raise
+        wanted = dict.fromkeys(i.expr for i in block.project.items if any(n in found.calls for n in walk(i.expr)))
+        tried = {expr: f"__t{n}" for n, expr in enumerate(e for e in wanted if e not in replaced)}
+        values = [f"TRY({ctx.duck.expression(expr, replaced)}) AS {name}" for expr, name in tried.items()]
+        source = f"(SELECT {', '.join(['*', *values])} FROM {quote(found.table)})"
+        table = ctx.duck.arrow(_groups_sql(block, source, {**replaced, **tried}, ctx))
+        ctx.warnings.append(f"NULL where an expression has no value at the estimate: {first_line(error)}")
+    order = [int(g) for g in table.column(len(block.project.items)).to_pylist()]
     note_open(block, found, order, ctx)
     estimates = _estimates(block, found, order, ctx)
     table = _with_ratios(table, block, found, estimates)
@@ -259,6 +255,30 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     )
     certain = found.exact or (found.every and not chosen_groups)
     return Output(rename(table, block.project.items), None, estimates, None, members, certain, found.exact)
+
+
+def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Context) -> str:
+    """The SELECT of the items of a block and `__g` over its groups.
+
+    Args:
+        source: the table of the groups, in SQL.
+        replaced: its columns for keys, aggregates, or whole items.
+    """
+    items = typed_items(block.project.items, ctx.duck, replaced)
+    having = (
+        f" WHERE {ctx.duck.expression(block.aggregate.having, replaced)}" if block.aggregate.having is not None else ""
+    )
+    having += _qualify(block, ctx, replaced, "__g")
+    if block.project.distinct:
+        names = ", ".join(f"i{n}" for n in range(len(items)))
+        by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
+        inner = f"SELECT {', '.join(items)}, __g{_sort_keys(block, by_name, ctx, replaced)} FROM {source}{having}"
+        keys = ", ".join(_sorted(block, by_name, "__g"))
+        sql = f"SELECT {names}, __g FROM ({_distinct(block, by_name, inner, '__g')}) ORDER BY {keys}"
+    else:
+        keys = order_by(block.order.keys, ctx.duck, "__g", replaced)
+        sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"
+    return sql + limit(block.order.limit, block.order.offset)
 
 
 def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estimates) -> pa.Table:

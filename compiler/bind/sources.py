@@ -25,6 +25,7 @@ from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable
+from uql.compiler.joins import asks
 from uql.compiler.sql import expression, render
 from uql.compiler.syntax import (
     Binary,
@@ -43,7 +44,7 @@ from uql.compiler.syntax import (
     TableFunction,
     TableName,
 )
-from uql.compiler.walk import walk
+from uql.compiler.walk import is_semantic, walk
 
 JOIN = Clause("ON", before=True)
 
@@ -231,6 +232,13 @@ class Sources:
                 help='write ON a.x = b.x, ON "… {a.x} … {b.y} …" or USING (x)',
             )
         source = BoundJoin(join.kind, left.source, right.source, on)
+        if join.kind.startswith("ASOF") and (asks(source) or is_semantic(on)):
+            raise BindError(
+                "a text stands in the ON of an ASOF JOIN, or of a join on its right",
+                code="UQL212",
+                span=join.span,
+                help='write it into WHERE, or ask it in a sub-query: FROM a ASOF JOIN (SELECT … WHERE "…") b ON …',
+            )
         if join.kind in ("SEMI", "ANTI"):
             return Part(source, left.relations, left.merged)
         return Part(source, [*left.relations, *right.relations], merged)
@@ -298,7 +306,8 @@ class Sources:
                 if found is None:
                     raise scope.unknown((name,), join.span)
                 values.append(found[0])
-            conditions.append(Binary("=", values[0], values[1], span=join.span))
+            nearest = join.kind.startswith("ASOF") and name == join.using[-1]
+            conditions.append(Binary(">=" if nearest else "=", values[0], values[1], span=join.span))
             kept: Expr = values[1] if join.kind == "RIGHT" else values[0]
             if join.kind == "FULL":
                 kept = Call("coalesce", (values[0], values[1]), span=join.span)

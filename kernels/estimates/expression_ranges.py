@@ -50,7 +50,7 @@ def _shown(expr: Expr, found: Groups, ctx: Context) -> list[float | None]:
     """The expression for every group as the result shows it, its aggregates in their own types; None where it is not a number."""
     sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
     table = ctx.duck.arrow(
-        f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
+        f"SELECT TRY_CAST(TRY(CAST({sql} AS VARCHAR)) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
     )
     return [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
 

@@ -245,9 +245,9 @@ def test_errors_say_what_where_and_what_to_write_instead(file: Path, update_gold
         assert result == written
 
 
-@pytest.mark.parametrize("join", ["ASOF", "positional"])
+@pytest.mark.parametrize("join", ["POSITIONAL", "positional"])
 def test_a_join_of_duckdbs_own_is_never_read_as_an_alias(join: str) -> None:
-    """Else rows that are near would be joined with all that are before."""
+    """Else rows that stand side by side would be joined with all that match."""
     text = f"SELECT a, b FROM t {join} JOIN u ON a >= b"
     with pytest.raises(UQLSyntaxError, match="is DuckDB's own"):
         parse(text)

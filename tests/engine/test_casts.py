@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from labels import both
 
 from uql.base.errors import UQLError
 
@@ -38,3 +39,13 @@ def test_what_a_group_s_summary_cannot_be_cast_to_is_null_and_listed(labels):
     assert {row[1] for row in result.fetchall()} == {None}
     assert [(error.kind, error.clause) for error in result.errors] == [("wrong_type", "the number of stars")] * 3
     assert not result.exact
+
+
+@pytest.mark.parametrize("item", ["(count(*) * 1000)::TINYINT", "(count(*) || 'x')::INTEGER", "1 // (count(*) * 0)"])
+def test_an_expression_without_a_value_at_an_estimate_is_null(labels, item):
+    """What was paid is not lost by it."""
+    con = labels.uql(budget=20)
+    result = con.uql(both(f"SELECT {item} AS n, count(*) AS m FROM reviews WHERE <pos> ORDER BY n")[0])
+    ((n, m),) = result.fetchall()
+    assert n is None and m > 0 and not result.exact
+    assert any(w.startswith("NULL where an expression has no value at the estimate: ") for w in result.warnings)
