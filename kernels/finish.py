@@ -16,7 +16,7 @@ from uql.compiler.physical import Block
 from uql.compiler.sql import is_literal
 from uql.compiler.syntax import Call, Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import rewrite, walk
+from uql.compiler.walk import has_window, rewrite, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
@@ -237,10 +237,11 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     try:
         table = ctx.duck.arrow(_groups_sql(block, quote(found.table), replaced, ctx))
     except duckdb.Error as error:
-        if found.exact:
+        items = [i.expr for i in block.project.items if i.expr not in replaced and not has_window(i.expr)]
+        wanted = dict.fromkeys(expr for expr in items if any(n in found.calls for n in walk(expr)))
+        if found.exact or not wanted:
             raise
-        wanted = dict.fromkeys(i.expr for i in block.project.items if any(n in found.calls for n in walk(i.expr)))
-        tried = {expr: f"__t{n}" for n, expr in enumerate(e for e in wanted if e not in replaced)}
+        tried = {expr: f"__t{n}" for n, expr in enumerate(wanted)}
         values = [f"TRY({ctx.duck.expression(expr, replaced)}) AS {name}" for expr, name in tried.items()]
         source = f"(SELECT {', '.join(['*', *values])} FROM {quote(found.table)})"
         table = ctx.duck.arrow(_groups_sql(block, source, {**replaced, **tried}, ctx))

@@ -8,7 +8,7 @@ from math import inf
 
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Between, Binary, Call, Cast, Expr, Query, Unary
-from uql.compiler.walk import walk, with_children
+from uql.compiler.walk import has_window, walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.groups import Groups
@@ -49,8 +49,9 @@ def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[
 def _shown(expr: Expr, found: Groups, ctx: Context) -> list[float | None]:
     """The expression for every group as the result shows it, its aggregates in their own types; None where it is not a number."""
     sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
+    attempt = "" if has_window(expr) else "TRY"  # DuckDB takes no window in TRY
     table = ctx.duck.arrow(
-        f"SELECT TRY_CAST(TRY(CAST({sql} AS VARCHAR)) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
+        f"SELECT TRY_CAST({attempt}(CAST({sql} AS VARCHAR)) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
     )
     return [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
 

@@ -337,7 +337,8 @@ def test_interrupt_sends_nothing_more_and_keeps_what_was_paid(run, tmp_path: Pat
         rows = [row(str(n)) for n in range(200)]
         async with gate(provider, ledger=path) as g:
             asking = asyncio.create_task(g.ask(SO, rows))
-            await asyncio.sleep(0.03)
+            while len(provider.calls) < 8:
+                await asyncio.sleep(0.001)
             g.interrupt()
             answers = await asking
             paid = len(provider.calls)

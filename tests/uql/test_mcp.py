@@ -91,7 +91,7 @@ def test_what_changes_something_or_reaches_out_is_refused(own_world: Path) -> No
         "EXPLAIN ANALYZE SELECT 1": "UQL511",
         "WITH x AS (DELETE FROM reviews RETURNING *) FROM x": "UQL511",
         f"SELECT id FROM reviews WHERE {POSITIVE} WITH (model = 'http://127.0.0.1:9/v1#m')": "UQL416",
-        f"SELECT id FROM reviews WHERE {POSITIVE} WITH (ledger = 'stolen.sqlite')": "UQL416",
+        f"SELECT id FROM reviews WHERE {POSITIVE} WITH (ledger = 'stolen.sqlite')": "UQL511",
         f"SELECT id FROM reviews WHERE {POSITIVE} WITH (folder = '/')": "UQL416",
         f"PIVOT (SELECT id, {POSITIVE} AS p FROM reviews WITH (model = 'http://127.0.0.1:9/v1#m')) ON p USING count(*)": "UQL",
         "SELECT * FROM read_text('oracle.toml')": "file system operations are disabled",
