@@ -14,6 +14,7 @@ from nl.shop import Connected, plan, uql_node
 from uql.base.errors import DataError, GuardError
 from uql.base.settings import Settings
 from uql.llm.providers.scripted import Scripted
+from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb
 from uql.nl.guard.guard import check_sql, check_uql, run_sql
 from uql.nl.guard.workspace import MOST_CHARS, Workspace
 from uql.nl.plan.result_schema import Shapes, apart_names
@@ -167,3 +168,14 @@ def test_the_shapes_of_tables_reach_no_file() -> None:
         shapes.of_sql("SELECT * FROM read_csv('/etc/passwd')")
     with pytest.raises(duckdb.Error, match="disabled"):
         shapes.describe("SELECT * FROM read_csv('/etc/passwd')")
+
+
+def test_a_process_that_is_killed_while_it_sends_its_rows_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(self: ChildDuckDB, order: object, table: object) -> None:
+        raise EOFError
+
+    with child_duckdb(64, 5.0) as child:
+        monkeypatch.setattr(ChildDuckDB, "_exchange", cut)
+        with pytest.raises(GuardError) as error:
+            child.arrow("SELECT 1 AS one")
+        assert error.value.code == "UQL621"

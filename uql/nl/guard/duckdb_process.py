@@ -172,7 +172,7 @@ class ChildDuckDB:
         clock.start()
         try:
             reply, found = self._exchange(order, table)
-        except (OSError, ValueError) as error:  # its pipes are broken, or end
+        except (OSError, ValueError, EOFError) as error:  # its pipes are broken, or end
             self._over = self._ended(late.is_set())
             raise stopped(self._over) from error
         finally:
