@@ -103,7 +103,8 @@ def _ordered(node: Any, order: str, nulls: str) -> Any:
 def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
     """The bound query. What a text needs anywhere in it holds everywhere: where that was not known, it is bound again.
 
-    A text that is a condition is BOOLEAN; one that needs several types of numbers or times is asked with the widest.
+    A text that is a condition is BOOLEAN; one that needs several types of numbers or times is asked with the widest, and so is one
+    that nothing but a name of it needs as a number or time.
     """
     while True:
         error: UQLError | None = None
@@ -113,8 +114,9 @@ def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
         except UQLError as found:
             error = found
         conditions = statement.conditions | (statement.needed & statement.open)
-        widths = _widths(statement)
-        if conditions == statement.conditions and widths == statement.widths:
+        widths = {**statement.widths, **_widest(statement.typed, 2, statement.types)}
+        by_name = {**statement.types_by_name, **_widest(statement.by_name, 1, statement.types)}
+        if (conditions, widths, by_name) == (statement.conditions, statement.widths, statement.types_by_name):
             if bound is None:
                 assert error is not None
                 raise error
@@ -127,21 +129,21 @@ def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
             statement.types,
             statement.plain,
         )
-        statement = Statement(*known, conditions=conditions, widths=widths)
+        statement = Statement(*known, conditions=conditions, widths=widths, types_by_name=by_name)
 
 
-def _widths(statement: Statement) -> dict[str, str]:
-    """The widest type of each text that needs several."""
+def _widest(needed: Mapping[str, set[str]], several: int, duck: DuckTypes) -> dict[str, str]:
+    """The widest type of each text that needs so many types, and more; none where they have none in common."""
     found: dict[str, str] = {}
-    for text, types in statement.typed.items():
+    for text, types in needed.items():
         widest: str | None = None
         for type in sorted(types):
-            widest = type if widest is None else statement.types.widest(widest, type)
+            widest = type if widest is None else duck.widest(widest, type)
             if widest is None:
                 break
-        if widest is not None and len(types) > 1:
+        if widest is not None and len(types) >= several:
             found[text] = widest
-    return {**statement.widths, **found}
+    return found
 
 
 def _check_precision(options: tuple[Option, ...], query: BoundQuery) -> None:

@@ -92,6 +92,11 @@ def p_left(p: P) -> None:
     p[0] = [p[1]]
 
 
+def p_left_values(p: P) -> None:
+    """left : values"""
+    p[0] = [Part(span(p), clauses=(Clause("FROM", p[1], span(p)),))]
+
+
 def p_left_subquery(p: P) -> None:
     """left : subquery"""
     p[0] = [Part(span(p), query=p[1])]

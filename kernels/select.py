@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,8 @@ from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block, Goal, Stage
-from uql.compiler.syntax import Call
-from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import is_semantic, walk
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import is_semantic
 from uql.kernels import asking, first_of_each, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
 from uql.kernels.asking import MOST_RECALLED, open_calls
@@ -39,7 +37,6 @@ BATCH = 8  # rows between two looks of a search: more learn less from each other
 TOTAL = 0.125  # share of the calls of a search that finds nothing more that go to the number of rows that pass
 LEAST_AUDIT = 16  # rows at least from which the number of rows not found is estimated
 DEFAULT_SEARCH = "learned"
-NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)*%?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,6 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
         if stage.of_pairs:
             exact = await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx) and exact
     known = [*filter_columns, *early]
-    _warn_of_letters(block, relation, ctx)
     if block.project.distinct or block.needs_every_row:
         return replace(whole(block, passing, known, relation, ctx), exact=exact)
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
@@ -136,24 +132,6 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
     kept: Rids = rids[~failed]
     return kept
-
-
-def _warn_of_letters(block: Block, relation: Relation, ctx: Context) -> None:
-    """Says where ORDER BY, also that of a window, puts numbers in the order of their letters."""
-    windows = [
-        n.over for item in block.project.items for n in walk(item.expr) if isinstance(n, Call) and n.over is not None
-    ]
-    for key in (*block.order.keys, *(key for window in windows for key in window.order_by)):
-        column = key.expr.column if isinstance(key.expr, Virtual) else None
-        if column is None or column.type != "VARCHAR" or not column.is_value:
-            continue
-        said = {v for v in relation[column].values if v is not None}
-        if len(said) > 1 and all(isinstance(v, str) and NUMERAL.fullmatch(v.strip()) for v in said):
-            warning = (
-                f'the values of "{column.text}" are numbers, ordered by their letters: write "{column.text}"::DOUBLE'
-            )
-            if warning not in ctx.warnings:
-                ctx.warnings.append(warning)
 
 
 def _unasked(rids: Rids, wanted: tuple[Stage, ...], relation: Relation) -> int:

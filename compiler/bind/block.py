@@ -290,7 +290,11 @@ class _Block:
                 order.append(self._order(key, items, bound, keys, after))
         names = [self._item_name(item, expr) for item, expr in zip(items, bound, strict=True)]
         self.columns = settle(
-            binder.uses, self.statement.types.widest, self.statement.conditions, self.statement.widths
+            binder.uses,
+            self.statement.types.widest,
+            self.statement.conditions,
+            self.statement.widths,
+            self.statement.types_by_name,
         )
         for column in dict.fromkeys(self.columns):
             if video_search(column, self.scope) is not None:
@@ -627,7 +631,9 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
         assert first is not None
-        return replace(first, name=name, private=any(f is not None and f.private for f in plain), asked=asked)
+        answers = all(f is not None and f.is_answer for f in plain)
+        private = any(f is not None and f.private for f in plain)
+        return replace(first, name=name, private=private, asked=asked, is_answer=answers)
     read = [
         f
         for expr, source in made_from
@@ -644,6 +650,7 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
         mean_chars=max((f.mean_chars for f in read), default=0.0),
         private=any(f.private for f in read),
         asked=asked,
+        is_answer=all(isinstance(expr, Virtual) and expr.column.is_value for expr, _ in made_from),
     )
 
 

@@ -26,6 +26,7 @@ from uql.compiler.bind.uses import (
     Place,
     Use,
     Want,
+    is_number_or_time,
     is_numeric,
 )
 from uql.compiler.bound import Bound
@@ -138,7 +139,26 @@ class Expressions:
         bound = self._bound(expr, clause, want)
         if want is CONDITION:
             self._check_condition(bound, expr)
+        elif want.place is Place.COMPARE and is_number_or_time(want.type):
+            assert want.type is not None
+            self._type_by_name(bound, want.type)
         return bound
+
+    def _type_by_name(self, bound: Expr, type: str) -> None:
+        """A text without a type that has a name, as in a sub-query, gets the type that a place of this name needs: the statement is
+        bound again. What is true or false is BOOLEAN, as a number 1 and 0."""
+        for text in self._open_texts(bound):
+            if is_statement(text):
+                self.statement.needed.add(text)
+            else:
+                self.statement.by_name.setdefault(text, set()).add(type)
+
+    def _open_texts(self, bound: Expr) -> tuple[str, ...]:
+        """The texts whose answers are the values of a column of a sub-query, where nothing settles their type."""
+        field = self.scope.field_of(bound) if isinstance(bound, Column) else None
+        if field is None or not field.is_answer or field.type != "VARCHAR":
+            return ()
+        return tuple(text for text in field.asked if text in self.statement.open - self.statement.conditions)
 
     def _bound(self, expr: Expr, clause: Clause, want: Want) -> Expr:
         if clause.group:
@@ -474,11 +494,14 @@ class Expressions:
         if expr.op in ("+", "-", "*", "/", "//", "%"):
             return self._arithmetic(expr, clause)
         ordering = expr.op in ORDERINGS
+        if ordering:
+            self._check_names(expr)
         if _may_ask(expr.right) and not isinstance(expr.right, Cast):  # 3 < PROMPT "…": the left side tells the type
             left = self.bind(expr.left, clause, NUMBER if ordering else WORDS)
             right = self.bind(expr.right, clause, self._against(left, ordering))
             return replace(expr, left=left, right=right)
-        right = self.bind(expr.right, clause, NUMBER if ordering else ANY)
+        words = isinstance(expr.left, String) or self._type_of(expr.left) == "VARCHAR"
+        right = self.bind(expr.right, clause, NUMBER if ordering and not words else ANY)
         if isinstance(right, ScalarQuery) and isinstance(right.query, Bound):
             right = replace(
                 right, query=self._as_number(expr.right, right.query, ordering or self._is_number(expr.left))
@@ -490,6 +513,22 @@ class Expressions:
         left = self.bind(expr.left, clause, want)
         self._check_compared(expr, left)
         return replace(expr, left=left, right=right)
+
+    def _check_names(self, expr: Binary) -> None:
+        """Raises: BindError (UQL206) where two texts without a type, each under a name, would be compared by their letters."""
+        sides = []
+        for side in (expr.left, expr.right):
+            found = self.scope.find(side.parts, side.span) if isinstance(side, Name) else None
+            sides.append(self._open_texts(found[0]) if found is not None and not found[1] else ())
+        if not all(sides):
+            return
+        text, name = sides[0][0][:40], self._written(expr.left)
+        raise self.error(
+            f'{name} comes from "{text}", to which nothing gives a type: {expr.op} would compare letters',
+            "UQL206",
+            expr.left,
+            help=f'write "{text}"::DOUBLE where it is asked, ::DATE for a day, ::VARCHAR for letters',
+        )
 
     def _check_compared(self, expr: Binary, left: Expr) -> None:
         """Two texts that a user meant to compare, and a statement compared with a number."""

@@ -297,6 +297,8 @@ def _instead(message: str, error: Exception) -> str | None:
         return f"write {_OTHERWISE[missing.group(1).lower()]}"
     if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
+    if "explicit type casts" in message and "(BOOLEAN" in message:
+        return "what is true or false is not a number: x::INTEGER is 1 or 0, count(*) FILTER (WHERE x) counts"
     if "Cannot mix values" in message:
         return f"the values of CASE have one type: {ONE_TYPE}"
     if "GROUP BY clause" in message:

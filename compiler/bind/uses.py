@@ -84,6 +84,7 @@ class Use:
         return self.text, frozenset(self.reads), frozenset(self.holes), self.attempt
 
 
+_FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")
 
 
@@ -96,6 +97,7 @@ def settle(
     widest: Widest,
     conditions: frozenset[str] = frozenset(),
     widths: Mapping[str, str] = MappingProxyType({}),
+    by_name: Mapping[str, str] = MappingProxyType({}),
 ) -> list[VirtualColumn]:
     """The virtual column of each use, in the order of the uses. Raises: BindError (UQL206) on a text of two types.
 
@@ -104,6 +106,7 @@ def settle(
         widest: the type to which two types are cast together, None where there is none.
         conditions: texts that are conditions elsewhere in the statement: BOOLEAN, unless a place here settles another type.
         widths: the widest type of texts that need several in the statement.
+        by_name: the type of texts that are calculated or compared with under a name, unless a place here settles another type.
     """
     grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
@@ -116,6 +119,9 @@ def settle(
         if _is_open(wants) and (uses[members[0]].text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)
+        elif (type := by_name.get(uses[members[0]].text)) is not None and all(w.place in _FREE for w in wants):
+            for index in members:
+                uses[index] = replace(uses[index], want=Want(Place.COMPARE, type))
         for chosen, want, indices in _by_cast(uses, members, widest, widths.get(uses[members[0]].text)):
             column = _column(uses, chosen, want, indices, grouped)
             assigned.update(dict.fromkeys(indices, column))

@@ -8,6 +8,7 @@ from labels import both, plain
 from row_model import RowModel
 
 import uql
+from uql.base.errors import BindError
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Extract
 
@@ -98,3 +99,35 @@ def test_the_rows_are_those_of_sql_over_the_labels(labels, statement):
 )
 def test_a_text_under_an_index_is_a_list(item, row, type):
     assert asked(f"SELECT {item} AS p FROM bills") == ([row], [type])
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "type"),
+    [
+        ('SELECT sum(a) FROM (SELECT "amount" AS a FROM bills)', [(12.5,)], "DOUBLE"),
+        ('SELECT max(a) FROM (SELECT "amount" AS a FROM bills)', [(12.5,)], "DOUBLE"),
+        ('WITH b AS (SELECT "amount" AS a FROM bills) SELECT a FROM b WHERE a > 5', [(12.5,)], "DOUBLE"),
+        (
+            'WITH b AS (SELECT "amount" AS a FROM bills), c AS (SELECT a FROM b) SELECT a + 1 FROM c',
+            [(13.5,)],
+            "DOUBLE",
+        ),
+        ('SELECT a FROM (SELECT "amount" AS a FROM bills) WHERE a BETWEEN 5 AND 20', [(12.5,)], "DOUBLE"),
+        ("SELECT d > DATE '2024-02-01' FROM (SELECT \"the day\" AS d FROM bills)", [(True,)], "DATE"),
+        ("SELECT a < 'x' FROM (SELECT \"amount\" AS a FROM bills)", [(True,)], "VARCHAR"),
+        ("SELECT w < a FROM (SELECT 'a word' AS w, \"amount\" AS a FROM bills)", [(False,)], "VARCHAR"),
+    ],
+)
+def test_a_text_has_the_type_that_a_name_of_it_needs(query, rows, type):
+    found, said = asked(query)
+    assert [tuple(plain(v) for v in row) for row in found] == [tuple(plain(v) for v in row) for row in rows]
+    assert said == [type]
+
+
+def test_two_texts_without_a_type_are_not_compared_by_their_letters():
+    query = 'SELECT * FROM (SELECT "amount" AS a, "the tax" AS t FROM bills) WHERE a > t'
+    with pytest.raises(BindError) as error:
+        asked(query)
+    assert error.value.code == "UQL206"
+    assert '"amount"::DOUBLE' in error.value.help
+    assert asked(query.replace('"amount"', '"amount"::DOUBLE').replace('"the tax"', '"the tax"::DOUBLE'))[0] == []

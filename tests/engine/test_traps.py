@@ -43,6 +43,33 @@ def test_what_is_meant_as_it_is_written_has_no_warning(con, query):
     assert not con.uql(query).warnings
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT "the number of stars" AS r FROM reviews ORDER BY r',
+        'SELECT film, "the number of stars" FROM reviews ORDER BY 2, film',
+        'SELECT r FROM (SELECT film, "the number of stars" AS r FROM reviews) ORDER BY 1',
+        'SELECT r, count(*) FROM (SELECT "the number of stars" AS r FROM reviews) GROUP BY r ORDER BY r',
+        'SELECT id, "the number of stars" AS r, rank() OVER (ORDER BY "the number of stars", id) AS place FROM reviews',
+        'SELECT DISTINCT ON (film) film, "the number of stars" FROM reviews ORDER BY film, "the number of stars"',
+        'SELECT greatest("the number of stars", "how angry the review is") FROM reviews',
+    ],
+)
+def test_numbers_in_the_order_of_their_letters_are_a_warning(con, query):
+    result = con.uql(query)
+    result.fetchall()
+    assert any('write "the number of stars"::DOUBLE' in warning for warning in result.warnings), result.warnings
+    typed = con.uql(query.replace('stars"', 'stars"::DOUBLE').replace('is")', 'is"::DOUBLE)'))
+    typed.fetchall()
+    assert not any("the number of stars" in warning for warning in typed.warnings)
+
+
+def test_words_in_the_order_of_their_letters_have_no_warning(con):
+    result = con.uql('SELECT n FROM (SELECT "the reviewer\'s name" AS n FROM reviews) ORDER BY n')
+    result.fetchall()
+    assert result.warnings == []
+
+
 def test_a_text_close_to_a_column_is_a_warning(con):
     con.execute("CREATE OR REPLACE TABLE customers AS SELECT text, stars AS sign_up_date FROM reviews LIMIT 1")
     try:

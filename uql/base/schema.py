@@ -27,6 +27,7 @@ class Field:
     private: bool = False  # a comment "private": never shown to a model
     by_name: bool = False  # shown only to a text that names it: other columns hold its content
     asked: tuple[str, ...] = field(default=(), compare=False)  # of a sub-query's: the texts that its values come from
+    is_answer: bool = field(default=False, compare=False)  # of a sub-query's: its values are the answers to a text
 
     @property
     def holds_words(self) -> bool:

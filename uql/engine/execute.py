@@ -46,6 +46,7 @@ from uql.kernels import (
     correlated,
     descriptions,
     examples,
+    letter_order,
     pair_pool,
     proxy,
     sem_agg,
@@ -185,6 +186,7 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
             exact = await _summaries(block, found, relation, ctx) if block.summaries.columns else True
             output = groups(block, found, ctx)
             output.exact = output.exact and exact
+    letter_order.warn(block, relation, ctx)
     output.relation = relation
     output.exact = output.exact and not relation.derives
     return output
@@ -352,8 +354,9 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
         f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE table_name = '{made}'"
     )
     types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
+    known = {f.name: f for f in fields}
     return Stored(
-        Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n),
+        Table(alias, quote(made), tuple(replace(known.get(c, Field(c, "")), type=types[c]) for c in names), n),
         bounds,
         output.certain,
         output.exact,

@@ -13,3 +13,9 @@ SELECT id FROM reviews WHERE <pos> AND id NOT IN (VALUES (0), (4))
 SELECT id, v.b FROM reviews JOIN (VALUES (0, 'x'), (4, 'y')) AS v(a, b) ON a = id WHERE <pos>
 SELECT id, {'a': id, 'b': 2}.a AS k, ({'a': film}).a AS f FROM reviews WHERE <pos>
 SELECT {'s': {'f': film}}.s.f AS f, count(*) FROM reviews WHERE <pos> GROUP BY f
+VALUES (1) UNION ALL SELECT id FROM reviews WHERE <joke>
+VALUES (1, 'a'), (2, 'b') UNION SELECT id, film FROM reviews WHERE <joke>
+!VALUES (1) UNION ALL SELECT id FROM reviews WHERE <joke> ORDER BY 1 LIMIT 3
+WITH v AS (VALUES (1) UNION ALL SELECT id FROM reviews WHERE <joke>) SELECT count(*) FROM v
+SELECT * FROM (VALUES (1) EXCEPT SELECT id FROM reviews WHERE <joke>)
+VALUES (1) INTERSECT SELECT id FROM reviews WHERE <pos>

@@ -1,0 +1,59 @@
+"""A warning where answers that are numbers are put in the order of their letters: nothing gave their text a type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Call, Column, Expr, Position
+from uql.compiler.virtual import Virtual
+from uql.compiler.walk import walk
+from uql.kernels.base import Context
+from uql.kernels.duck import quote
+from uql.kernels.relation import Relation
+
+MOST = 1_000  # different values that are looked at
+_NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*%?\s*")
+_OF_SEVERAL = ("greatest", "least")
+
+
+def warn(block: Block, relation: Relation, ctx: Context) -> None:
+    """Warns of each text whose answers are numbers, but strings to ORDER BY, a window, greatest or least.
+
+    Args:
+        block: whose rows were made.
+        relation: its candidates with their answers, of the block or of a sub-query.
+    """
+    for expr in dict.fromkeys(_ordered(block)):
+        if isinstance(expr, Virtual):
+            text = expr.column.text if expr.column.type == "VARCHAR" and expr.column.is_value else ""
+            values = relation[expr.column].values.tolist() if text else []
+        elif isinstance(expr, Column):
+            field = relation.fields.get(expr)
+            text = field.asked[0] if field is not None and field.is_answer and field.type == "VARCHAR" else ""
+            values = _values(expr, relation) if text else []
+        else:
+            continue
+        said = {str(value) for value in values if value is not None}
+        if len(said) > 1 and all(map(_NUMERAL.fullmatch, said)):
+            warning = f'the values of "{text}" are numbers, ordered by their letters: write "{text}"::DOUBLE'
+            if warning not in ctx.warnings:
+                ctx.warnings.append(warning)
+
+
+def _ordered(block: Block) -> Iterator[Expr]:
+    """What the rows or the values of a block are ordered by."""
+    items: list[Expr] = [item.expr for item in block.project.items]
+    for key in block.order.keys:
+        yield items[int(key.expr.text) - 1] if isinstance(key.expr, Position) else key.expr
+    for node in (node for expr in (*items, block.project.qualify) if expr is not None for node in walk(expr)):
+        if isinstance(node, Call):
+            yield from (key.expr for key in (*node.order_by, *(node.over.order_by if node.over is not None else ())))
+            yield from node.args if node.name in _OF_SEVERAL else ()
+
+
+def _values(column: Column, relation: Relation) -> list[Any]:
+    found = relation.duck.execute(f"SELECT DISTINCT {quote(column.label)} FROM {quote(relation.name)} LIMIT {MOST}")
+    return [value for (value,) in found]
