@@ -241,6 +241,13 @@ def test_columns_that_do_not_fit_go_back_with_what_is_wrong() -> None:
     assert answer.value == 10 and "shops.city is a plain column" in shop.prompts(COLUMNS)[1]
 
 
+def test_where_columns_never_fit_plain_statements_vote_and_the_answer_says_what_none_is_about() -> None:
+    wrong = Scripted(COLUMNS, "ALTER TABLE shops ADD north BOOLEAN AS read(city, 'in the north');")
+    answer, shop = scripted(wrong, wrong, *[Scripted(TASK, "SELECT count(*) FROM letters")] * 3)
+    assert answer.value == 30 and shop.reader.calls == [] and len(shop.prompts(COLUMNS)) == 2
+    assert any("no plain column is about" in note for note in answer.notes)
+
+
 def test_a_statement_that_compares_a_text_asks_for_the_column() -> None:
     columns, statement = parts(COMPLAIN)
     replies = [Scripted(COLUMNS, reply) for reply in (NOTHING, columns)]
