@@ -141,24 +141,11 @@ class Expressions:
             self._check_condition(bound, expr)
         elif want.place is Place.COMPARE and is_number_or_time(want.type):
             assert want.type is not None
-            self._type_by_name(bound, want.type)
+            self.statement.type_by_name(self._open_texts(bound), want.type)
         return bound
 
-    def _type_by_name(self, bound: Expr, type: str) -> None:
-        """A text without a type that has a name, as in a sub-query, gets the type that a place of this name needs: the statement is
-        bound again. What is true or false is BOOLEAN, as a number 1 and 0."""
-        for text in self._open_texts(bound):
-            if is_statement(text):
-                self.statement.needed.add(text)
-            else:
-                self.statement.by_name.setdefault(text, set()).add(type)
-
     def _open_texts(self, bound: Expr) -> tuple[str, ...]:
-        """The texts whose answers are the values of a column of a sub-query, where nothing settles their type."""
-        field = self.scope.field_of(bound) if isinstance(bound, Column) else None
-        if field is None or not field.is_answer or field.type != "VARCHAR":
-            return ()
-        return tuple(text for text in field.asked if text in self.statement.open - self.statement.conditions)
+        return self.statement.open_texts(self.scope.field_of(bound)) if isinstance(bound, Column) else ()
 
     def _bound(self, expr: Expr, clause: Clause, want: Want) -> Expr:
         if clause.group:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from uql.base.errors import BindError
-from uql.base.schema import Table
+from uql.base.schema import Field, Table
 from uql.base.settings import Settings
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import Reading
 from uql.compiler.syntax import Span
+from uql.operators.statement_text import is_statement
 
 MOST_COPIES = 2_000  # in one statement
 
@@ -51,6 +52,27 @@ class Statement:
                 span=span,
                 help="use each name once in the next one, or store the rows of a step in a table",
             )
+
+    def open_texts(self, field: Field | None) -> tuple[str, ...]:
+        """The texts whose answers are the values of a column of a sub-query, where nothing settles their type."""
+        if field is None or not field.is_answer or field.type != "VARCHAR":
+            return ()
+        return tuple(text for text in field.asked if text in self.open - self.conditions)
+
+    def type_by_name(self, texts: Iterable[str], type: str) -> None:
+        """Gives texts without a type the number or time that a place of their name needs, when the statement is bound again.
+
+        What is true or false is BOOLEAN, as a number 1 and 0.
+
+        Args:
+            texts: of `open_texts`.
+            type: of a number, date or time.
+        """
+        for text in texts:
+            if is_statement(text):
+                self.needed.add(text)
+            else:
+                self.by_name.setdefault(text, set()).add(type)
 
     @property
     def aggregates(self) -> Container[str]:
