@@ -209,6 +209,12 @@ def test_a_question_that_plain_columns_answer_is_not_read() -> None:
     assert answer.value == 3 and "PROMPT" not in answer.uql and shop.reader.calls == []
 
 
+def test_function_words_speak_for_no_text() -> None:
+    question = "How many shops are there outside Leeds, or within it, unless they are opposite another one?"
+    answer, shop = ask(*["SELECT count(*) FROM shops WHERE city <> 'Leeds'"] * 3, question=question)
+    assert answer.value == 1 and shop.prompts(COLUMNS) == []
+
+
 def test_a_column_that_the_statement_does_not_name_is_not_read() -> None:
     answer, shop = ask(*[COMPLAINS + "SELECT count(*) FROM shops;"] * 3, question="How many shops?")
     assert answer.value == 3 and shop.reader.calls == []

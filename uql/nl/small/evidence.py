@@ -34,6 +34,16 @@ combine include yet live recently zero item fewest greatest nobody somebody anyb
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
 november december
 """
+# The closed classes of English: prepositions, conjunctions, pronouns, adverbs of degree and place. They name nothing either.
+_FUNCTION_WORDS = """
+aboard about across against along alongside although amid among amongst another anyone anything anywhere apart around atop
+because behind beneath beside besides beyond but concerning considering despite down either enough everyone everything
+everywhere except excluding few following hers herself himself inside instead into itself just like minus myself near neither
+nor nothing nowhere off onto opposite ours out outside past plus rather regarding respectively round several someone something
+somewhere such themselves though through throughout till together toward towards underneath unless unlike unto upon various
+versus very via whereas whether while within yours yourself already almost always approximately exactly here nearly now often
+quite sometimes still then today tomorrow too twice usually yesterday
+"""
 _COMPARED = re.compile(
     r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'"
 )  # values of words; codes and dates are said otherwise
@@ -108,7 +118,8 @@ def _telling(question: str) -> list[str]:
     """The words of a question that are no words of asking, in lower case."""
     asking = words_of(_ASKING) | {*_ASKING.split()}
     words = dict.fromkeys(word.lower() for word in re.findall(r"[A-Za-z]{3,}", question))
-    return [word for word in words if word not in asking and (stems := words_of(word)) and not stems & asking]
+    telling = (word for word in words if word not in asking | {*_FUNCTION_WORDS.split()})
+    return [word for word in telling if (stems := words_of(word)) and not stems & asking]
 
 
 def unheard(words: Sequence[str], scope: Scope, near: Near | None) -> list[str]:
