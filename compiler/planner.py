@@ -78,6 +78,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         return _plan(below, disabled_rules, made)
 
     pushed: list[Expr] = []
+    asked: list[Expr] = []
     filter = physical.SemFilter(None, (), _goal(query, None))
     groups: tuple[VirtualColumn, ...] = ()
     early: tuple[VirtualColumn, ...] = ()
@@ -96,6 +97,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
             case SemAgg():
                 summaries = physical.Summaries(node.columns, node.only, node.returned_only)
             case SemFilter():
+                asked.append(node.condition)
                 formula = Formula.of(node.condition)
                 filter = physical.SemFilter(formula, stages(virtuals(node.condition)), _goal(query, formula))
             case SqlFilter():
@@ -110,7 +112,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     values = physical.Values(groups, stages((*groups, *early)), stages(tuple(c for c in late if c not in early)))
     whole = join_plan(node)
     filter = _named(filter, whole)
-    columns = _columns(query, aliases_in(whole))
+    columns = _columns(replace(query, where=conjunction([*asked, *pushed])), aliases_in(whole))
     if isinstance(whole, OuterJoin):
         join, pushed = push(whole, conjuncts(conjunction(pushed)))
         scan = physical.Scan(None, join, conjunction(pushed), columns)

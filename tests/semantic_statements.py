@@ -87,6 +87,11 @@ AGGREGATES = (
     "bool_or(<joke>)",
     "string_agg(DISTINCT <topic>, ',' ORDER BY <topic>)",
 )
+NAMED = {  # of a sub-query whose items r and p are texts without a type
+    "n": ("r + 1", "r * 2", "coalesce(r, 2)", "abs(r - 4)", "CASE WHEN p THEN r ELSE 0 END", "if(p, 1, 0)"),
+    "b": ("r > 4", "r BETWEEN 3 AND 7", "r > stars", "r = 3", "r IS NULL", "NOT p", "(p AND r < 8)", "p IS NULL"),
+    "aggregate": ("sum(r)", "avg(r)", "max(r) - min(r)", "sum(r) FILTER (p)", "count(r)", "count(*) FILTER (p)"),
+}
 
 
 class SemanticStatements(Statements):
@@ -103,6 +108,8 @@ class SemanticStatements(Statements):
             inner, given = self._select(depth + 1)
             if given:
                 return f"({inner}) AS q", given
+        if self._maybe(0.15):
+            return "(SELECT *, <rating> AS r, <pos> AS p FROM reviews) AS q", {**REVIEWS, "r": "named", "p": "named"}
         if self._maybe(0.12):
             kind = self.rng.choice(JOINS)
             more = {} if kind in ("SEMI JOIN", "ANTI JOIN") else {"letters": "n"}
@@ -113,7 +120,12 @@ class SemanticStatements(Statements):
     def _asks(self, columns: dict[str, str], share: float) -> bool:
         return "asked" in columns.values() and self._maybe(share)
 
+    def _names(self, columns: dict[str, str]) -> bool:
+        return "named" in columns.values() and self._maybe(0.5)
+
     def _expr(self, kind: str, columns: dict[str, str], depth: int) -> str:
+        if kind in NAMED and self._names(columns):
+            return self.rng.choice(NAMED[kind])
         if self._asks(columns, 0.35):
             return self.rng.choice(VALUES[kind])
         return (
@@ -127,6 +139,8 @@ class SemanticStatements(Statements):
         plain = super()._condition(_plain(columns), depth, items)
         plain = plain.replace("SELECT id FROM u WHERE u.a > 0", "SELECT id FROM good WHERE <plot>")
         plain = plain.replace("FROM u WHERE", "FROM films AS u WHERE").replace("u.id", "u.letters")
+        if self._names(columns):
+            return f"{self.rng.choice(('p', *NAMED['b']))} {self.rng.choice(('AND', 'OR'))} ({plain})"
         return self._formula(plain, 0) if self._asks(columns, 0.75) else plain
 
     def _formula(self, plain: str, depth: int) -> str:
@@ -139,6 +153,8 @@ class SemanticStatements(Statements):
         return f"({self._formula(plain, depth + 1)} {op} {self._formula(plain, depth + 1)})"
 
     def _aggregate(self, columns: dict[str, str]) -> str:
+        if self._names(columns):
+            return self.rng.choice(NAMED["aggregate"])
         return self.rng.choice(AGGREGATES) if self._asks(columns, 0.5) else super()._aggregate(_plain(columns))
 
     def _window(self, columns: dict[str, str]) -> str:
@@ -181,5 +197,5 @@ class SemanticStatements(Statements):
 
 
 def _plain(columns: dict[str, str]) -> dict[str, str]:
-    """The columns that are no text to ask about."""
-    return {name: kind for name, kind in columns.items() if kind != "asked"}
+    """The columns that are not made of texts, nor texts to ask about."""
+    return {name: kind for name, kind in columns.items() if kind not in ("asked", "named")}

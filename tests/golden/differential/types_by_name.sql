@@ -9,3 +9,5 @@ SELECT id FROM (SELECT id, film, <name> AS n FROM reviews) WHERE film < n AND n 
 SELECT max(n) FROM (SELECT <name>::VARCHAR AS n FROM reviews)
 SELECT film, sum(g) FROM (SELECT film, <pos> AS g FROM reviews) GROUP BY film
 SELECT x.id FROM (SELECT id, <rating>::DOUBLE AS r FROM reviews) x JOIN (SELECT id, <anger>::DOUBLE AS a FROM reviews) y USING (id) WHERE x.r > y.a
+SELECT <pos>::BOOLEAN AS p, id FROM (SELECT *, <rating>::DOUBLE AS r FROM reviews) AS q WHERE r > 3 OR 1.5 IS NOT NULL
+SELECT id FROM (SELECT id, text, <rating> AS r FROM reviews) AS q WHERE <joke> AND (r > 3 OR 2 = 2)
