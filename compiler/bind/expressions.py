@@ -756,8 +756,8 @@ class Expressions:
             else:
                 bound.append(self.bind(arg, inside, first if index == 0 else rest))
         if name == "count" and not call.distinct and len(bound) == 1 and isinstance(bound[0], Pending):
-            text = self.uses[bound[0].index].text
-            if is_statement(text) or text in self.statement.conditions:
+            text, asked = self.uses[bound[0].index].text, self.uses[bound[0].index].want.type
+            if is_statement(text) or asked == "BOOLEAN" or text in self.statement.conditions:
                 self.statement.warn(
                     f'UQL102: COUNT("{text[:40]}") counts the rows that have an answer, yes or no; those for which it holds '
                     f'are COUNT(*) FILTER (WHERE "{text[:40]}")'

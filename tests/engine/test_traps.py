@@ -16,6 +16,7 @@ def con(labels):
     ("query", "written"),
     [
         ('SELECT COUNT("the review is positive") FROM reviews', 'COUNT(*) FILTER (WHERE "the review is positive")'),
+        ('SELECT COUNT("the main topic"::BOOLEAN) FROM reviews', 'COUNT(*) FILTER (WHERE "the main topic")'),
         ('SELECT COUNT(p) FROM (SELECT id, "the review is positive" AS p FROM reviews) AS x WHERE p', None),
         ('SELECT id FROM reviews WHERE text LIKE "the review is positive"', 'WHERE "the review is positive"'),
         ('SELECT id FROM reviews WHERE text NOT ILIKE "the review is a joke"', 'WHERE "the review is a joke"'),

@@ -378,3 +378,10 @@ def test_an_answer_is_saved_with_its_tables_and_plots(tmp_path: Path) -> None:
     held = json.loads((tmp_path / "out" / "answer.json").read_text())
     assert held["answered"] and held["steps"][1]["calls"] == 30
     assert (tmp_path / "out" / "late.csv").read_text().splitlines() == ["name,n", "Ada,10"]
+
+
+def test_what_a_statement_warns_of_is_said_with_the_answer() -> None:
+    counted = 'SELECT count("the letter is a complaint") AS n FROM letters'
+    shop = Connected([])
+    answer = shop.con.ask("How many letters complain?", plan=Plan((Node("n", NodeKind.UQL, counted),)), aggregate=False)
+    assert any("counts the rows that have an answer, yes or no" in note for note in answer.notes), answer.notes

@@ -152,7 +152,7 @@ def without_bounds(output: Output) -> pa.Table:
 
 
 def caveats(outcome: Outcome | None) -> list[str]:
-    """What is to be said of a statement's rows: estimates with their intervals, rows not asked or without an answer."""
+    """What is to be said of a statement's rows: estimates with their intervals, warnings, rows not asked or without an answer."""
     if outcome is None:
         return []
     made = []
@@ -163,6 +163,7 @@ def caveats(outcome: Outcome | None) -> list[str]:
             made.append(f"{column} is an estimate: {value}, {e.confidence:.0%} interval {ends}")
         if len(estimates) > SAID:
             made.append(f"{column} has {len(estimates) - SAID:,} more estimates")
+    made += outcome.warnings
     made += [note for note in outcome.notes if "`uql calibrate`" not in note]  # true of every answer of a model
     if outcome.errors and not any("gave no answer" in note for note in outcome.notes):
         made.append(f"{len(outcome.errors):,} answers of the model are missing")
