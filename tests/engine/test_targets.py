@@ -105,7 +105,7 @@ def test_bits_go_through_a_query_and_into_a_table_as_they_are(labels):
         ("SELECT ML.GENERATE_TEXT(text) FROM reviews WHERE {}", "UQL209", "::DOUBLE"),
         ("SELECT IIF({}, 1, 0) FROM reviews", "UQL209", "if(condition, a, b)"),
         ("SELECT NVL(film, 'x') FROM reviews WHERE {}", "UQL209", "coalesce"),
-        ('SELECT avg(r) FROM (SELECT "the main topic" AS r FROM reviews WHERE {}) x', "UQL209", "::DOUBLE"),
+        ('SELECT year(r) FROM (SELECT "the main topic" AS r FROM reviews WHERE {}) x', "UQL209", "::DOUBLE"),
         ("SELECT id FROM reviews WHERE {} WITH (method = 'magic')", "UQL105", "asd"),
         ("SELECT id FROM reviews WHERE id = (SELECT id FROM reviews WHERE {})", "UQL509", "IN (SELECT"),
         ("SELECT id FROM reviews WHERE {} AND film::INTEGER > 1", "UQL509", "TRY_CAST"),
