@@ -8,13 +8,13 @@ module each in `uql.compiler.bind`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import BindError, ConfigError, UQLError
 from uql.base.settings import Settings
-from uql.compiler.bind.block import Blocks
+from uql.compiler.bind.block import Blocks, output_fields
 from uql.compiler.bind.own_text import checked_text
 from uql.compiler.bind.parameters import substitute
 from uql.compiler.bind.reading import identifiers
@@ -37,6 +37,7 @@ def bind(
     parameters: Mapping[str, object] = _NONE,
     frames: Mapping[str, object] = _NONE,
     settings: Settings | None = None,
+    into: Sequence[str] = (),
 ) -> BoundStatement:
     """Bind a query: names, quoted texts, types.
 
@@ -47,6 +48,7 @@ def bind(
         parameters: values of `$name`; every one has to be used.
         frames: data frames of the caller that FROM may name.
         settings: those in force; WITH (…) goes over them.
+        into: the types of the columns that the query's are for; "" where any will do. A text without a type has it.
     Raises: UnknownTableError, UnknownColumnError, BindError (UQL2xx, and UQL101 for a misspelt name), DataError for files and
         frames, ConfigError (UQL105) for a wrong option; each with its place in `text`.
     """
@@ -61,7 +63,7 @@ def bind(
         written = query if catalog.orders is None else _ordered(query, *catalog.orders)
         given = substitute(written, parameters)
         plain = not any(isinstance(node, Quoted) for node in walk(given, queries=True))
-        statement, bound = _bound(given, Statement(text, catalog, frames, settings, types, plain))
+        statement, bound = _bound(given, Statement(text, catalog, frames, settings, types, plain), into)
         _check_precision(query.options, bound)
     except UQLError as error:
         raise error.at(text) from error.__cause__
@@ -100,7 +102,7 @@ def _ordered(node: Any, order: str, nulls: str) -> Any:
     return replace(below, descending=descending, nulls=below.nulls or kept, directed=True)
 
 
-def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
+def _bound(query: Query, statement: Statement, into: Sequence[str]) -> tuple[Statement, BoundQuery]:
     """The bound query. What a text needs anywhere in it holds everywhere: where that was not known, it is bound again.
 
     A text that is a condition is BOOLEAN; one that needs several types of numbers or times is asked with the widest, and so is one
@@ -111,6 +113,9 @@ def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
         bound: BoundQuery | None = None
         try:
             bound, _ = Blocks(statement).query(query, None, {})
+            for field, type in zip(output_fields(bound), into, strict=False):
+                if type not in ("", "VARCHAR"):
+                    statement.type_by_name(statement.open_texts(field), type)
         except UQLError as found:
             error = found
         conditions = statement.conditions | (statement.needed & statement.open)

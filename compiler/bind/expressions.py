@@ -699,6 +699,8 @@ class Expressions:
         bound = self.bind(expr.operand, clause, want)
         if isinstance(bound, Pending) and not isinstance(expr.operand, Cast):  # "…"::INTEGER::VARCHAR is cast twice
             return replace(bound, span=expr.span)
+        if is_number_or_time(type) or type == "BOOLEAN":
+            self.statement.type_by_name(self._open_texts(bound), type)
         return replace(expr, operand=bound)
 
     def _try(self, expr: Try, clause: Clause, want: Want) -> Expr:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from uql.base.errors import BindError, UnknownColumnError
-from uql.base.schema import Field, Modality, Table
+from uql.base.schema import ROWID, Field, Modality, Table
 from uql.compiler.bound import BoundSource
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Span
 
@@ -46,6 +46,7 @@ class Relation:
     fields: tuple[Field, ...]
     of: str = ""  # the alias of that other one
     inside: tuple[str, ...] = ()  # and the names of the columns there
+    has_rowid: bool = False
 
     def column(self, field: Field, span: Span = NO_SPAN) -> Column:
         """What a field of it is in the bound query."""
@@ -53,9 +54,10 @@ class Relation:
         return Column(self.of or self.alias, name, span=span)
 
     def find(self, name: str) -> Field | None:
-        """The field of this name: exact spelling first, then case-insensitively."""
+        """The field of this name: exact spelling first, then case-insensitively, then the number of the row."""
         exact, low = self._by_name
-        return exact.get(name) or low.get(name.lower())
+        numbered = ROWID if self.has_rowid and name.lower() == ROWID.name else None
+        return exact.get(name) or low.get(name.lower()) or numbered
 
     @cached_property
     def _by_name(self) -> tuple[dict[str, Field], dict[str, Field]]:
@@ -166,7 +168,11 @@ class Scope:
                 span=span,
                 help=suggestion(parts[0], [*aliases, *self.names()]) + known,
             )
-        names = [f.name for f in relation.fields] if relation is not None else [*self.names(), *more]
+        names = (
+            [f.name for f in relation.fields]
+            if relation is not None
+            else [*self.names(), *(n for n in more if not n.startswith("__uql"))]
+        )
         where = relation.alias if relation is not None else ", ".join(r.alias for r in self.relations)
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         videos = [f.name for r in self.relations for f in r.fields if f.modality is Modality.VIDEO]

@@ -323,7 +323,7 @@ class Sources:
 def _part(table: Table, alias: str, columns: tuple[str, ...], span: Span) -> Part:
     """A table under its alias; with names given to its columns it is a sub-query of all of them."""
     if not columns:
-        return Part(BoundTable(table, alias), [Relation(alias, table.fields)])
+        return Part(BoundTable(table, alias), [Relation(alias, table.fields, has_rowid=table.has_rowid)])
     items = tuple(BoundItem(Column(alias, f.name), f.name, f.type) for f in table.fields)
     fields = renamed(table.fields, columns, alias, span)
     query = BoundSelect(items, BoundTable(table, alias))

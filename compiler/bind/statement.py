@@ -60,16 +60,16 @@ class Statement:
         return tuple(text for text in field.asked if text in self.open - self.conditions)
 
     def type_by_name(self, texts: Iterable[str], type: str) -> None:
-        """Gives texts without a type the number or time that a place of their name needs, when the statement is bound again.
+        """Gives texts without a type the one that a place of their name needs, when the statement is bound again.
 
         What is true or false is BOOLEAN, as a number 1 and 0.
 
         Args:
             texts: of `open_texts`.
-            type: of a number, date or time.
+            type: of a number, date or time; BOOLEAN; of a column that INSERT fills with them, any.
         """
         for text in texts:
-            if is_statement(text):
+            if is_statement(text) or type == "BOOLEAN":
                 self.needed.add(text)
             else:
                 self.by_name.setdefault(text, set()).add(type)

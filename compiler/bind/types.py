@@ -10,7 +10,7 @@ from typing import Any
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
 from uql.compiler.bind.scope import CatalogLike, Scope
-from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundSource, BoundTable
+from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
     base_column,
     expression,
@@ -355,7 +355,12 @@ def _asks_alone(where: Expr) -> bool:
 
 def without_rows(source: BoundSource) -> BoundSource:
     """The same FROM clause over tables of no rows, so that describing it opens no file."""
-    return with_leaves(source, lambda leaf: BoundTable(_empty(leaf.alias, leaf.fields), leaf.alias))
+
+    def empty(leaf: BoundTable | BoundDerived) -> BoundTable:
+        fields = leaf.table.readable if isinstance(leaf, BoundTable) else leaf.fields
+        return BoundTable(_empty(leaf.alias, fields), leaf.alias)
+
+    return with_leaves(source, empty)
 
 
 def _empty(name: str, fields: tuple[Field, ...]) -> Table:

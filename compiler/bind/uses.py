@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -84,6 +85,7 @@ class Use:
         return self.text, frozenset(self.reads), frozenset(self.holes), self.attempt
 
 
+_LABEL = re.compile(r"'(?:[^']|'')*'")
 _FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")
 
@@ -121,7 +123,7 @@ def settle(
                 uses[index] = replace(uses[index], want=CONDITION)
         elif (type := by_name.get(uses[members[0]].text)) is not None and all(w.place in _FREE for w in wants):
             for index in members:
-                uses[index] = replace(uses[index], want=Want(Place.COMPARE, type))
+                uses[index] = replace(uses[index], want=_needed(type))
         for chosen, want, indices in _by_cast(uses, members, widest, widths.get(uses[members[0]].text)):
             column = _column(uses, chosen, want, indices, grouped)
             assigned.update(dict.fromkeys(indices, column))
@@ -129,6 +131,14 @@ def settle(
     for index in sorted(assigned, key=lambda i: (uses[i].span.start, i)):
         numbers.setdefault(assigned[index], len(numbers))
     return [replace(assigned[index], id=numbers[assigned[index]]) for index in range(len(uses))]
+
+
+def _needed(type: str) -> Want:
+    """What is asked of a text whose answers have to be of a type."""
+    if not type.startswith("ENUM("):
+        return Want(Place.COMPARE if _is_scalar(type) else Place.CAST, type)
+    labels = [label[1:-1].replace("''", "'") for label in _LABEL.findall(type)]
+    return Want(Place.CAST, "VARCHAR", tuple(labels), closed=True)
 
 
 def open_texts(uses: list[Use]) -> set[str]:

@@ -13,6 +13,7 @@ CHANGES = [
     "DELETE FROM films WHERE film IN (SELECT film FROM reviews WHERE <joke> AND film <> 'Brazil')",
     "MERGE INTO films USING (SELECT DISTINCT film FROM reviews WHERE <pos>) a ON a.film = films.film WHEN MATCHED THEN UPDATE SET letters = 99",
     "WITH c AS (SELECT film || '!' AS film, 1 AS n FROM reviews WHERE <joke>) INSERT INTO films SELECT * FROM c",
+    "DELETE FROM films WHERE film IN (SELECT film FROM reviews WHERE <joke>) OR letters > (SELECT count(*) FROM reviews WHERE <joke>)",
     "INSERT INTO films BY NAME (SELECT 1 AS letters, film || '!' AS film FROM reviews WHERE <joke> AND id < 20)",
 ]
 

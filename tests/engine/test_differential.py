@@ -74,13 +74,6 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("PIVOT reviews ON <topic> USING count(*)", "UQL100", "PIVOT (SELECT"),
         ("PIVOT (SELECT film FROM reviews WHERE <pos>) ON flm USING count(*)", "UQL100", "by itself"),
         ("PIVOT (SELECT film FROM revews WHERE <pos>) ON film USING count(*)", "UQL201", "reviews"),
-        ("UPDATE reviews SET stars = <rating>", "UQL100", "UPDATE t SET"),
-        (
-            "UPDATE films SET letters = (SELECT count(*) FROM reviews r WHERE r.film = films.film AND <pos>)",
-            "UQL202",
-            "by itself",
-        ),
-        ("DELETE FROM reviews WHERE <pos>", "UQL100", "DELETE FROM t WHERE id IN"),
         ("MERGE INTO films USING reviews r ON <pos r.text> WHEN MATCHED THEN DELETE", "UQL100", "MERGE INTO t USING"),
         ("CREATE VIEW v AS SELECT id FROM reviews WHERE <pos>", "UQL100", "CREATE TABLE"),
         ("CREATE VIEW v AS (SELECT id FROM reviews WHERE <pos>)", "UQL100", "CREATE TABLE"),

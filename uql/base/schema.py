@@ -39,6 +39,9 @@ class Field:
         return self.modality is not Modality.STRUCTURED
 
 
+ROWID = Field("rowid", "BIGINT")
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table, view, file or data frame that may stand after FROM."""
@@ -49,6 +52,12 @@ class Table:
     row_count: int | None = None
     description: str = ""
     estimated_by: str | None = None  # made by TO from an estimate: what a result that reads it is `based_on`
+    has_rowid: bool = False  # a table of DuckDB's: its rows are numbered, in a column that no star shows
+
+    @property
+    def readable(self) -> tuple[Field, ...]:
+        """The fields that a statement may name: rowid too."""
+        return (*self.fields, ROWID) if self.has_rowid and self.field(ROWID.name) is None else self.fields
 
     def field(self, name: str) -> Field | None:
         """The column of this name: exact spelling first, then case-insensitively."""

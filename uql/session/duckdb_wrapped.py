@@ -31,6 +31,7 @@ from uql.engine.stored_estimates import end_column
 from uql.kernels.duck import Duck, typed_columns
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import null_columns
+from uql.session.direct_texts import rewritten
 from uql.session.prepared import PreparedStatement
 from uql.session.statements import done, own_rows
 from uql.session.store_estimates import (
@@ -49,6 +50,7 @@ from uql.show.render import unique_names
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.base.schema import Table
     from uql.compiler.bound import BoundItem, BoundStatement
     from uql.compiler.lexer import Token
     from uql.engine.outcome import Outcome
@@ -105,7 +107,7 @@ class Part:
 def around(
     session: Session, piece: Piece, run: Callable[[str, Mapping[str, Any]], PreparedStatement]
 ) -> PreparedStatement | None:
-    """The result of such a statement; None where it is none: no sub-query with a text, or a text outside of them.
+    """The result of such a statement; None where it is none: no sub-query with a text, or a text outside of them that is no name.
 
     Args:
         piece: the statement. `WITH (partial = true)` at its end, or the setting, lets estimates go into tables.
@@ -114,6 +116,41 @@ def around(
         (a view). A statement that changes tables runs at once; it raises BudgetError (UQL401) where its rows would be a part of them.
     """
     source, tail = without_options(piece.source)
+
+    def table_of(name: tuple[str, ...]) -> Table:
+        return session.catalog.table(name, plain=True)
+
+    direct = rewritten(source, table_of)
+    if direct is None:
+        try:
+            return _around(session, piece, source, tail, run)
+        except UnknownColumnError:  # a sub-query may read the rows that are changed
+            direct = rewritten(source, table_of, nested=True)
+            if direct is None:
+                raise
+    direct.check()
+    try:
+        return _around(session, piece, direct.text, tail, run, by_row=True)
+    except UQLError as error:
+        error.help = (error.help or "").replace(ALONE, "").removesuffix("; ") or None
+        raise direct.placed(error) from error.__cause__
+
+
+def _around(
+    session: Session,
+    piece: Piece,
+    source: str,
+    tail: str,
+    run: Callable[[str, Mapping[str, Any]], PreparedStatement],
+    by_row: bool = False,
+) -> PreparedStatement | None:
+    """As `around`.
+
+    Args:
+        source: the statement without its options.
+        tail: these.
+        by_row: its sub-queries give numbers of rows, which hold within a transaction.
+    """
     parameters = piece.parameters
     tokens = _tokens(source)
 
@@ -146,9 +183,14 @@ def around(
     rest = {name: value for name, value in parameters.items() if name in _named(tokens, parts)}
     replaced = _replaced(source, parts)[tokens[0].endlexpos if explains else 0 :]
     allowed = bool(options(tail).get("partial", session.settings.partial)) or any(part.partial for part in parts)
-    work = _Work(parts, replaced, rest, session.catalog, changed(replaced), allowed)
+    work = _Work(parts, replaced, rest, session.catalog, changed(replaced), allowed, by_row)
     work.list_columns()
-    work.check(source)
+    try:
+        work.check(source)
+    except UQLSyntaxError:
+        if _texts_outside(tokens, parts):
+            return None
+        raise
     if first[0] in ("DESCRIBE", "DESC", "SHOW"):  # the types are known before anything is asked
         return done(session.catalog, work.described(), "DuckDB", source)
     results = [run(f"{part.text} {tail}", part.values) for part in parts]
@@ -162,7 +204,7 @@ def around(
     if explains:
         return done(session.catalog, text_outcome(explained().splitlines(), None), explained(), source)
     result = PreparedStatement(
-        lambda: work.outcome(results, source), explained, priced, source, session.store(piece.source)
+        lambda: work.outcome(results, source, piece.source), explained, priced, source, session.store(piece.source)
     )
     if work.change is not None:
         result.run()
@@ -179,6 +221,7 @@ class _Work:
     catalog: Catalog
     change: Change | None
     partial: bool
+    by_row: bool
     changed_rows: dict[str, tuple[pa.Table, list[str]]] = field(default_factory=dict)  # by the table of the part
 
     @property
@@ -211,8 +254,19 @@ class _Work:
         finally:
             self._drop()
 
-    def outcome(self, results: list[PreparedStatement], source: str) -> Outcome:
-        """Runs the parts, then the statement. Raises DataError (UQL509), BudgetError (UQL401)."""
+    def outcome(self, results: list[PreparedStatement], source: str, said: str) -> Outcome:
+        """Runs the parts, then the statement: where rows are told by their numbers, in one transaction.
+
+        Args:
+            results: of the parts.
+            source: the statement, for the places of errors.
+            said: as it was written.
+        Raises: DataError (UQL509), BudgetError (UQL401).
+        """
+        with together(self.connection) if self.by_row else nullcontext():
+            return self._outcome(results, source, said)
+
+    def _outcome(self, results: list[PreparedStatement], source: str, said: str) -> Outcome:
         done = [result.run() for result in results]
         change, reads = (
             self.change,
@@ -230,7 +284,7 @@ class _Work:
                     self._put(part, one)
                 found = own_rows(self.catalog, self.sql, self.parameters)
                 if change is not None and change.name and inexact:
-                    mark(self.catalog, change.name, source)
+                    mark(self.catalog, change.name, said)
         except BudgetError as error:
             raise placed(error, source, self.parts[0].start, self.parts[0].end) from None
         except duckdb.Error as error:
@@ -363,7 +417,7 @@ def _free_text(token: Token) -> bool:
 def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind, all: bool = True) -> list[Part]:
     """The outermost sub-queries that are UQL with a text in them and read nothing around them.
 
-    None of them where a text stands outside of them. Raises: what is wrong with one, where none in it can be answered either.
+    Raises: what is wrong with one, where none in it can be answered either.
 
     Args:
         all: the tokens are the whole statement.
@@ -388,8 +442,6 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
         if parts and inside is not None:
             found += parts
             at = inside[1]
-        elif _free_text(tokens[at]) and (at == 0 or str(tokens[at - 1].value).upper() != "AS"):
-            return []
         else:
             at += 1
     return found
@@ -440,6 +492,8 @@ def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind:
         if isinstance(error, UnknownColumnError):
             error.help = f"{error.help or ''}; {ALONE}".removeprefix("; ")
         raise
+    if not bound.semantic:  # what it quotes are names
+        return []
     partial = bool(dict(bound.options).get("partial", False))
     return [Part(start, end, source[start:end], values, f"__uql_part_{next(_names)}", bound.query.items, partial)]
 
@@ -457,6 +511,11 @@ def _closing(tokens: list[Token], at: int) -> int | None:
 def _named(tokens: list[Token], parts: list[Part]) -> set[str]:
     """The parameters that stand outside of the parts."""
     return {t.value for t in tokens if t.type == "PARAMETER" and not any(p.start <= t.lexpos < p.end for p in parts)}
+
+
+def _texts_outside(tokens: list[Token], parts: list[Part]) -> bool:
+    """Does a quoted text stand outside of the parts? It may be a name."""
+    return any(_free_text(t) and not any(p.start <= t.lexpos < p.end for p in parts) for t in tokens)
 
 
 def _replaced(source: str, parts: list[Part]) -> str:

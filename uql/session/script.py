@@ -17,6 +17,7 @@ from uql.session.read_only import check_reads
 from uql.session.resume import Before, Said, offer
 from uql.session.statements import (
     Piece,
+    answer_types,
     check_target,
     check_to,
     done,
@@ -226,7 +227,11 @@ def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
 
         return explain(session, tree, bound(tree.statement), source)
     if isinstance(tree, CreateTable | Insert | CopyQuery):
-        return _writes(session, piece, tree, bound(tree.query))
+        query = bound(tree.query)
+        into = answer_types(session.catalog, tree, query) if isinstance(tree, Insert) else ()
+        if any(into):
+            query = session.bind(tree.query, source, piece.parameters, piece.frames, into)
+        return _writes(session, piece, tree, query)
     assert isinstance(tree, Query)
     query = bound(tree)
     result = prepare(session, query, source)

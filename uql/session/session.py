@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -128,7 +128,12 @@ class Session:
 
     # --------------------------------------------------------------------------------------------------- statements
     def bind(
-        self, query: Query, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
+        self,
+        query: Query,
+        source: str,
+        parameters: Mapping[str, Any],
+        frames: Mapping[str, Any],
+        into: Sequence[str] = (),
     ) -> BoundStatement:
         """The query with every name found, for this database and these settings.
 
@@ -137,6 +142,7 @@ class Session:
             source: its text.
             parameters: values of `$name`.
             frames: data frames by the name that FROM gives them.
+            into: the types of the columns that the query's are for, as INSERT has them.
         Raises: BindError and UnknownTableError, at the place in the text.
         """
         from uql.compiler.binder import bind
@@ -145,10 +151,15 @@ class Session:
         from uql.compiler.unparse import unparse
 
         try:
-            bound = bind(query, self.catalog, text=source, parameters=parameters, frames=frames, settings=self.settings)
+            known = self.settings
+            bound = bind(
+                query, self.catalog, text=source, parameters=parameters, frames=frames, settings=known, into=into
+            )
             if bound.semantic:
                 assert isinstance(query, Select | Union)
-                normal = f"{unparse(replace(query, options=(), to=None))} {sorted(parameters.items())!r}"
+                normal = f"{unparse(replace(query, options=(), to=None))} {sorted(parameters.items())!r}" + " ".join(
+                    into
+                )
                 bound = replace(bound, query=unnested(bound.query, self.is_key), normal=normal)
             if self.caps:
                 self._check_options(bound)

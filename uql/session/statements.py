@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from uql.sources.catalog import Catalog
 
 _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote
+_MACRO = re.compile(r"\s*CREATE\b.*?\b(?:MACRO|FUNCTION)\b", re.IGNORECASE | re.DOTALL)
+_NAMES_NOTHING = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 
 
@@ -94,6 +97,26 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     start, end = (-1, -1) if span is None else (span.start, span.end)
     return DataError(f"DuckDB: {message}", code="UQL509", start=start, end=end, help=help)
+
+
+def answer_types(catalog: Catalog, statement: Insert, bound: BoundStatement) -> tuple[str, ...]:
+    """For each item of INSERT the type of its column, where the item is an answer to a text without a type; else "".
+
+    Args:
+        bound: the query of the statement.
+    """
+    from uql.compiler.bind.block import output_fields
+    from uql.session.store_estimates import listed
+
+    fields = output_fields(bound.query)
+    if not any(field.is_answer and field.type == "VARCHAR" for field in fields):
+        return ()
+    table = catalog.table(statement.name, plain=True)
+    columns = [table.field(name) for name in statement.columns or listed(catalog, statement.name, len(fields))]
+    return tuple(
+        column.type if column is not None and field.is_answer and field.type == "VARCHAR" != column.type else ""
+        for field, column in zip(fields, columns, strict=False)
+    )
 
 
 def check_target(
@@ -245,20 +268,23 @@ class Piece:
 
 
 def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: bool) -> PreparedStatement:
-    """What UQL's grammar does not have: unchanged.
+    """What UQL's grammar does not have: unchanged. What it quotes are names where DuckDB knows them: it binds a statement before it runs.
 
     Args:
         error: of UQL's parser.
         partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
-    Raises: the error, where a quoted text may be free text, or where DuckDB cannot either; BudgetError (UQL401) where the statement
-        would put what it reads of estimates into a table.
+    Raises: the error, where a quoted text is no name that DuckDB knows, or where DuckDB cannot either; BudgetError (UQL401) where the
+        statement would put what it reads of estimates into a table.
     """
     source, partial = _without_options(str(piece.tree), partial)
-    if has_free_text(source):
+    quoted = has_free_text(source)
+    if quoted and _MACRO.match(source):  # DuckDB would keep what it names, and look for it later
         raise error.at(source)
     try:
         return _passed_on(catalog, source, piece.parameters, partial)
     except duckdb.Error as other:
+        if quoted and isinstance(other, _NAMES_NOTHING):
+            raise error.at(source) from None
         raise neither(error, other, source) from None
 
 

@@ -393,14 +393,15 @@ class Catalog:
         try:
             schema = tuple(self._columns(sql) if kind == "table" else self.describe(f"SELECT * FROM {sql}"))
             if plain:
-                return Table(name, sql, tuple(Field(*column) for column in schema), None, comment, estimated)
+                fields = tuple(Field(*column) for column in schema)
+                return Table(name, sql, fields, None, comment, estimated, kind == "table")
             count = int(str(self.value(f"SELECT count(*) FROM {sql}")))
             key = (sql, count, schema, tuple(sorted(comments.items())))
             if key not in self._fields or kind == "file":
                 self._fields[key] = self._measured(sql, count, schema, comments)
         except duckdb.Error as error:
             raise _unreadable(name, kind, error) from error
-        return Table(name, sql, self._fields[key], count, comment, estimated)
+        return Table(name, sql, self._fields[key], count, comment, estimated, kind == "table")
 
     def _columns(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table, as its definition has them: describing a query of 10,000 takes a third of a second."""
