@@ -319,10 +319,14 @@ class Expressions:
                 error.help = f'{error.help}; PROMPT "{quoted.text[:40]}" asks the model (uql.quoted = strict)'
                 raise error
             if mode == "guard":
-                near = near_name(quoted.text, [*self.scope.names(), *self.aliases.spelled])
+                low = quoted.text.lower()
+                item = self.aliases.select.get(low)
+                own = item is not None and item[0] == clause.select_aliases  # "the mood" AS "the mood"
+                aliases = [name for name in self.aliases.spelled if not own or name.lower() != low]
+                near = near_name(quoted.text, [*self.scope.names(), *aliases])
                 if near is not None:
                     raise misspelt(quoted, near)
-                close = close_name(quoted.text, [*self.scope.names(), *self.aliases.spelled])
+                close = close_name(quoted.text, [*self.scope.names(), *aliases])
                 if close is not None:
                     self.statement.warn(
                         f'UQL102: "{quoted.text}" is a text for the model, and close to the column {close}; PROMPT "{quoted.text}" '

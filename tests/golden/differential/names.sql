@@ -18,3 +18,10 @@
 !SELECT id FROM reviews WHERE stars IN (SELECT max(stars) FROM reviews WHERE <pos> GROUP BY film) ORDER BY id
 !SELECT meta.*, id FROM reviews WHERE <pos> ORDER BY id
 !SELECT meta.* EXCLUDE (a), <rating>::INTEGER AS r FROM reviews ORDER BY id
+SELECT <topic> AS "the main topic", count(*) FROM reviews GROUP BY "the main topic"
+SELECT <topic> AS "The Main Topic", id FROM reviews WHERE <pos>
+WITH "a b" AS (SELECT id, <topic> AS "the main topic" FROM reviews) SELECT "the main topic", count(*) FROM "a b" GROUP BY 1
+SELECT id, rowid FROM reviews WHERE <pos> AND rowid % 2 = 0
+! SELECT a.rowid, b.rowid FROM reviews a JOIN films b ON a.film = b.film WHERE <pos a.text> ORDER BY a.rowid DESC, b.rowid LIMIT 5
+SELECT film, max(rowid), list(rowid ORDER BY rowid) FROM reviews WHERE <joke> GROUP BY film
+SELECT r::INTEGER + 1, b::BOOLEAN FROM (SELECT <rating> AS r, <pos> AS b FROM reviews)
