@@ -70,18 +70,31 @@ def rows(
     """
     table = duck.arrow(render(query_sql(query)) if sql is None else sql)
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
+    aggregated = isinstance(query, BoundSelect) and query.aggregated
+    made = [i for i, item in enumerate(query.items) if aggregated and _is_aggregate(item, duck)]
+    return table, exact_estimates(table, made, isinstance(query, BoundSelect) and bool(query.group_by), confidence)
+
+
+def exact_estimates(
+    table: pa.Table, columns: list[int], grouped: bool, confidence: float
+) -> dict[str, Estimate | list[Estimate]]:
+    """The values of columns that are calculated from aggregates, as exact estimates.
+
+    Args:
+        table: the rows.
+        columns: their places in it.
+        grouped: has each group a row? Then there is a list of them.
+        confidence: that they name.
+    """
     estimates: dict[str, Estimate | list[Estimate]] = {}
-    if isinstance(query, BoundSelect) and query.aggregated:
+    if columns:
         from uql.kernels.estimates.exact import exactly
 
-        for i, item in enumerate(query.items):
-            if _is_aggregate(item, duck):
-                values = [exactly(v, confidence, 0) for v in table.column(i).to_pylist()]
-                if query.group_by:
-                    estimates[item.name] = values
-                elif values:
-                    estimates[item.name] = values[0]
-    return table, estimates
+        for i in columns:
+            values = [exactly(v, confidence, 0) for v in table.column(i).to_pylist()]
+            if grouped or values:
+                estimates[table.column_names[i]] = values if grouped else values[0]
+    return estimates
 
 
 def _is_aggregate(item: BoundItem, duck: Duck) -> bool:

@@ -58,7 +58,7 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
 
     def prepared(said: Said) -> PreparedStatement:
         return PreparedStatement(
-            lambda: session.run_locked(bound, lambda: work(said), settings),
+            lambda: session.run_locked(bound.text, lambda: work(said), settings, lambda: bound),
             lambda: session.explained(bound, settings),
             lambda: session.quoted(bound, settings),
             source,

@@ -12,6 +12,7 @@ from uql.base.errors import BindError, BudgetError, ConfigError, UQLError, UQLSy
 from uql.base.settings import Settings
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
+from uql.session.plain_query import plain_query
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_reads
 from uql.session.resume import Before, Said, offer
@@ -233,6 +234,9 @@ def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
             query = session.bind(tree.query, source, piece.parameters, piece.frames, into)
         return _writes(session, piece, tree, query)
     assert isinstance(tree, Query)
+    own = plain_query(session, tree, piece, lambda: bound(tree))
+    if own is not None:
+        return own
     query = bound(tree)
     result = prepare(session, query, source)
     if query.to is not None:

@@ -440,9 +440,10 @@ class _Work:
             return outcome(bound, session.kernel_duck(), settings.confidence)
         physical = session.plan(bound, settings)
         return session.run_locked(
-            bound,
+            bound.text,
             lambda: finished(execute(session, bound, physical, settings, said=session.said, watcher=self)),
             settings,
+            lambda: bound,
         )
 
     def begins(self, ctx: Context) -> None:

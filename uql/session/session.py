@@ -308,13 +308,16 @@ class Session:
             self.catalog.begin()
             unregister(self.catalog.cursor, name)
 
-    def run_locked(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
+    def run_locked(
+        self, text: str, work: Callable[[], Outcome], settings: Settings, bound: Callable[[], BoundStatement]
+    ) -> Outcome:
         """Runs a statement while no other one of this session runs, its errors with their place in the text.
 
         Args:
-            bound: for the text.
+            text: of the statement.
             work: runs it.
             settings: of the statement.
+            bound: gives it bound, for the place of an error.
         Raises: what `work` raises; DuckDB's errors as DataError.
         """
         self.check_open()
@@ -329,9 +332,9 @@ class Session:
                     stop.add_note(f'what was answered is kept; con.resume("{self.last_run}") goes on from there')
                 raise
             except UQLError as error:
-                raise error.at(bound.text) from None
+                raise error.at(text) from None
             except duckdb.Error as error:
-                raise refused(error, bound).at(bound.text) from error
+                raise refused(error, bound()).at(text) from error
             finally:
                 self.last_run = self.last_run or latest
                 self.emit(DoneEvent())

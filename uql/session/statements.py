@@ -380,6 +380,7 @@ def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outco
     from uql.session.store_estimates import counted
 
     check_sql_reads(catalog, sql)
+    catalog.orders_known = False
     outcome, connection = text_outcome([], None), catalog.cursor
     with reading(connection, catalog.read_only):
         if changed(sql) is not None and "RETURN" not in sql.upper():  # as a relation it has no count before DuckDB 2.0

@@ -53,8 +53,9 @@ _SETTINGS = (  # of one connection, and able to change what a query gives
     "scalar_subquery_error_on_multiple_rows",
     "file_search_path",
 )
+_ORDERS = "current_setting('default_order'), current_setting('default_null_order')"
 _CHOSEN = (
-    f"SELECT {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)},"
+    f"{', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)},"
     " (SELECT list(v) FROM duckdb_variables() AS v)"
 )
 
@@ -86,9 +87,8 @@ class Catalog:
         self.parts = Parts()
         self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
         self._lock = threading.RLock()
-        self.orders: tuple[str, str] | None = (
-            None  # default_order and default_null_order, where they are not DuckDB's own
-        )
+        self.orders: tuple[str, str] | None = None  # default_order, default_null_order: where they are not DuckDB's
+        self.orders_known = False
         self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session
@@ -107,11 +107,8 @@ class Catalog:
                 if hasattr(self.cursor, "complete"):  # from DuckDB 2.0 on nothing else runs before
                     self.cursor.complete()
                 self.python_variables(False)
+                self.orders_known = False
             self._follow()
-            chosen = "SELECT current_setting('default_order'), current_setting('default_null_order')"
-            with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
-                ((order, nulls),) = self._of_users(chosen) or self._rows(chosen)
-                self.orders = None if order.startswith("ASC") and nulls == "NULLS_LAST" else (order, nulls)
             self.parts.begin()
             if "aggregates" in vars(self):
                 self.aggregates.forget_macros()
@@ -142,11 +139,19 @@ class Catalog:
                 )
 
     def _follow(self) -> None:
-        """Takes over what USE, SET and SET VARIABLE have chosen on the user's connection since the last look: a cursor has its own."""
-        found = self._of_users(_CHOSEN)
+        """Takes over what USE, SET and SET VARIABLE have chosen on the user's connection since the last look: a cursor has its own.
+
+        On a connection of UQL's the orders are read anew where a statement of DuckDB's own may have changed them.
+        """
+        found = self._of_users(f"SELECT {_ORDERS}, {_CHOSEN}")
+        if not self._own or not self.orders_known:
+            with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
+                order, nulls, *_ = found[0] if found else self._rows(f"SELECT {_ORDERS}")[0]
+                self.orders = None if order.startswith("ASC") and nulls == "NULLS_LAST" else (order, nulls)
+                self.orders_known = True
         if not found:
             return
-        *values, variables = found[0]
+        _, _, *values, variables = found[0]
         chosen = {name: literal(str(value)) for name, value in zip(_SETTINGS, values, strict=True)}
         for variable in variables or ():
             chosen[f"VARIABLE {quote(variable['name'])}"] = f"CAST({literal(variable['value'])} AS {variable['type']})"
@@ -236,18 +241,14 @@ class Catalog:
 
     def marked(self) -> dict[tuple[str, str, str], str]:
         """The tables that hold estimates or a part of the rows, and the views over them: the statement that made them so."""
-        rows = self._rows(
-            "SELECT database_name, schema_name, table_name, comment, '' FROM duckdb_tables() WHERE contains(comment, $said)"
-            " UNION ALL SELECT database_name, schema_name, view_name, comment, sql FROM duckdb_views() WHERE NOT internal",
-            {"said": ESTIMATED},
-        )
-        found = {(d, s, t): words for d, s, t, comment, _ in rows if (words := said_estimated(comment)) is not None}
+        noted = self._rows("SELECT comment, database_name, schema_name, table_name FROM system.main.duckdb_tables()")
+        found = {(d, s, t): words for said, d, s, t in noted if said and (words := said_estimated(said)) is not None}
         if not found:
             return found
+        rows = self._rows("SELECT database_name, schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal")
         views = {
             (d, s, t): {at.path for name in tables(sql) if (at := self._find(name)) is not None}
-            for d, s, t, _, sql in rows
-            if sql
+            for d, s, t, sql in rows
         }
         while True:
             more = {

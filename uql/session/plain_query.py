@@ -1,0 +1,199 @@
+"""A query without texts for a model is DuckDB's own: what it gives is known from DuckDB's description, and nothing is bound for it.
+
+The binder is asked where DuckDB does not read the query alike, for EXPLAIN, and for the place of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import BindError
+from uql.compiler.bind.own_text import duckdb_text
+from uql.compiler.bind.parameters import names, refuse_unused
+from uql.compiler.statement_targets import tables
+from uql.compiler.syntax import (
+    Call,
+    Cast,
+    Expr,
+    GroupKey,
+    Join,
+    Name,
+    OrderKey,
+    Parameter,
+    Query,
+    Quoted,
+    Select,
+    SelectItem,
+    Star,
+    TableFunction,
+    TableName,
+    Union,
+)
+from uql.compiler.walk import aggregate_calls, walk
+from uql.engine.outcome import Outcome
+from uql.engine.plain_sql import exact_estimates
+from uql.llm.run_record import Cost
+from uql.session.events import PlanEvent
+from uql.session.execute_statement import prepare
+from uql.session.prepared import PreparedStatement
+from uql.session.read_only import check_sql_reads, reading
+
+if TYPE_CHECKING:
+    from uql.compiler.bound import BoundStatement
+    from uql.session.session import Session
+    from uql.session.statements import Piece
+    from uql.sources.catalog import Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A query as DuckDB's own.
+
+    Attributes:
+        sql: its text for DuckDB.
+        names: of its columns.
+        types: of DuckDB.
+        aggregates: the columns that are calculated from aggregates.
+        grouped: has each group a row?
+    """
+
+    sql: str
+    names: list[str]
+    types: list[str]
+    aggregates: list[int]
+    grouped: bool
+
+
+def plain_query(
+    session: Session, tree: Query, piece: Piece, bound: Callable[[], BoundStatement]
+) -> PreparedStatement | None:
+    """The statement as DuckDB's own; None where `described` gives none.
+
+    Args:
+        tree: its query.
+        bound: binds it.
+    """
+    found = described(session.catalog, tree, piece.script, piece.parameters)
+    if found is None or session.settings.disabled_rules:
+        return None
+    settings = session.settings
+
+    def work() -> Outcome:
+        check_sql_reads(session.catalog, found.sql)
+        session.emit(PlanEvent(None))
+        with reading(session.catalog.cursor, session.catalog.read_only):
+            table = session.kernel_duck().arrow(found.sql).rename_columns(found.names)
+        held = exact_estimates(table, found.aggregates, found.grouped, settings.confidence)
+        return Outcome(table, found.types, held, [], Cost())
+
+    def whole() -> PreparedStatement:
+        return prepare(session, bound(), piece.script)
+
+    return PreparedStatement(
+        lambda: session.run_locked(piece.script, work, settings, bound),
+        lambda: whole().explain(),
+        lambda: whole().quote(),
+        piece.script,
+        session.store(piece.script),
+    )
+
+
+def described(catalog: Catalog, tree: Query, script: str, parameters: Mapping[str, Any]) -> Described | None:
+    """A query as DuckDB describes it.
+
+    None where a text for a model stands in it, where a stored estimate is read, or where that is not certain without binding it.
+
+    Args:
+        tree: the query.
+        script: the text that its places are in.
+        parameters: values of `$name`.
+    """
+    first = tree
+    while isinstance(first, Union):
+        first = first.left
+    if not isinstance(first, Select) or any(map(_is_other, walk(tree, queries=True))):
+        return None
+    try:
+        refuse_unused(parameters, names(tree))
+        sql = duckdb_text(tree, script, parameters)
+        columns = [] if sql is None else catalog.describe(sql)
+    except (duckdb.Error, BindError):
+        return None
+    named = _named(first, [name for name, _ in columns], script) if columns else None
+    aggregates = _aggregates(first, catalog.aggregates) if first is tree else []
+    if sql is None or named is None or aggregates is None:
+        return None
+    if any(tables(sql)) and (catalog.marked() or catalog.is_behind()):
+        return None
+    return Described(sql, named, [type for _, type in columns], aggregates, first is tree and bool(first.group_by))
+
+
+def _is_other(node: object) -> bool:
+    """Does the binder say what it means: a text, a file, what gives several columns, a parameter as a key, GROUP BY ALL?"""
+    match node:
+        case Quoted() | TableFunction() | TableName(file=True) | Call(name="columns" | "unnest"):
+            return True
+        case OrderKey(expr=Parameter()) | GroupKey(expr=Parameter()):
+            return True
+        case OrderKey(expr=Name(parts=(word,))) | GroupKey(expr=Name(parts=(word,))):
+            return word.lower() == "all"
+        case Select(distinct_on=keys):
+            return any(isinstance(key, Parameter) for key in keys)
+    return False
+
+
+def _named(select: Select, found: Sequence[str], script: str) -> list[str] | None:
+    """The names of the columns: AS, else the column's name, else the item as written. None where a column may be of several items.
+
+    Args:
+        found: the names that DuckDB gives.
+        script: the text that the items stand in.
+    """
+    stars = [i for i, item in enumerate(select.items) if isinstance(item.expr, Star)]
+    if len(stars) > 1 or (stars and isinstance(select.source, Join)):
+        return None
+    last = len(select.items) - stars[0] - 1 if stars else 0
+    if len(found) != len(select.items) and not (stars and len(found) >= len(select.items) - 1):
+        return None
+    places = [i if not stars or i < stars[0] else i - len(select.items) for i in range(len(select.items))]
+    named = list(found)
+    for i, item in enumerate(select.items):
+        if i not in stars:
+            named[places[i]] = _name(item, found[places[i]], script)
+    own = [named[places[i]].lower() for i in range(len(select.items)) if i not in stars]
+    shown = found[stars[0] : len(found) - last] if stars else []
+    return None if any(name.lower().startswith(n) for name in shown for n in own) else named
+
+
+def _name(item: SelectItem, found: str, script: str) -> str:
+    expr = item.expr
+    if item.alias is not None:
+        return item.alias
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    if isinstance(expr, Name):
+        return found if found.lower() == expr.parts[-1].lower() else expr.parts[-1]
+    return " ".join(script[item.expr.span.start : item.expr.span.end].split())
+
+
+def _aggregates(select: Select, aggregates: Container[str]) -> list[int] | None:
+    """The items that are calculated from aggregates; None where a name may stand for one of them.
+
+    Args:
+        aggregates: the names of the functions.
+    """
+    parts: list[Expr] = [item.expr for item in select.items]
+    around = [*(key.expr for key in select.order_by), *([] if select.qualify is None else [select.qualify])]
+    found = [i for i, part in enumerate(parts) if aggregate_calls(part, aggregates)]
+    grouped = bool(select.group_by) or select.having is not None
+    if not (grouped or found or any(aggregate_calls(part, aggregates) for part in around)):
+        return []
+    nodes = [node for part in parts for node in walk(part)]
+    made = {(select.items[i].alias or "").lower() for i in found}
+    named = any(isinstance(node, Name) and node.parts[0].lower() in made for node in nodes)
+    methods = any(isinstance(node, Call) and "." in node.name for node in nodes)
+    return None if named or methods or any(isinstance(item.expr, Star) for item in select.items) else found
