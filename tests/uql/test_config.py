@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import uql
+from uql.base import toml_file
 from uql.base.config import load, misspelt_variables, user_file
 from uql.base.errors import ConfigError
 from uql.base.settings import NAMES, Settings
@@ -184,6 +185,42 @@ def test_a_projects_file_says_where_rows_and_keys_go_only_once_it_is_trusted_and
     assert main(["config", "trust", "--remove"]) == 0
     with pytest.raises(ConfigError, match="uql config trust"):
         load()
+
+
+def test_a_file_that_changes_while_it_is_checked_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its values and what is compared with the trusted file are of one reading."""
+    path = Path("uql.toml")
+    path.write_text("plugins = ['mine']")
+    assert main(["config", "trust", "--yes"]) == 0
+    read, seen = toml_file.content, list[Path]()
+
+    def swapped(file: Path) -> bytes:
+        if file.name == "uql.toml" and file.parent == Path.cwd():
+            seen.append(file)
+            return b"plugins = ['evil']" if len(seen) == 1 else read(file)
+        return read(file)
+
+    monkeypatch.setattr(toml_file, "content", swapped)
+    with pytest.raises(ConfigError, match="uql config trust"):
+        load()
+    assert seen
+
+
+def test_what_is_trusted_is_what_was_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path("uql.toml")
+    path.write_text("plugins = ['mine']")
+
+    def confirmed(*_: object, **__: object) -> bool:
+        path.write_text("plugins = ['evil']")
+        return True
+
+    monkeypatch.setattr("typer.confirm", confirmed)
+    assert main(["config", "trust"]) == 0
+    assert "mine" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="uql config trust"):
+        load()
+    path.write_text("plugins = ['mine']")
+    assert load()[0].plugins == ("mine",)
 
 
 def test_trust_shows_the_file_and_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

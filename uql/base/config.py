@@ -38,12 +38,27 @@ SHOWN = 80  # characters of a value in a message
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Values of one place, unchecked; `origin` says where in a few words."""
+    """Values of one place, unchecked.
+
+    Attributes:
+        origin: the place in a few words.
+        path: of a project's file.
+        content: of that file, read once: what is trusted is what is used.
+    """
 
     origin: str
     values: Mapping[str, Any]
-    project: bool = False
     path: Path | None = None
+    content: bytes = b""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Is it the user's own, or did the user trust this file as it is now?"""
+        return self.path is None or _trusted().get(str(self.path.absolute())) == self.digest
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
 
 
 def user_file() -> Path:
@@ -63,8 +78,8 @@ def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:
     """
     settings, origins = Settings(), dict.fromkeys(sorted(NAMES), "default")
     given = Layer("argument", {name: value for name, value in arguments.items() if value is not None})
-    for layer in (*_files(Path.cwd()), *_environment(), given):
-        if layer.project and not (layer.path is not None and is_trusted(layer.path)):
+    for layer in (*files(Path.cwd()), *_environment(), given):
+        if not layer.is_trusted:
             _ask_for_trust(layer, settings)
         try:
             settings = settings.with_values(**layer.values)
@@ -77,33 +92,15 @@ def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:
     return settings, origins
 
 
-def project_files(folder: Path) -> list[Path]:
-    """The files of a project that set something, nearest last."""
-    pyproject, project = folder / PYPROJECT, folder / FILE
-    return [*([pyproject] if _tool_table(pyproject) else []), *([project] if project.is_file() else [])]
+def trust(layers: Sequence[Layer]) -> None:
+    """Trust the projects' files as they were read: they may set endpoints, prices and plug-ins from now on."""
+    _keep({**_trusted(), **{str(layer.path.absolute()): layer.digest for layer in layers if layer.path is not None}})
 
 
-def is_trusted(path: Path) -> bool:
-    """Did the user trust this file, as it is now? A file that has changed since is not trusted any more."""
-    return _trusted().get(str(path.absolute())) == _digest(path)
-
-
-def trust(paths: Sequence[Path]) -> None:
-    """Trust these files as they are: they may set endpoints, prices and plug-ins from now on."""
-    _keep({**_trusted(), **{str(path.absolute()): _digest(path) for path in paths}})
-
-
-def distrust(paths: Sequence[Path]) -> None:
+def distrust(layers: Sequence[Layer]) -> None:
     """Trust these files no longer."""
-    gone = {str(path.absolute()) for path in paths}
+    gone = {str(layer.path.absolute()) for layer in layers if layer.path is not None}
     _keep({name: digest for name, digest in _trusted().items() if name not in gone})
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(toml_file.content(path)).hexdigest()
-    except OSError as error:
-        raise _unreadable(path, error) from None
 
 
 def _trusted() -> dict[str, str]:
@@ -154,12 +151,12 @@ def needs_trust(values: Mapping[str, Any], own: Settings) -> dict[str, str]:
     return found
 
 
-def would_allow(folder: Path) -> list[str]:
-    """What trusting the files of a project would let them do, a line for each of their values that needs trust."""
+def would_allow(layers: Sequence[Layer]) -> list[str]:
+    """What trusting the project's files among these would let them do, a line for each of their values that needs trust."""
     own = Settings()
     lines = []
-    for layer in _files(folder):
-        if layer.project:
+    for layer in layers:
+        if layer.path is not None:
             lines += [f"{value}: {what}" for value, what in needs_trust(layer.values, own).items()]
         else:
             own = own.with_values(**layer.values)
@@ -177,33 +174,30 @@ def _ask_for_trust(layer: Layer, own: Settings) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- sources
-def _files(folder: Path) -> list[Layer]:
+def files(folder: Path) -> list[Layer]:
+    """The user's file and those of a project that set something, nearest last. Raises: ConfigError for one that cannot be read."""
     user, project, pyproject = user_file(), folder / FILE, folder / PYPROJECT
-    layers = [
-        Layer(str(user), _toml(user)),
-        Layer(f"{pyproject} [tool.uql]", _tool_table(pyproject), project=True, path=pyproject),
-    ]
+    layers = [Layer(str(user), _toml(user)[0])]
+    values, content = _toml(pyproject, b"tool.uql") if pyproject.is_file() else ({}, b"")
+    own = values.get("tool", {}).get("uql", {})
+    if not isinstance(own, dict):
+        raise ConfigError(f"{pyproject}: [tool.uql] is a table of settings")
+    layers.append(Layer(f"{pyproject} [tool.uql]", own, pyproject, content))
     if project != user:
-        layers.append(Layer(str(project), _toml(project), project=True, path=project))
+        values, content = _toml(project)
+        layers.append(Layer(str(project), values, project, content))
     return [layer for layer in layers if layer.values]
 
 
-def _toml(path: Path, holding: bytes = b"") -> dict[str, Any]:
-    """The top-level values of a TOML file, {} when there is none, or where it does not hold these bytes."""
+def _toml(path: Path, holding: bytes = b"") -> tuple[dict[str, Any], bytes]:
+    """The top-level values of a TOML file and its content; nothing where there is none, or it does not hold these bytes."""
     if not path.exists():
-        return {}
+        return {}, b""
     try:
         data = toml_file.content(path)
-        return toml_file.parsed(data) if holding in data else {}
+        return (toml_file.parsed(data), data) if holding in data else ({}, b"")
     except (ValueError, OSError) as error:
         raise _unreadable(path, error) from None
-
-
-def _tool_table(path: Path) -> dict[str, Any]:
-    table = _toml(path, b"tool.uql").get("tool", {}).get("uql", {}) if path.is_file() else {}
-    if not isinstance(table, dict):
-        raise ConfigError(f"{path}: [tool.uql] is a table of settings")
-    return table
 
 
 def _unreadable(path: Path, error: Exception) -> ConfigError:

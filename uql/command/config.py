@@ -60,18 +60,20 @@ def trust(
     from uql.base import config
     from uql.base.printable import printable
 
-    found = config.project_files(Path(folder).absolute())
+    layers = config.files(Path(folder).absolute())
+    found = [layer for layer in layers if layer.path is not None]
+    paths = ", ".join(str(layer.path) for layer in found)
     if not found:
         raise UsageError(f"there is no uql.toml and no [tool.uql] in {folder}")
     if remove:
         config.distrust(found)
-        narrate("not trusted any more: " + ", ".join(map(str, found)))
+        narrate(f"not trusted any more: {paths}")
         return
-    for path in found:
-        narrate(f"--- {path}")
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for layer in found:
+        narrate(f"--- {layer.path}")
+        for line in layer.content.decode("utf-8", errors="replace").splitlines():
             narrate(printable(line))
-    allowed = config.would_allow(Path(folder).absolute())
+    allowed = config.would_allow(layers)
     narrate("trusted, it may:" if allowed else "it sets nothing that needs trust")
     for line in allowed:
         narrate(f"  {line}")
@@ -79,7 +81,7 @@ def trust(
     if not yes and not typer.confirm(question, err=True):
         return
     config.trust(found)
-    narrate("trusted: " + ", ".join(map(str, found)))
+    narrate(f"trusted: {paths}")
 
 
 def _plain(value: Any) -> Any:

@@ -72,7 +72,7 @@ def init(
 
     On a terminal it asks; with options, or without a terminal, it does not. A model that does not answer is not written (exit code 3).
     """
-    from uql.base.config import FILE, trust, user_file
+    from uql.base.config import FILE, files, trust, user_file
     from uql.llm.trial import try_call
 
     path = user_file() if user else Path(FILE)
@@ -100,7 +100,7 @@ def init(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     if chosen.model and not user:
-        trust([path])  # the user has just written it
+        trust([layer for layer in files(path.parent) if layer.path == path])  # the user has just written it
     print(path)
     return None
 
