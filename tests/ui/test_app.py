@@ -369,6 +369,10 @@ def test_a_dropped_file_is_a_table_of_this_session(page: TestClient, monkeypatch
     for odd in ("x.exe", "..", "", "a\x00b", "/", ".csv", "'; DROP TABLE reviews; --"):
         assert drop(odd, b"MZ").json()["error"]["code"] in ("UQL503", "UQL501"), odd
     assert page.post("/api/files?name=a.csv", content=b"a\n1\n").status_code == 403
+    wide = ",".join(f"c{i}" for i in range(100_000)).encode() + b"\n"
+    began = time.monotonic()
+    assert "100,000 columns" in drop("wide.csv", wide).json()["error"]["message"]
+    assert time.monotonic() - began < 5
     monkeypatch.setattr("uql.ui.app.LONGEST_FILE", 10)
     assert drop("big.csv", b"a\n" * 10).status_code == 413
 

@@ -30,6 +30,8 @@ MAX_RUNS = 50  # whose rows are kept
 MAX_WAITING = 100  # statements in the queue
 MAX_ERRORS = 1_000  # missing answers in one reply
 MAX_HISTORY = 100  # runs of the ledger
+MAX_COLUMNS = 10_000  # of a dropped CSV file
+LONGEST_HEAD = 4_000_000  # bytes of its first line that are looked at
 MAX_DIFF = 200  # rows of each side of a difference
 
 
@@ -215,7 +217,7 @@ class Session:
         Args:
             name: of the file, whose ending says what it holds.
             write: writes its bytes to a path.
-        Raises: DataError (UQL501, UQL503, UQL505) where nothing can be read.
+        Raises: DataError (UQL501, UQL503, UQL505) where nothing can be read, or it has more than MAX_COLUMNS columns.
         """
         if self._dropped is None:
             self._dropped = tempfile.TemporaryDirectory(prefix="uql-page-")
@@ -226,6 +228,7 @@ class Session:
         folder = Path(self._dropped.name) / table
         folder.mkdir(exist_ok=True)
         write(folder / file)
+        _check_width(folder / file)
         for connection in (self._runs, self._checks):
             made = connection.register(table, str(folder / file))
         return made[0]
@@ -429,3 +432,18 @@ def _is_query(text: str) -> bool:
     except UQLSyntaxError:
         return True  # let EXPLAIN's parser say what is wrong
     return len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str)
+
+
+def _check_width(file: Path) -> None:
+    """Raises DataError (UQL503) for a CSV file of more than MAX_COLUMNS columns: reading 100,000 takes minutes."""
+    if file.suffix.lower() not in (".csv", ".tsv"):
+        return
+    with file.open("rb") as lines:
+        first = lines.readline(LONGEST_HEAD)
+    columns = max(first.count(sign) for sign in (b",", b";", b"\t", b"|")) + 1
+    if columns > MAX_COLUMNS:
+        raise DataError(
+            f"{file.name} has {columns:,} columns, and the page reads {MAX_COLUMNS:,} at most",
+            code="UQL503",
+            help="leave out the columns that you do not need, or make a table of it with DuckDB",
+        )
