@@ -118,6 +118,34 @@ def test_an_answer_that_is_none_of_the_columns_type_changes_nothing_unless_a_par
     assert stored.based_on == [f"reviews ({asked})"]
 
 
+def test_a_parameter_may_be_the_text(labels):
+    con, sql = labels.uql(budget="all"), labels.sql()
+    rows = "FROM reviews ORDER BY ALL"
+    con.uql(
+        "UPDATE reviews SET film = 'x' || $k, stars = $q WHERE id < $n", k="y", q=uql.sem("the number of stars"), n=9
+    )
+    con.uql("DELETE FROM reviews WHERE $q AND id > $n", q=uql.sem("the review is positive"), n=20)
+    sql.execute(both("UPDATE reviews SET film = 'xy', stars = <rating> WHERE id < 9")[1])
+    sql.execute(both("DELETE FROM reviews WHERE <pos> AND id > 20")[1])
+    assert con.uql(rows).fetchall() == sql.execute(rows).fetchall()
+
+
+def test_rows_of_an_open_transaction_are_changed_too(labels):
+    con, sql = labels.uql(budget="all"), labels.sql()
+    for statement in (
+        "BEGIN",
+        "INSERT INTO reviews SELECT * REPLACE (id + 900 AS id) FROM reviews WHERE id < 9",
+        "UPDATE reviews SET film = <topic> WHERE id > 902 OR id = 5",
+        "DELETE FROM reviews WHERE <pos> AND id > 20",
+        "COMMIT",
+    ):
+        asked, over_labels, _ = both(statement)
+        con.uql(asked)
+        sql.execute(over_labels)
+    rows = "FROM reviews ORDER BY ALL"
+    assert con.uql(rows).fetchall() == sql.execute(rows).fetchall()
+
+
 def test_explain_asks_nobody_and_changes_nothing(labels):
     con = labels.uql(budget="all")
     lines = "\n".join(line for (line,) in con.uql(both("EXPLAIN DELETE FROM reviews WHERE <pos>")[0]).fetchall())

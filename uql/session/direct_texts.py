@@ -6,7 +6,7 @@ its new values from such a sub-query. A text that is all of a new value is asked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from uql.base.errors import DataError, UQLError, UQLSyntaxError
@@ -76,12 +76,18 @@ class Rewritten:
         return last
 
 
-def rewritten(source: str, table_of: Callable[[tuple[str, ...]], Table], nested: bool = False) -> Rewritten | None:
+def rewritten(
+    source: str,
+    table_of: Callable[[tuple[str, ...]], Table],
+    parameters: Collection[str] = (),
+    nested: bool = False,
+) -> Rewritten | None:
     """The statement with its texts in a sub-query; None where it is neither UPDATE nor DELETE, or has no such texts.
 
     Args:
         source: one statement; EXPLAIN may stand before it.
         table_of: the table of a name.
+        parameters: the names of those that are texts.
         nested: texts in sub-queries count too, not only those outside of them.
     Raises: as `table_of`; DataError (UQL509) where the rows are not those of a table.
     """
@@ -96,7 +102,7 @@ def rewritten(source: str, table_of: Callable[[tuple[str, ...]], Table], nested:
     clauses = _clauses(source, [t for t in found if t.start >= name[1]], _CLAUSES[verb])
     known = table_of(change.name)
     asked = [clauses[word] for word in ("SET", "WHERE") if word in clauses]
-    if not any(_asks(found, part, known, nested) for part in asked):
+    if not any(_asks(found, part, known, parameters, nested) for part in asked):
         return None
     if not known.has_rowid:
         raise DataError(
@@ -123,7 +129,7 @@ def rewritten(source: str, table_of: Callable[[tuple[str, ...]], Table], nested:
         return Rewritten(source, before, (f"SELECT {row}", *of), (")", *end))
     sets: list[Piece] = []
     values: list[Piece] = []
-    assigned = _assignments(found, clauses["SET"], known)
+    assigned = _assignments(found, clauses["SET"], known, parameters)
     if assigned is None:
         return None
     for number, (column, value, type) in enumerate(assigned):
@@ -161,8 +167,10 @@ def _clauses(source: str, found: Sequence[Token], words: tuple[str, ...]) -> dic
     return clauses
 
 
-def _asks(found: Sequence[Token], part: tuple[int, int], table: Table, nested: bool) -> bool:
-    """Does a text that is no name of the table stand in the part, outside of sub-queries or anywhere?"""
+def _asks(
+    found: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str], nested: bool
+) -> bool:
+    """Does a text that is no name of the table stand in the part, or a parameter that is one, outside of sub-queries or anywhere?"""
     within = [t for t in found if part[0] <= t.start < part[1]]
     opened: list[bool] = []
     for before, token, after in zip([None, *within], within, [*within[1:], None], strict=False):
@@ -172,7 +180,8 @@ def _asks(found: Sequence[Token], part: tuple[int, int], table: Table, nested: b
             opened.pop()
         named = "." in (before.text if before else "", after.text if after else "") or table.field(token.name)
         aliased = before is not None and before.word == "AS"
-        if is_text(token) and not (any(opened) or named or aliased):
+        given = before is not None and before.text == "$" and token.name in parameters
+        if (given or (is_text(token) and not (named or aliased))) and not any(opened):
             return True
     return False
 
@@ -183,7 +192,7 @@ def is_text(token: Token) -> bool:
 
 
 def _assignments(
-    found: Sequence[Token], part: tuple[int, int], table: Table
+    found: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str]
 ) -> list[tuple[tuple[int, int], tuple[int, int], str]] | None:
     """(column, value, cast of the value) for each `column = value` of SET; None where it is something else."""
     within = [t for t in found if part[0] <= t.start < part[1]]
@@ -199,7 +208,8 @@ def _assignments(
         if not value or not within[sign - 1].name:
             return None
         field = table.field(within[sign - 1].name)
-        alone = len(value) == 1 and is_text(value[0]) and table.field(value[0].name) is None
+        written = len(value) == 1 and is_text(value[0]) and table.field(value[0].name) is None
+        alone = written or (len(value) == 2 and value[0].text == "$" and value[1].name in parameters)
         cast = f"::{field.type}" if alone and field is not None and field.type != "VARCHAR" else ""
         made.append(((within[begin].start, within[sign - 1].end), (value[0].start, value[-1].end), cast))
     return made

@@ -120,12 +120,13 @@ def around(
     def table_of(name: tuple[str, ...]) -> Table:
         return session.catalog.table(name, plain=True)
 
-    direct = rewritten(source, table_of)
+    texts = [name for name, value in piece.parameters.items() if isinstance(value, SemText)]
+    direct = rewritten(source, table_of, texts)
     if direct is None:
         try:
             return _around(session, piece, source, tail, run)
         except UnknownColumnError:  # a sub-query may read the rows that are changed
-            direct = rewritten(source, table_of, nested=True)
+            direct = rewritten(source, table_of, texts, nested=True)
             if direct is None:
                 raise
     direct.check()
