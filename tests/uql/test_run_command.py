@@ -98,3 +98,22 @@ def test_a_dry_run_prices_each_statement(own_world: Path, capsys: pytest.Capture
     (own_world / "two.uql").write_text(text, encoding="utf-8")
     assert main(["run", "two.uql", "shop.duckdb", "--var", "least=3", "--dry-run", *ORACLE]) == 0
     assert "Calls: 6" in capsys.readouterr().out
+
+
+def test_a_dry_run_changes_nothing_in_the_database(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statements = (
+        'DELETE FROM reviews WHERE "the review is positive"',
+        'UPDATE reviews SET stars = 9 WHERE "stars" < 9',
+        'ALTER TABLE reviews ADD COLUMN "a b" INTEGER',
+        'CREATE TABLE "c d" (i INTEGER)',
+    )
+    rows = ["shop.duckdb", "-c", "FROM reviews ORDER BY ALL", "--csv"]
+    assert main(rows) == 0
+    before = capsys.readouterr().out
+    assert main(["shop.duckdb", "-c", "; ".join(statements), "--dry-run", *ORACLE]) == 0
+    said = capsys.readouterr().out
+    assert "SemFilter" in said and said.count("DuckDB") >= 4
+    assert main(rows) == 0
+    assert capsys.readouterr().out == before
+    assert main(["shop.duckdb", "-c", "SELECT 1;\n DELETE FROM reviews WHERE \"it is\" AND foo = 3", "--dry-run", *ORACLE]) != 0  # fmt: skip
+    assert "line 2, column 42" in capsys.readouterr().err

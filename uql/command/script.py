@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from uql.base.errors import UQLError
+
 if TYPE_CHECKING:
     from uql.api.connection import Connection
     from uql.compiler.syntax import Statement
@@ -54,7 +56,6 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
         parameters: values of `$name`.
     Raises: UQLError of any kind that running it would raise before it asks a model.
     """
-    from uql.compiler.parser import parse
     from uql.compiler.syntax import (
         CopyQuery,
         CreateSemanticTable,
@@ -69,9 +70,9 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
 
     match statement:
         case str():
-            if '"' in statement:  # a quoted text that UQL cannot read is never DuckDB's
-                parse(source)
-            return "DuckDB"
+            if '"' not in statement or statement.lstrip()[:7].upper() == "EXPLAIN":
+                return "DuckDB"
+            return _of_duckdbs(con, source, parameters)
         case SetOption():
             con.uql(source).arrow()
             return f"SET {statement.name}"
@@ -84,3 +85,14 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
         case Explain():
             return con.uql(source, **parameters).explain()
     return con.uql(f"EXPLAIN {source}", **parameters).explain()
+
+
+def _of_duckdbs(con: Connection, source: str, parameters: Mapping[str, Any]) -> str:
+    """The plan of a statement that is not UQL's own and quotes something: names, or texts as in UPDATE and DELETE."""
+    explain = "EXPLAIN "
+    try:
+        return con.uql(explain + source, **parameters).explain()
+    except UQLError as error:
+        if error.text == explain + source and error.start >= 0:
+            error.text, error.start, error.end = source, error.start - len(explain), error.end - len(explain)
+        raise
