@@ -116,4 +116,4 @@ def test_a_dry_run_changes_nothing_in_the_database(own_world: Path, capsys: pyte
     assert main(rows) == 0
     assert capsys.readouterr().out == before
     assert main(["shop.duckdb", "-c", "SELECT 1;\n DELETE FROM reviews WHERE \"it is\" AND foo = 3", "--dry-run", *ORACLE]) != 0  # fmt: skip
-    assert "line 2, column 42" in capsys.readouterr().err
+    assert "line 2, column 40" in capsys.readouterr().err
