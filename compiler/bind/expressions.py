@@ -703,7 +703,7 @@ class Expressions:
         bound = self.bind(expr.operand, clause, want)
         if isinstance(bound, Pending) and not isinstance(expr.operand, Cast):  # "…"::INTEGER::VARCHAR is cast twice
             return replace(bound, span=expr.span)
-        if is_number_or_time(type) or type == "BOOLEAN":
+        if not expr.lenient and (is_number_or_time(type) or type == "BOOLEAN"):
             self.statement.type_by_name(self._open_texts(bound), type)
         return replace(expr, operand=bound)
 

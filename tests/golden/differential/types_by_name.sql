@@ -11,3 +11,6 @@ SELECT film, sum(g) FROM (SELECT film, <pos> AS g FROM reviews) GROUP BY film
 SELECT x.id FROM (SELECT id, <rating>::DOUBLE AS r FROM reviews) x JOIN (SELECT id, <anger>::DOUBLE AS a FROM reviews) y USING (id) WHERE x.r > y.a
 SELECT <pos>::BOOLEAN AS p, id FROM (SELECT *, <rating>::DOUBLE AS r FROM reviews) AS q WHERE r > 3 OR 1.5 IS NOT NULL
 SELECT id FROM (SELECT id, text, <rating> AS r FROM reviews) AS q WHERE <joke> AND (r > 3 OR 2 = 2)
+SELECT TRY_CAST(t AS INTEGER) FROM (SELECT <topic> AS t FROM reviews)
+SELECT r::INTEGER % 2, w::DATE + 1 FROM (SELECT <rating> AS r, <written> AS w FROM reviews)
+SELECT sum(b::INTEGER), max(a::INT) FROM (SELECT <joke> AS b, <anger> AS a FROM reviews)
