@@ -104,8 +104,21 @@ def test_two_pages_on_one_machine_keep_their_own_cookies(session: Session) -> No
         assert other.cookies[cookie(8001)] == TOKEN and other.get("/api/schema").status_code == 200
 
 
-def test_a_body_that_is_too_long_is_refused_before_it_ends(session: Session) -> None:
+async def posted(session: Session, receive: Any) -> int:
+    """The status of a POST whose body comes as `receive` gives it."""
     sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1:8000"), (b"x-uql", b"1"), (b"cookie", f"{COOKIE}={TOKEN}".encode())]
+    scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/api/check", "raw_path": b"/api/check"}
+    scope |= {"query_string": b"", "headers": headers, "scheme": "http", "server": ("127.0.0.1", 8000)}
+    await app(session, TOKEN)(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_ends(session: Session) -> None:
     parts = 0
 
     async def receive() -> dict[str, Any]:
@@ -114,20 +127,18 @@ def test_a_body_that_is_too_long_is_refused_before_it_ends(session: Session) -> 
         assert parts < 100, "the body was read on"
         return {"type": "http.request", "body": b"x" * 65_536, "more_body": True}
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    assert asyncio.run(posted(session, receive)) == 413
+    assert parts <= LONGEST_BODY // 65_536 + 2
 
-    headers = [(b"host", b"127.0.0.1:8000"), (b"x-uql", b"1"), (b"cookie", f"{COOKIE}={TOKEN}".encode())]
-    scope: dict[str, Any] = {
-        "type": "http",
-        "method": "POST",
-        "path": "/api/check",
-        "raw_path": b"/api/check",
-        "query_string": b"",
-    }
-    scope |= {"headers": headers, "scheme": "http", "server": ("127.0.0.1", 8000)}
-    asyncio.run(app(session, TOKEN)(scope, receive, send))
-    assert sent[0]["status"] == 413 and parts <= LONGEST_BODY // 65_536 + 2
+
+def test_a_body_that_does_not_end_is_refused(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.ui.app.BODY_TIMEOUT_S", 0.3)
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0.05)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    assert asyncio.run(asyncio.wait_for(posted(session, receive), 10)) == 408
 
 
 @pytest.mark.parametrize(

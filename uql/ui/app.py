@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 TICK_S = 0.1  # between two looks at a running statement
 LONGEST = 100_000  # characters of a statement
 LONGEST_BODY = 4 * LONGEST  # bytes
+BODY_TIMEOUT_S = 20
 LONGEST_FILE = 200_000_000  # bytes of a file that is dropped on the page
 HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.IGNORECASE)
 CHANGEABLE = ("model", "budget")  # settings
@@ -326,12 +327,16 @@ def _asset(name: str) -> bytes:
 
 
 async def _object(request: Request) -> dict[str, Any] | Response:
-    """The object of the body's JSON, or why it is refused. A body that is too long is not read to its end."""
+    """The object of the body's JSON, or why it is refused. A body that is too long or too slow is not read to its end."""
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > LONGEST_BODY:
-            return _bad(f"a body has at most {LONGEST_BODY:,} bytes", 413)
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > LONGEST_BODY:
+                    return _bad(f"a body has at most {LONGEST_BODY:,} bytes", 413)
+    except TimeoutError:
+        return _bad(f"a body ends within {BODY_TIMEOUT_S} seconds", 408)
     try:
         given = json.loads(body)
         json.dumps(given, ensure_ascii=False).encode()  # a surrogate without its partner is not a character
