@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 
 TRACES = Path(__file__).parent / "adapter_traces.jsonl"  # of the last run of all
 SETS = ("judged_reading", "judged_plain")
+READ_IN = {
+    "players_to_games": ("reports", "game_id"),
+    "teams_to_games": ("reports", "game_id"),
+}  # whose labels a text gives
 OPERATORS = {"table": Operator.TABLE, "text": Operator.TEXT, "image": Operator.IMAGE}
 WAIT_S = 300.0  # for one answer of a worker, its imports included
 LONGEST = 60  # characters of an answer that are kept
@@ -160,9 +164,21 @@ def place_of(asked: plain_columns.Asked, shared: Path, work: Path) -> Place:
     return Place(tables, tables, fill)
 
 
+def rows_of(place: Place) -> dict[str, Rows]:
+    """The tables as the witness reads them."""
+    rows = {name: Rows(place.tables[name], place.truths[name]) for name in place.tables if name not in READ_IN}
+    for name in place.tables.keys() - rows:
+        other, key = READ_IN[name]
+        rows[name] = Rows(place.tables[name], place.truths[name], (rows[other], key))
+    return rows
+
+
 def training_of(asked: plain_columns.Asked, place: Place) -> Training:
-    """A question as a sub-query: its sources are the tables that the reference names, its answer what that gives."""
+    """A question as a sub-query. Its sources are the tables that the reference names, with the texts of their labels, its answer is what
+    the reference gives.
+    """
     named = {name.lower() for name in tables_named(asked.sql)}
+    named |= {READ_IN[name][0] for name in place.tables if name in READ_IN and name.lower() in named}
     sources = tuple(name for name in place.tables if name.lower() in named)
     labelled = [name for name in sources if place.truths[name].num_columns > place.tables[name].num_columns]
     pictured = any(str(field.type) == "binary" for name in labelled for field in place.tables[name].schema)
@@ -201,7 +217,7 @@ def run(
         for _, group in groupby(asked, key=lambda one: one.schema):
             ones = list(group)[:limit]
             place = place_of(ones[0], shared, Path(work))
-            rows = {name: Rows(place.tables[name], place.truths[name]) for name in place.tables}
+            rows = rows_of(place)
             with uql.connect(model=model, ledger=":memory:", budget="all") as connection:
                 place.comments(connection)
                 for one in ones:

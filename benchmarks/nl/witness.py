@@ -2,7 +2,8 @@
 
 It serves the protocols of `replay_server`, with its limits. A prompt shows a row where the whole row stands in it, as JSON or in the words
 of `uql.nl.adapters.base.written`; the labels of a row with an image are known where the image is shown too, or a note on it that
-this model wrote. So two systems that ask it differ by what they show of the sources, and how, and in nothing else.
+this model wrote. Where it sees no label of a table, or nothing comes of the rows, it says that the answer is not there. So two systems
+that ask it differ by what they show of the sources, and how, and in nothing else.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ class Rows:
     Args:
         shown: the table as it is asked of.
         truths: the same rows, in any order, with labels as further columns.
+        read_in: the table whose text gives the labels, and the column by which a row finds it; None: the row itself.
     """
 
-    def __init__(self, shown: pa.Table, truths: pa.Table) -> None:
-        self.truths = truths
+    def __init__(self, shown: pa.Table, truths: pa.Table, read_in: tuple[Rows, str] | None = None) -> None:
+        self.truths, self.read_in = truths, read_in
         self.labels = tuple(name for name in truths.column_names if name not in shown.column_names)
         self._columns = shown.column_names
 
@@ -60,11 +62,13 @@ class Rows:
             told = {k: row[k] for k in self._columns if row[k] is not None and not isinstance(row[k], bytes)}
             sent = json.dumps({k: cell(v) for k, v in told.items()}, ensure_ascii=False)[:-1]
             objects.setdefault(sent, []).append(number)
-            lines.setdefault(f"\n- {base.written(told, list(told))}\n", []).append(number)
+            line = base.written(told, list(told))
+            if all(len(" ".join(str(value).split())) <= base.LONGEST_CELL for value in told.values()):  # none is cut
+                lines.setdefault(f"\n- {line}\n", []).append(number)
         return objects, lines
 
-    def seen(self, prompt: str, pictures: Collection[str], sql: str) -> pa.Table:
-        """The rows that a prompt shows, equal ones as often as it shows them; a label that cannot be seen is NULL.
+    def seen(self, prompt: str, pictures: Collection[str], sql: str) -> tuple[list[dict[str, Any]], int]:
+        """The rows that a prompt shows, equal ones as often as it shows them, and how many have labels: unseen ones are NULL.
 
         Args:
             prompt: its words.
@@ -72,24 +76,28 @@ class Rows:
             sql: of the question: it names the labels that a note tells.
         """
         objects, lines = self._forms
-        kept: dict[int, bool] = {}  # number → are its labels known
+        noted: dict[int, bool] = {}  # number → does a note tell its labels
         for form, numbers in lines.items():
-            kept |= dict.fromkeys(numbers[: prompt.count(form)], False)
+            noted |= dict.fromkeys(numbers[: prompt.count(form)], False)
         for form, numbers in objects.items():
             after = [prompt[found.end() :] for found in re.finditer(re.escape(form), prompt)] if form in prompt else []
             ends = [rest for rest in after if rest.startswith(("}", ', "note": '))]
             for number, rest in zip(numbers, ends, strict=False):
-                note = f', "note": {json.dumps(self.note(self._rows[number], sql), ensure_ascii=False)}}}'
-                kept[number] = kept.get(number, False) or rest.startswith(note)
-        made = []
-        for number in sorted(kept):
+                note = json.dumps(self.note(self._rows[number], sql), ensure_ascii=False)
+                noted[number] = noted.get(number, False) or rest.startswith(f', "note": {note}}}')
+        texts: set[Any] | None = None
+        if self.read_in is not None:
+            other, key = self.read_in
+            texts = {row[key] for row in other.seen(prompt, pictures, sql)[0]}
+        made, labelled = [], 0
+        for number in sorted(noted):
             row = self._rows[number]
             images = [value for value in row.values() if isinstance(value, bytes)]
-            known = kept[number] or all(picture(image) in pictures for image in images)
+            known = noted[number] or all(picture(image) in pictures for image in images)
+            known = known and (texts is None or row[key] in texts)
             made.append(row if known else row | dict.fromkeys(self.labels))
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(made, schema=self.truths.schema)
+            labelled += known
+        return made, labelled
 
     def note(self, row: Mapping[str, Any], sql: str) -> str:
         """The labels of a row that a statement names, in words."""
@@ -125,14 +133,18 @@ class Witness(Service):
             return await Service._said(self, asked)
         question = self.known[max(named, key=len)]
         pictures = {picture(image) for image in asked.images}
-        seen = {name: rows.seen(prompt, pictures, question.sql) for name, rows in question.tables.items()}
-        self.shown.append({name: rows.num_rows for name, rows in seen.items()})
+        found = {name: rows.seen(prompt, pictures, question.sql) for name, rows in question.tables.items()}
+        seen = {name: made for name, (made, _) in found.items()}
+        self.shown.append({name: len(rows) for name, rows in seen.items()})
         if NOTED in prompt:
-            notes = [
-                question.tables[name].note(row, question.sql) for name, rows in seen.items() for row in rows.to_pylist()
-            ]
+            notes = [question.tables[name].note(row, question.sql) for name, rows in seen.items() for row in rows]
             return "; ".join(filter(None, notes)) or "nothing", False
-        return _reply(asked, prompt, answer(question.sql, seen), [name for name, rows in seen.items() if rows.num_rows])
+        import pyarrow as pa
+
+        blind = [name for name, (_, labelled) in found.items() if question.tables[name].labels and not labelled]
+        tables = {n: pa.Table.from_pylist(rows, schema=question.tables[n].truths.schema) for n, rows in seen.items()}
+        said = "" if blind else answer(question.sql, tables)
+        return _reply(asked, prompt, said, [name for name, rows in seen.items() if rows])
 
 
 def answer(sql: str, tables: Mapping[str, pa.Table]) -> str:
@@ -148,7 +160,7 @@ def answer(sql: str, tables: Mapping[str, pa.Table]) -> str:
         for name, table in tables.items():
             database.register(name, table)
         rows = database.execute(sql).fetchall()
-    return in_words(rows)
+    return in_words(rows) if any(value is not None for row in rows for value in row) else ""
 
 
 def in_words(rows: Sequence[Sequence[Any]]) -> str:
