@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import select
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,8 +31,10 @@ import numpy as np
 import uql
 from uql.base.errors import QuestionError
 from uql.benchmarks.nl import judged, plain_columns
+from uql.benchmarks.nl.judged import Place
 from uql.benchmarks.nl.replay_server import served
-from uql.benchmarks.nl.witness import Known, Rows, Witness, in_words
+from uql.benchmarks.nl.witness import Known, Rows, Witness, answer
+from uql.benchmarks.nl.worlds import World
 from uql.nl.adapters import APART, open_adapter
 from uql.nl.adapters.process import ProcessAdapter, environment
 from uql.nl.guard.guard import tables_named
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from uql.nl.adapters.base import Adapter
 
 TRACES = Path(__file__).parent / "adapter_traces.jsonl"  # of the last run of all
+HERE = (
+    "single_model",
+)  # of this process; `uql` and `structgpt` need statements and conditions, which the witness does not write
 SETS = ("judged_reading", "judged_plain")
 READ_IN = {
     "players_to_games": ("reports", "game_id"),
@@ -139,37 +143,28 @@ def opened(names: Sequence[str]) -> Iterator[dict[str, Adapter]]:
 
 
 # --------------------------------------------------------------------------------------------------------------- traces
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Tables that are asked of, those of the reference, and the comments of both."""
-
-    tables: Mapping[str, pa.Table]
-    truths: Mapping[str, pa.Table]
-    comments: Callable[[uql.Connection], None]
-
-
 def place_of(asked: plain_columns.Asked, shared: Path, work: Path) -> Place:
     """Where a question is asked."""
     if asked.source == "labels":
-        found = judged.PLACES[asked.schema](shared, work)
-        return Place(found.world.tables, found.truths, found.world.fill)
+        return judged.PLACES[asked.schema](shared, work)
     with plain_columns.truths(asked, shared, work) as database:
         names = [name for (name,) in database.sql("SELECT table_name FROM duckdb_tables()").fetchall()]
-        tables = {name: database.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in names}
+        return place_with({name: database.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in names})
 
-    def fill(connection: uql.Connection) -> None:
-        for name, table in tables.items():
-            connection.register(name, table)
 
-    return Place(tables, tables, fill)
+def place_with(tables: Mapping[str, pa.Table], truths: Mapping[str, pa.Table] | None = None) -> Place:
+    """Tables to ask of, and those of the reference where they have labels."""
+    return Place(World("", tables, Path(), {}), truths or tables)
 
 
 def rows_of(place: Place) -> dict[str, Rows]:
     """The tables as the witness reads them."""
-    rows = {name: Rows(place.tables[name], place.truths[name]) for name in place.tables if name not in READ_IN}
-    for name in place.tables.keys() - rows:
+    rows = {
+        name: Rows(place.world.tables[name], place.truths[name]) for name in place.world.tables if name not in READ_IN
+    }
+    for name in place.world.tables.keys() - rows:
         other, key = READ_IN[name]
-        rows[name] = Rows(place.tables[name], place.truths[name], (rows[other], key))
+        rows[name] = Rows(place.world.tables[name], place.truths[name], (rows[other], key))
     return rows
 
 
@@ -178,18 +173,12 @@ def training_of(asked: plain_columns.Asked, place: Place) -> Training:
     the reference gives.
     """
     named = {name.lower() for name in tables_named(asked.sql)}
-    named |= {READ_IN[name][0] for name in place.tables if name in READ_IN and name.lower() in named}
-    sources = tuple(name for name in place.tables if name.lower() in named)
-    labelled = [name for name in sources if place.truths[name].num_columns > place.tables[name].num_columns]
-    pictured = any(str(field.type) == "binary" for name in labelled for field in place.tables[name].schema)
+    named |= {READ_IN[name][0] for name in place.world.tables if name in READ_IN and name.lower() in named}
+    sources = tuple(name for name in place.world.tables if name.lower() in named)
+    labelled = [name for name in sources if place.truths[name].num_columns > place.world.tables[name].num_columns]
+    pictured = any(str(field.type) == "binary" for name in labelled for field in place.world.tables[name].schema)
     modality = "image" if pictured else "text" if labelled else "table"
-    import duckdb
-
-    with duckdb.connect() as database:
-        for name, table in place.truths.items():
-            database.register(name, table)
-        rows = database.execute(asked.sql).fetchall()
-    return Training(asked.text, in_words(rows), OPERATORS[modality], modality, sources)
+    return Training(asked.text, answer(asked.sql, place.truths), OPERATORS[modality], modality, sources)
 
 
 def run(
@@ -219,7 +208,7 @@ def run(
             place = place_of(ones[0], shared, Path(work))
             rows = rows_of(place)
             with uql.connect(model=model, ledger=":memory:", budget="all") as connection:
-                place.comments(connection)
+                place.world.fill(connection)
                 for one in ones:
                     training = training_of(one, place)
                     wanted = {n: a for n, a in adapters.items() if (one.id, n) not in earlier}
@@ -245,15 +234,18 @@ class Row:
         known = (self.subquery, self.operator, self.modality)
         return [Trace(*known, name, **dict(zip(MEASURES, held, strict=True))) for name, held in self.by.items()]
 
+    def quality(self) -> dict[str, float]:
+        """Of each adapter."""
+        return {trace.adapter: trace.quality for trace in self.traces()}
+
 
 def row_of(id: str, answer: str, traces: Sequence[Trace]) -> Row:
     """The traces of one question as a row, numbers and answers shortened."""
-    by = {}
-    for trace in traces:
-        held = [getattr(trace, name) for name in MEASURES]
-        by[trace.adapter] = [
-            round(v, 3) if isinstance(v, float) else v[:LONGEST] if isinstance(v, str) else v for v in held
-        ]
+
+    def short(value: Any) -> Any:
+        return value[:LONGEST] if isinstance(value, str) else round(value, 3)
+
+    by = {trace.adapter: [short(getattr(trace, name)) for name in MEASURES] for trace in traces}
     first = traces[0]
     return Row(id, first.subquery, first.operator, first.modality, answer[:LONGEST], by)
 
@@ -287,27 +279,8 @@ def halves(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Ways to choose an adapter, on questions that no router learned from.
-
-    Attributes:
-        rows: the questions.
-        quality: way → (n,) the quality of what it chose; a way is an adapter, "StatRouter", "MLRouter" or "best of each".
-        chosen: (n,) adapters that MLRouter chose.
-        best: the adapter that was best where the routers learned.
-        trained: sub-queries that they learned from.
-    """
-
-    rows: Sequence[Row]
-    quality: Mapping[str, Matrix]
-    chosen: Sequence[str]
-    best: str
-    trained: int
-
-
-def judge(train: Sequence[Row], held: Sequence[Row], names: Sequence[str], embedder: Embedder) -> Judged:
-    """Trains the routers on some questions and lets them choose on others.
+def judge(train: Sequence[Row], held: Sequence[Row], names: Sequence[str], embedder: Embedder) -> dict[str, list[str]]:
+    """The adapters that each way to choose takes for the held questions: always one, a router, the best of each.
 
     Args:
         train, held: questions that all these adapters were asked.
@@ -316,20 +289,18 @@ def judge(train: Sequence[Row], held: Sequence[Row], names: Sequence[str], embed
     """
     traces = [trace for row in train for trace in row.traces() if trace.adapter in names]
     stat, ml = StatRouter.fit(traces), MLRouter.fit(traces, embedder)
-    means = {name: statistics.mean(t.quality for t in traces if t.adapter == name) for name in names}
-    made = [{trace.adapter: trace.quality for trace in row.traces()} for row in held]
-    asked = [(row.subquery, Operator(row.operator)) for row in held]
-    chosen = [
-        ml.rank(text, operator, names, row.modality)[0] for (text, operator), row in zip(asked, held, strict=True)
-    ]
-    ways = {
+    return {
         **{name: [name] * len(held) for name in names},
-        "StatRouter": [stat.rank(text, operator, names)[0] for text, operator in asked],
-        "MLRouter": chosen,
-        "best of each": [max(names, key=lambda name: one[name]) for one in made],
+        "StatRouter": [stat.rank(row.subquery, Operator(row.operator), names)[0] for row in held],
+        "MLRouter": [ml.rank(row.subquery, Operator(row.operator), names, row.modality)[0] for row in held],
+        "best of each": [max(names, key=row.quality().__getitem__) for row in held],
     }
-    quality = {way: np.array([one[name] for one, name in zip(made, picks, strict=True)]) for way, picks in ways.items()}
-    return Judged(held, quality, chosen, max(names, key=lambda name: means[name]), len(train))
+
+
+def reached(ways: Mapping[str, Sequence[str]], held: Sequence[Row]) -> dict[str, Matrix]:
+    """(n,) the quality of what each way took."""
+    made = [row.quality() for row in held]
+    return {way: np.array([one[name] for one, name in zip(made, taken, strict=True)]) for way, taken in ways.items()}
 
 
 def interval(differences: Matrix, *, seed: int = 0) -> tuple[float, float]:
@@ -345,55 +316,45 @@ def interval(differences: Matrix, *, seed: int = 0) -> tuple[float, float]:
 
 
 def report(rows: Sequence[Row], embedder: Embedder) -> str:
-    """The table of the held-out half, and the margins of the routers over the best single adapter, of either half."""
-    names = [name for name in (*APART, "single_model") if any(name in row.by for row in rows)]
-    whole = [row for row in rows if set(names) <= set(row.by)]
-    one, two = halves(whole)
-    held = judge(one, two, names, embedder)
-    swapped = judge(two, one, names, embedder)
-    counts = {m: sum(row.modality == m for row in held.rows) for m in MODALITIES}
+    """The tables of the adapters apart, and of these with those of this process."""
+    asked = [name for name in (*APART, *HERE) if any(name in row.by for row in rows)]
+    apart = [name for name in asked if name in APART]
+    lines = dict.fromkeys(tuple(names) for names in (apart, asked) if len(names) > 1)
+    return "\n\n".join(table(rows, names, embedder) for names in lines)
+
+
+def table(rows: Sequence[Row], names: Sequence[str], embedder: Embedder) -> str:
+    """The held-out half by ways to choose, and the margins of the routers over the best single adapter, of either half.
+
+    Args:
+        rows: of the questions; those that were asked of all these adapters count.
+        names: of adapters.
+        embedder: of MLRouter.
+    """
+    one, two = halves([row for row in rows if set(names) <= set(row.by)])
+    ways = judge(one, two, names, embedder)
+    held, swapped = reached(ways, two), reached(judge(two, one, names, embedder), one)
+    of = {m: np.array([row.modality == m for row in two]) for m in MODALITIES if any(row.modality == m for row in two)}
+    counts = " | ".join(f"{m} {mine.sum()}" for m, mine in of.items())
     lines = [
-        f"{len(whole)} sub-queries, {held.trained} to learn from, {len(held.rows)} held out",
+        f"{', '.join(names)}: {len(one)} sub-queries to learn from, {len(two)} held out",
         "",
-        f"| held out | all {len(held.rows)} | {' | '.join(f'{m} {n}' for m, n in counts.items())} | tokens | seconds |",
-        "|---|---|---|---|---|---|---|",
+        f"| of those held out | all {len(two)} | {counts} | tokens | median s |",
+        f"|---|---|---|---|{'---|' * len(of)}",
     ]
-    for way, quality in held.quality.items():
-        parts = [
-            np.mean([q for q, row in zip(quality, held.rows, strict=True) if row.modality == m] or [np.nan])
-            for m in counts
-        ]
-        took = [dict(zip(MEASURES, row.by[way], strict=True)) for row in held.rows] if way in names else []
-        spent = (
-            f"{statistics.mean(t['tokens'] for t in took):,.0f} | {statistics.median(t['seconds'] for t in took):.2f}"
-            if took
-            else " | "
-        )
-        lines.append(f"| {way} | {quality.mean():.3f} | {' | '.join(f'{part:.3f}' for part in parts)} | {spent} |")
-    picked = ", ".join(f"{name} {held.chosen.count(name)}" for name in names)
-    lines += [
-        "",
-        f"MLRouter chose: {picked}",
-        "",
-        "| margin over the best single adapter | StatRouter | MLRouter |",
-        "|---|---|---|",
-    ]
-    both = Judged(
-        [*held.rows, *swapped.rows],
-        {way: np.concatenate([held.quality[way], swapped.quality[way]]) for way in held.quality},
-        (),
-        "",
-        0,
-    )
-    for about, found in (("held-out half", held), ("halves swapped", swapped), ("both, each held out once", both)):
-        top = max(names, key=lambda name: found.quality[name].mean())
-        cells = []
-        for way in ("StatRouter", "MLRouter"):
-            margin = found.quality[way] - found.quality[top]
-            low, high = interval(margin)
-            cells.append(f"{margin.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
-        learned = f"; {found.best} where the routers learned" if found.best else ""
-        lines.append(f"| {about} (best there: {top}{learned}) | {' | '.join(cells)} |")
+    for way, quality in held.items():
+        took = [dict(zip(MEASURES, row.by[name], strict=True)) for row, name in zip(two, ways[way], strict=True)]
+        means = [f"{part.mean():.3f}" for part in (quality, *(quality[mine] for mine in of.values()))]
+        spent = f"{np.mean([t['tokens'] for t in took]):,.0f} | {np.median([t['seconds'] for t in took]):.2f}"
+        lines.append(f"| {way} | {' | '.join(means)} | {spent} |")
+    chosen = ", ".join(f"{name} {ways['MLRouter'].count(name)}" for name in names)
+    lines += ["", f"MLRouter chose: {chosen}", "", "| margin over | StatRouter | MLRouter |", "|---|---|---|"]
+    both = {way: np.concatenate([held[way], swapped[way]]) for way in held}
+    for about, quality in (("held-out half", held), ("halves swapped", swapped), ("both", both)):
+        best = max((float(quality[name].mean()), name) for name in names)[1]
+        margins = [quality[way] - quality[best] for way in ("StatRouter", "MLRouter")]
+        cells = ["{:+.3f} [{:+.3f}, {:+.3f}]".format(margin.mean(), *interval(margin)) for margin in margins]
+        lines.append(f"| {best}, {about} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -401,9 +362,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Asks, and prints the table. Exit code 2 where the data is not there."""
     parser = argparse.ArgumentParser(prog="uql.benchmarks.nl.adapters", description=__doc__)
     parser.add_argument("what", choices=("run", "report"))
-    parser.add_argument(
-        "--adapter", action="append", choices=(*APART, "single_model"), help="several times for several"
-    )
+    parser.add_argument("--adapter", action="append", choices=(*APART, *HERE), help="several times for several")
     parser.add_argument("--limit", type=int, help="questions of a database at most")
     parser.add_argument("--rows", type=Path, default=TRACES, help="where the traces are kept; none is made twice")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("UQL_DATA", "../shared/data")))
@@ -419,7 +378,7 @@ def main(arguments: list[str] | None = None) -> int:
             qualities = ", ".join(f"{trace.adapter} {trace.quality:.2f}" for trace in row.traces())
             print(f"{row.id} ({row.modality}): {qualities}", flush=True)
 
-        names = given.adapter or [*APART, "single_model"]
+        names = given.adapter or [*APART, *HERE]
         run(shared, names, limit=given.limit, done=read(given.rows), tell=tell)
         write(given.rows, read(given.rows), mode="w")
     from uql.nl.routers import embedder_of

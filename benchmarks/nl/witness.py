@@ -185,7 +185,7 @@ def _reply(asked: Asked, prompt: str, said: str, sources: Sequence[str]) -> tupl
     if not fields and listed:
         fields = {name: {} for name in re.findall(r"`(\w+)`", listed[-1])}
     if not fields:
-        return said or "The context does not say.", False
+        return said or "Not found.", False
     given = {
         "answer": said,
         "found": bool(said),
