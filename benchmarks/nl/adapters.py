@@ -51,14 +51,10 @@ if TYPE_CHECKING:
     from uql.nl.adapters.base import Adapter
 
 TRACES = Path(__file__).parent / "adapter_traces.jsonl"  # of the last run of all
-HERE = (
-    "single_model",
-)  # of this process; `uql` and `structgpt` need statements and conditions, which the witness does not write
+HERE = ("single_model",)  # of this process; `uql` and `structgpt` need statements, which the witness does not write
 SETS = ("judged_reading", "judged_plain")
-READ_IN = {
-    "players_to_games": ("reports", "game_id"),
-    "teams_to_games": ("reports", "game_id"),
-}  # whose labels a text gives
+_REPORTS = ("reports", "game_id")
+READ_IN = {"players_to_games": _REPORTS, "teams_to_games": _REPORTS}  # tables whose labels the text of another gives
 OPERATORS = {"table": Operator.TABLE, "text": Operator.TEXT, "image": Operator.IMAGE}
 WAIT_S = 300.0  # for one answer of a worker, its imports included
 LONGEST = 60  # characters of an answer that are kept
@@ -153,7 +149,7 @@ def place_of(asked: plain_columns.Asked, shared: Path, work: Path) -> Place:
 
 
 def place_with(tables: Mapping[str, pa.Table], truths: Mapping[str, pa.Table] | None = None) -> Place:
-    """Tables to ask of, and those of the reference where they have labels."""
+    """Tables to ask of, and those of the reference where these have labels."""
     return Place(World("", tables, Path(), {}), truths or tables)
 
 
@@ -350,9 +346,9 @@ def table(rows: Sequence[Row], names: Sequence[str], embedder: Embedder) -> str:
     chosen = ", ".join(f"{name} {ways['MLRouter'].count(name)}" for name in names)
     lines += ["", f"MLRouter chose: {chosen}", "", "| margin over | StatRouter | MLRouter |", "|---|---|---|"]
     both = {way: np.concatenate([held[way], swapped[way]]) for way in held}
-    for about, quality in (("held-out half", held), ("halves swapped", swapped), ("both", both)):
-        best = max((float(quality[name].mean()), name) for name in names)[1]
-        margins = [quality[way] - quality[best] for way in ("StatRouter", "MLRouter")]
+    for about, by in (("held-out half", held), ("halves swapped", swapped), ("both", both)):
+        best = max((float(by[name].mean()), name) for name in names)[1]
+        margins = [by[way] - by[best] for way in ("StatRouter", "MLRouter")]
         cells = ["{:+.3f} [{:+.3f}, {:+.3f}]".format(margin.mean(), *interval(margin)) for margin in margins]
         lines.append(f"| {best}, {about} | {' | '.join(cells)} |")
     return "\n".join(lines)
