@@ -21,19 +21,22 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import uql
-from uql.base.errors import QuestionError
-from uql.benchmarks.nl import judged, plain_columns
+from uql.base.errors import QuestionError, UQLError
+from uql.benchmarks.nl import judged, plain_columns, plans, suites, worlds
 from uql.benchmarks.nl.judged import Place
+from uql.benchmarks.nl.references import equal
 from uql.benchmarks.nl.replay_server import served
-from uql.benchmarks.nl.witness import Known, Rows, Witness, answer
+from uql.benchmarks.nl.traces import operator_of
+from uql.benchmarks.nl.witness import Known, Rows, Witness, answer, in_words
 from uql.benchmarks.nl.worlds import World
 from uql.nl.adapters import APART, open_adapter
 from uql.nl.adapters.process import ProcessAdapter, environment
@@ -53,6 +56,11 @@ if TYPE_CHECKING:
 TRACES = Path(__file__).parent / "adapter_traces.jsonl"  # of the last run of all
 HERE = ("single_model",)  # of this process; `uql` and `structgpt` need statements, which the witness does not write
 SETS = ("judged_reading", "judged_plain")
+SUITES = {
+    "countries_flags": ("countries", "all"),
+    "artwork": ("artwork", "all"),
+    "rotowire": ("rotowire", "few"),
+}  # plans by hand → suite, place
 _REPORTS = ("reports", "game_id")
 READ_IN = {"players_to_games": _REPORTS, "teams_to_games": _REPORTS}  # tables whose labels the text of another gives
 OPERATORS = {"table": Operator.TABLE, "text": Operator.TEXT, "image": Operator.IMAGE}
@@ -145,43 +153,90 @@ def place_of(asked: plain_columns.Asked, shared: Path, work: Path) -> Place:
         return judged.PLACES[asked.schema](shared, work)
     with plain_columns.truths(asked, shared, work) as database:
         names = [name for (name,) in database.sql("SELECT table_name FROM duckdb_tables()").fetchall()]
-        return place_with({name: database.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in names})
-
-
-def place_with(tables: Mapping[str, pa.Table], truths: Mapping[str, pa.Table] | None = None) -> Place:
-    """Tables to ask of, and those of the reference where these have labels."""
-    return Place(World("", tables, Path(), {}), truths or tables)
+        tables = {name: database.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in names}
+        return Place(World(asked.schema, tables, Path(), {}), tables)
 
 
 def rows_of(place: Place) -> dict[str, Rows]:
     """The tables as the witness reads them."""
-    rows = {
-        name: Rows(place.world.tables[name], place.truths[name]) for name in place.world.tables if name not in READ_IN
-    }
-    for name in place.world.tables.keys() - rows:
-        other, key = READ_IN[name]
-        rows[name] = Rows(place.world.tables[name], place.truths[name], (rows[other], key))
+    rows = {name: Rows(table, place.truths[name]) for name, table in place.world.tables.items()}
+    for name, (other, key) in READ_IN.items():
+        if name in rows and rows[name].labels:
+            rows[name].read_in = (rows[other], key)
     return rows
 
 
-def training_of(asked: plain_columns.Asked, place: Place) -> Training:
-    """A question as a sub-query. Its sources are the tables that the reference names, with the texts of their labels, its answer is what
-    the reference gives.
-    """
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A question as a sub-query, and what the witness knows of it."""
+
+    id: str
+    training: Training
+    known: Known
+
+
+def part_of(asked: plain_columns.Asked, place: Place, rows: Mapping[str, Rows]) -> Part:
+    """A question of the judged sets. Its sources are the tables that the reference names, with the texts of their labels."""
     named = {name.lower() for name in tables_named(asked.sql)}
-    named |= {READ_IN[name][0] for name in place.world.tables if name in READ_IN and name.lower() in named}
-    sources = tuple(name for name in place.world.tables if name.lower() in named)
-    labelled = [name for name in sources if place.truths[name].num_columns > place.world.tables[name].num_columns]
+    named |= {READ_IN[name][0] for name in rows if name in READ_IN and name.lower() in named}
+    sources = {name: rows[name] for name in place.world.tables if name.lower() in named}
+    labelled = [name for name, held in sources.items() if held.labels]
     pictured = any(str(field.type) == "binary" for name in labelled for field in place.world.tables[name].schema)
     modality = "image" if pictured else "text" if labelled else "table"
-    return Training(asked.text, answer(asked.sql, place.truths), OPERATORS[modality], modality, sources)
+    wanted = answer(asked.sql, place.truths)
+    training = Training(asked.text, wanted, OPERATORS[modality], modality, tuple(sources))
+    return Part(asked.id, training, Known(asked.sql, sources))
+
+
+def solved(fixture: plans.Fixture, world: World, tables: Mapping[str, pa.Table]) -> tuple[pa.Table, ...]:
+    """What a plan by hand gives over tables, read from the labels; nothing where it cannot be run over them."""
+    with uql.connect(model=f"oracle:{world.oracle}", ledger=":memory:", budget="all") as connection:
+        replace(world, tables=tables).fill(connection)
+        try:
+            return plans.run(fixture, connection).tables
+        except UQLError:
+            return ()
+
+
+def told(tables: Sequence[pa.Table]) -> str:
+    """The rows of tables in words."""
+    return "; ".join(in_words([tuple(row.values()) for row in table.to_pylist()]) for table in tables)
+
+
+def planned(asked: suites.Asked, fixture: plans.Fixture, world: World, rows: Mapping[str, Rows]) -> Part | None:
+    """A question of a suite, answered by its plan; None where that does not equal the reference."""
+    sources = {name: rows[name] for name in world.tables if name.lower() in asked.needed}
+    wanted = solved(fixture, world, world.tables)
+    if not wanted or not equal(wanted, asked.reference):
+        return None
+    operator, modality = operator_of(asked)
+    training = Training(asked.words, told(wanted), operator, modality, tuple(sources))
+    none = {name: table.schema.empty_table() for name, table in world.tables.items()}
+    return Part(asked.id, training, Known("", sources, lambda seen: told(solved(fixture, world, {**none, **seen}))))
+
+
+def parts(shared: Path, work: Path) -> Iterator[tuple[World, list[Part]]]:
+    """The questions by the tables that they are asked of: of the judged sets, then of the suites with plans by hand."""
+    judged_ones = [one for name in SETS for one in plain_columns.questions(name, "open")]
+    for _, group in groupby(judged_ones, key=attrgetter("schema")):
+        ones = list(group)
+        place = place_of(ones[0], shared, work)
+        rows = rows_of(place)
+        yield place.world, [part_of(one, place, rows) for one in ones]
+    for name, (suite, where) in SUITES.items():
+        fixtures = {fixture.id: fixture for fixture in plans.read(name)}
+        few = [one for one in suites.SUITES[suite].questions(shared) if one.place == where]
+        (work / suite).mkdir()
+        world = worlds.world(name, where, shared, work / suite)
+        rows = rows_of(Place(world, world.tables))
+        made = [planned(one, fixtures[one.id], world, rows) for one in few]
+        yield world, [part for part in made if part is not None]
 
 
 def run(
     shared: Path,
     names: Sequence[str],
     *,
-    limit: int | None = None,
     done: Sequence[Row] = (),
     tell: Callable[[Row], None] = lambda row: None,
 ) -> None:
@@ -190,28 +245,22 @@ def run(
     Args:
         shared: the data folder.
         names: of adapters.
-        limit: questions of a database at most.
         done: rows of earlier runs.
         tell: is told each row as it is made.
     """
     earlier = {(row.id, name) for row in done for name in row.by}
-    asked = [one for name in SETS for one in plain_columns.questions(name, "open")]
     witness = Witness()
     with tempfile.TemporaryDirectory() as work, served(witness) as address, opened(names) as adapters:
         model = f"{address}/v1#replay"
-        for _, group in groupby(asked, key=lambda one: one.schema):
-            ones = list(group)[:limit]
-            place = place_of(ones[0], shared, Path(work))
-            rows = rows_of(place)
+        for world, asked in parts(shared, Path(work)):
             with uql.connect(model=model, ledger=":memory:", budget="all") as connection:
-                place.world.fill(connection)
-                for one in ones:
-                    training = training_of(one, place)
-                    wanted = {n: a for n, a in adapters.items() if (one.id, n) not in earlier}
-                    witness.known = {one.text: Known(one.sql, {name: rows[name] for name in training.sources})}
-                    found = collect(connection.session, [training], wanted, planner=model)
+                world.fill(connection)
+                for part in asked:
+                    wanted = {n: a for n, a in adapters.items() if (part.id, n) not in earlier}
+                    witness.known = {part.training.subquery: part.known}
+                    found = collect(connection.session, [part.training], wanted, planner=model)
                     if found:
-                        tell(row_of(one.id, training.answer, found))
+                        tell(row_of(part.id, part.training.answer, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +408,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="uql.benchmarks.nl.adapters", description=__doc__)
     parser.add_argument("what", choices=("run", "report"))
     parser.add_argument("--adapter", action="append", choices=(*APART, *HERE), help="several times for several")
-    parser.add_argument("--limit", type=int, help="questions of a database at most")
     parser.add_argument("--rows", type=Path, default=TRACES, help="where the traces are kept; none is made twice")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("UQL_DATA", "../shared/data")))
     given = parser.parse_args(arguments)
@@ -375,7 +423,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{row.id} ({row.modality}): {qualities}", flush=True)
 
         names = given.adapter or [*APART, *HERE]
-        run(shared, names, limit=given.limit, done=read(given.rows), tell=tell)
+        run(shared, names, done=read(given.rows), tell=tell)
         write(given.rows, read(given.rows), mode="w")
     from uql.nl.routers import embedder_of
 

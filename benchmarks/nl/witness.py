@@ -8,15 +8,16 @@ that ask it differ by what they show of the sources, and how, and in nothing els
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import decimal
 import hashlib
 import io
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -40,12 +41,18 @@ class Rows:
     Args:
         shown: the table as it is asked of.
         truths: the same rows, in any order, with labels as further columns.
+
+    Attributes:
         read_in: the table whose text gives the labels, and the column by which a row finds it; None: the row itself.
     """
 
-    def __init__(self, shown: pa.Table, truths: pa.Table, read_in: tuple[Rows, str] | None = None) -> None:
-        self.truths, self.read_in = truths, read_in
+    read_in: tuple[Rows, str] | None = None
+
+    def __init__(self, shown: pa.Table, truths: pa.Table) -> None:
+        self.truths = truths
         self.labels = tuple(name for name in truths.column_names if name not in shown.column_names)
+        pictured = [field.name for field in truths.schema if str(field.type) == "binary"]
+        self.hidden = self.labels or tuple(pictured)  # until what gives them is seen
         self._columns = shown.column_names
 
     @cached_property
@@ -68,7 +75,7 @@ class Rows:
         return objects, lines
 
     def seen(self, prompt: str, pictures: Collection[str], sql: str) -> tuple[list[dict[str, Any]], int]:
-        """The rows that a prompt shows, equal ones as often as it shows them, and how many have labels: unseen ones are NULL.
+        """The rows that a prompt shows, equal ones as often as it shows them; labels and images unseen are NULL, the count is of seen ones.
 
         Args:
             prompt: its words.
@@ -89,28 +96,37 @@ class Rows:
         if self.read_in is not None:
             other, key = self.read_in
             texts = {row[key] for row in other.seen(prompt, pictures, sql)[0]}
-        made, labelled = [], 0
+        made, told = [], 0
         for number in sorted(noted):
             row = self._rows[number]
             images = [value for value in row.values() if isinstance(value, bytes)]
             known = noted[number] or all(picture(image) in pictures for image in images)
             known = known and (texts is None or row[key] in texts)
-            made.append(row if known else row | dict.fromkeys(self.labels))
-            labelled += known
-        return made, labelled
+            made.append(row if known else row | dict.fromkeys(self.hidden))
+            told += known
+        return made, told
 
     def note(self, row: Mapping[str, Any], sql: str) -> str:
-        """The labels of a row that a statement names, in words."""
+        """The labels of a row that a statement names, in words; where there are none, that its image was seen."""
+        if not self.labels:
+            return "seen" if all(row[name] is not None for name in self.hidden) else ""
         named = [name for name in self.labels if re.search(rf"\b{re.escape(name)}\b", sql)]
         return "; ".join(f"{name}: {_spoken(row[name])}" for name in named if row[name] is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A question that the witness understands: its reference SQL, and the tables that this names."""
+    """A question that the witness understands.
+
+    Attributes:
+        sql: the reference, over the labels.
+        tables: that it names.
+        solve: the answer over the rows seen of them; None: that of the SQL.
+    """
 
     sql: str
     tables: Mapping[str, Rows]
+    solve: Callable[[Mapping[str, pa.Table]], str] | None = None
 
 
 @dataclass(slots=True)
@@ -137,13 +153,19 @@ class Witness(Service):
         seen = {name: made for name, (made, _) in found.items()}
         self.shown.append({name: len(rows) for name, rows in seen.items()})
         if NOTED in prompt:
-            notes = [question.tables[name].note(row, question.sql) for name, rows in seen.items() for row in rows]
+            notes = [
+                question.tables[n].note(row, question.sql)
+                for n, rows in seen.items()
+                for row in rows
+                if question.tables[n].hidden
+            ]
             return "; ".join(filter(None, notes)) or "nothing", False
         import pyarrow as pa
 
-        blind = [name for name, (_, labelled) in found.items() if question.tables[name].labels and not labelled]
+        blind = [name for name, (_, told) in found.items() if question.tables[name].hidden and not told]
         tables = {n: pa.Table.from_pylist(rows, schema=question.tables[n].truths.schema) for n, rows in seen.items()}
-        said = "" if blind else answer(question.sql, tables)
+        solve = question.solve or partial(answer, question.sql)
+        said = "" if blind else await asyncio.to_thread(solve, tables)
         return _reply(asked, prompt, said, [name for name, rows in seen.items() if rows])
 
 
@@ -169,10 +191,8 @@ def in_words(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _spoken(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no"}.get(value, "unknown") if value is not None else "unknown"
-    if isinstance(value, int):
-        return str(value)
+    if value is None or isinstance(value, bool):
+        return "unknown" if value is None else "yes" if value else "no"
     if isinstance(value, float | decimal.Decimal):
         return f"{float(value):.{DIGITS}g}"
     return value.isoformat() if isinstance(value, datetime.date) else str(value)

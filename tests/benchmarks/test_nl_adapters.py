@@ -8,21 +8,27 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 import uql
 from uql.base.errors import QuestionError
-from uql.benchmarks.nl import adapters, worlds
+from uql.benchmarks.nl import adapters, plans, suites, worlds
 from uql.benchmarks.nl.adapters import Resident, Row, Worker
+from uql.benchmarks.nl.judged import Place
 from uql.benchmarks.nl.plain_columns import Asked as Question
+from uql.benchmarks.nl.references import Reference
 from uql.benchmarks.nl.replay_server import Asked, served
 from uql.benchmarks.nl.witness import NOTED, Known, Rows, Witness
+from uql.benchmarks.nl.worlds import World
+from uql.benchmarks.sembench.scenarios import write_oracle
 from uql.nl.adapters import environments, open_adapter
 from uql.nl.plan.dag import Operator
 from uql.nl.routers.collect import Training, collect
@@ -38,6 +44,10 @@ TOTAL = "What do the shops sell in total?"
 def said(witness: Witness, user: str, *images: bytes, **fields: Any) -> str:
     schema = {"properties": fields} if fields else {}
     return asyncio.run(witness.reply(Asked("", user, images, schema, 500)))[0]
+
+
+def placed(tables: dict[str, pa.Table], truths: dict[str, pa.Table] | None = None) -> Place:
+    return Place(World("", tables, Path(), {}), truths or tables)
 
 
 @pytest.fixture
@@ -82,7 +92,8 @@ def test_a_row_counts_as_often_as_the_whole_of_it_is_shown() -> None:
 def test_labels_that_a_text_elsewhere_gives_need_that_text() -> None:
     reports = Rows(pa.table({"game": [1, 2]}), pa.table({"game": [1, 2]}))
     played = pa.table({"name": ["Ada", "Bo"], "game": [1, 2]})
-    players = Rows(played, played.append_column("points", pa.array([10, 20])), (reports, "game"))
+    players = Rows(played, played.append_column("points", pa.array([10, 20])))
+    players.read_in = (reports, "game")
     witness = Witness(
         known={"Most points?": Known("SELECT max(points) FROM players", {"reports": reports, "players": players})}
     )
@@ -141,14 +152,15 @@ def test_traces_are_made_of_what_each_adapter_showed(tmp_path: Path) -> None:
     fake = Resident("fake", worker.command, (Operator.TABLE,), tmp_path, worker=worker)
     long = pa.table({"name": [f"shop number {n}" for n in range(2_000)], "sales": range(2_000)})
     for table, total in ((SHOPS, 21), (long, 1_999_000)):
-        place = adapters.place_with({"shops": table})
+        place = placed({"shops": table})
         asked = Question("shops-1", "nvbench", "shops", TOTAL, "SELECT sum(sales) FROM shops")
-        training = adapters.training_of(asked, place)
+        part = adapters.part_of(asked, place, adapters.rows_of(place))
+        training = part.training
         assert training == Training(TOTAL, str(total), Operator.TABLE, "table", ("shops",))
-        witness = Witness(known={TOTAL: Known(asked.sql, adapters.rows_of(place))})
+        witness = Witness(known={TOTAL: part.known})
         with served(witness) as address, uql.connect(model=f"{address}/v1#replay", ledger=":memory:") as connection:
             connection.register("shops", table)
-            whole, part = collect(
+            whole, few = collect(
                 connection.session,
                 [training],
                 {"single_model": open_adapter("single_model"), "fake": fake},
@@ -159,17 +171,43 @@ def test_traces_are_made_of_what_each_adapter_showed(tmp_path: Path) -> None:
             str(total),
             1.0,
         )  # its first request knows the context
-        assert (part.adapter, part.quality) == ("fake", 0.0) and part.answer == str(
+        assert (few.adapter, few.quality) == ("fake", 0.0) and few.answer == str(
             sum(table.column("sales").to_pylist()[:2])
         )
-        assert whole.tokens > part.tokens > 0 and part.calls == 1
+        assert whole.tokens > few.tokens > 0 and few.calls == 1
     worker.stop()
 
 
 def test_a_question_over_images_is_for_their_operator() -> None:
-    place = adapters.place_with({"flags": FLAGS, "shops": SHOPS}, {"flags": TRUTHS, "shops": SHOPS})
-    made = adapters.training_of(Question("flags-1", "labels", "flags", HOW_MANY, STARS), place)
+    place = placed({"flags": FLAGS, "shops": SHOPS}, {"flags": TRUTHS, "shops": SHOPS})
+    question = Question("flags-1", "labels", "flags", HOW_MANY, STARS)
+    made = adapters.part_of(question, place, adapters.rows_of(place)).training
     assert (made.operator, made.modality, made.sources, made.answer) == (Operator.IMAGE, "image", ("flags",), "2")
+
+
+def test_a_plan_by_hand_answers_over_the_rows_seen(tmp_path: Path) -> None:
+    pq.write_table(FLAGS, tmp_path / "flags.parquet")
+    pq.write_table(TRUTHS.drop_columns(["image"]), tmp_path / "labels.parquet")
+    answers = {"{image} shows a star": "star = 'yes'"}
+    oracle = write_oracle(
+        tmp_path / "o.toml", tmp_path / "flags.parquet", tmp_path / "labels.parquet", "code", answers, 0.0
+    )
+    world = World("flags", {"flags": FLAGS, "shops": SHOPS}, oracle, {})
+    (fixture,) = plans.read_text(
+        f'-- question: f-1: {HOW_MANY}\nSELECT count(*) AS n FROM flags WHERE "{{image}} shows a star" TO answer;\n'
+    )
+    published = Reference("f-1", HOW_MANY, "value", ("image",), "2", "value", "", "")
+    asked = suites.Asked("f-1", HOW_MANY, ("image",), "value", published, "value", needed=("flags",))
+    rows = adapters.rows_of(placed(dict(world.tables)))
+    part = adapters.planned(asked, fixture, world, rows)
+    assert part is not None and part.training == Training(HOW_MANY, "2", Operator.IMAGE, "image", ("flags",))
+    witness, image = Witness(known={HOW_MANY: part.known}), FLAGS.column("image")[0].as_py()
+    assert said(witness, f'{{"code": "A"}} {{"code": "C"}} {HOW_MANY}', image) == "1"
+    assert said(witness, f'{{"code": "A"}} {HOW_MANY}') == "Not found."
+    note = f'{NOTED} of {{"code": "A"}}: {HOW_MANY}'
+    assert said(witness, note, image) == "seen" and said(witness, note) == "nothing"
+    assert said(witness, f'{{"code": "A", "note": "seen"}} {{"code": "C", "note": "seen"}} {HOW_MANY}') == "2"
+    assert adapters.planned(replace(asked, reference=replace(published, answer="3")), fixture, world, rows) is None
 
 
 STUBS = {

@@ -46,7 +46,13 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def noted(lines: list[str], pictures: list[Any], asked: str) -> list[str]:
-    """What the model sees in the picture of each row that the question needs; "" where there is no picture."""
+    """What the model sees in the picture of each row that the question needs; "" where there is no picture.
+
+    Args:
+        lines: the rows in words.
+        pictures: of each row, as a data: address; None: it has none.
+        asked: the question.
+    """
     import pandas as pd
     from lotus.dtype_extensions import ImageArray  # type: ignore[import-not-found,unused-ignore]
 
