@@ -3,8 +3,8 @@
     uql adapters install lotus (dspy, llamaindex)
     python -m uql.benchmarks.nl.adapters run | report
 
-`run` asks every adapter each question of the open halves of `judged_plain` and `judged_reading` with the tables that its reference
-names as sources. They ask the witness (witness.py) over OpenAI's protocol, through the endpoint of the gate as in a session, but each
+`run` asks every adapter each question of the open halves of `judged_plain` and `judged_reading`, and of three suites with plans by hand,
+with the tables that it needs as sources. They ask the witness (witness.py) over OpenAI's protocol, through the endpoint of the gate as in a session, but each
 adapter's worker stays for all questions. `report` trains routers on one half of the questions and judges them on the other.
 """
 
@@ -255,7 +255,7 @@ def run(
         for world, asked in parts(shared, Path(work)):
             with uql.connect(model=model, ledger=":memory:", budget="all") as connection:
                 world.fill(connection)
-                for part in asked:
+                for part in filter(lambda part: part.training.answer, asked):  # an empty answer has no words to judge
                     wanted = {n: a for n, a in adapters.items() if (part.id, n) not in earlier}
                     witness.known = {part.training.subquery: part.known}
                     found = collect(connection.session, [part.training], wanted, planner=model)

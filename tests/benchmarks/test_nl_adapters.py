@@ -314,9 +314,9 @@ def test_rows_of_two_runs_are_those_of_one_question(tmp_path: Path) -> None:
     assert set(row.by) == {"lotus", "dspy"} and [t.quality for t in row.traces()] == [1.0, 1.0]
 
 
-def test_the_traces_kept_are_of_200_questions_over_tables_texts_and_images() -> None:
+def test_the_traces_kept_are_of_400_questions_over_tables_texts_and_images() -> None:
     rows = adapters.read(adapters.TRACES)
-    assert len(rows) >= 200 and {row.modality for row in rows} == {"table", "text", "image"}
+    assert len(rows) >= 400 and {row.modality for row in rows} == {"table", "text", "image"}
     assert all({"lotus", "dspy", "llamaindex"} <= set(row.by) for row in rows)
     assert adapters.TRACES.stat().st_size <= 300_000
 
