@@ -83,22 +83,25 @@ class Service:
             if asked.tokens + asked.max_tokens > self.context:
                 said = f"This model's maximum context length is {self.context} tokens, your request has {asked.tokens}"
                 raise DataError(f"{said} and {asked.max_tokens} of its reply", code="UQL501")
-            if asked.system.startswith(WORD) and not asked.schema:
-                text, cut = await self._word(asked), False
-            elif any(name.startswith("q") and name[1:].isdigit() for name in asked.schema.get("properties", {})):
-                text, cut = json.dumps(await self._read(asked)), False
-            elif set(asked.schema.get("properties", {})) == {"ok"}:  # what the server can do
-                text, cut = '{"ok": true}', False
-            elif asked.images and not asked.schema:  # whether it sees: a white picture
-                text, cut = "white", False
-            else:
-                text, cut = self.replay.reply(asked.user, asked.schema)
+            text, cut = await self._said(asked)
         except UQLError as error:
             self.refused += 1
             self.last_refusal = str(error)
             raise
         most = 4 * asked.max_tokens
         return text[:most], cut or len(text) > most
+
+    async def _said(self, asked: Asked) -> tuple[str, bool]:
+        """A reply of any length, and whether it was cut."""
+        if asked.system.startswith(WORD) and not asked.schema:
+            return await self._word(asked), False
+        if any(name.startswith("q") and name[1:].isdigit() for name in asked.schema.get("properties", {})):
+            return json.dumps(await self._read(asked)), False
+        if set(asked.schema.get("properties", {})) == {"ok"}:  # what the server can do
+            return '{"ok": true}', False
+        if asked.images and not asked.schema:  # whether it sees: a white picture
+            return "white", False
+        return self.replay.reply(asked.user, asked.schema)
 
     # ------------------------------------------------------------------------------------------------------------ rows
     async def _word(self, asked: Asked) -> str:

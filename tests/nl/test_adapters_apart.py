@@ -16,7 +16,7 @@ from nl.adapter_world import PIXEL, run_of, scripted
 from uql.base.errors import ConfigError, DataError, QuestionError
 from uql.llm.questions import Write
 from uql.llm.serve import endpoint
-from uql.nl.adapters import environments
+from uql.nl.adapters import environments, process
 from uql.nl.adapters.process import ProcessAdapter, environment
 from uql.nl.plan.dag import Operator, SubAnswer
 
@@ -68,6 +68,12 @@ def test_a_worker_sees_no_private_column_and_images_as_data(tmp_path: Path) -> N
     teams, logos = answer.value
     assert set(teams["rows"][0]) == {"name", "founded"} and teams["row_count"] == 3
     assert logos["rows"][0]["logo"] == f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}"
+
+
+def test_a_source_is_sent_until_its_images_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "IMAGE_BYTES", len(PIXEL))
+    answer, _ = spoken("sources", tmp_path, sources=("logos",))
+    assert [row["team"] for row in answer.value[0]["rows"]] == ["Heat"] and answer.value[0]["row_count"] == 2
 
 
 @pytest.mark.parametrize(
@@ -162,7 +168,11 @@ def test_an_environment_is_made_once_with_pinned_packages(tmp_path: Path, monkey
     assert environments.installed("dspy") and environments.install("dspy") == place and len(ran) == 3
     assert ran[1][-1] == "dspy==3.4.1" and ran[1][0] == str(place / "bin" / "python")
     adapter = environments.adapter("dspy", timeout_s=5)
-    assert adapter.timeout_s == 5 and Path(adapter.command[-1]).is_file() and not adapter.capable(Operator.IMAGE)
+    assert adapter.timeout_s == 5 and Path(adapter.command[-1]).is_file() and adapter.capable(Operator.IMAGE)
+    (place / environments.READY).write_text(json.dumps({"packages": ["dspy==1.0"]}))  # of an earlier version
+    assert (
+        not environments.installed("dspy") and environments.install("dspy") == place and environments.installed("dspy")
+    )
     assert environments.remove("dspy") and not environments.remove("dspy")
     with pytest.raises(ConfigError, match="there are lotus, dspy, llamaindex"):
         environments.install("nothing")

@@ -51,23 +51,23 @@ KNOWN = {
             "lotus",
             ("lotus-ai==1.2.4", "torch==2.13.0"),  # the build without GPU libraries, where pip finds it
             "lotus",
-            (Operator.TEXT, Operator.TABLE),
-            "LOTUS: sem_agg over the rows",
+            (Operator.TEXT, Operator.TABLE, Operator.IMAGE),
+            "LOTUS: sem_map over images, sem_agg over the rows",
             6_300,
         ),
         Known(
             "dspy",
             ("dspy==3.4.1",),
             "dspy",
-            (Operator.TEXT, Operator.TABLE),
+            (Operator.TEXT, Operator.TABLE, Operator.IMAGE),
             "DSPy: a signature with ChainOfThought",
             400,
         ),
         Known(
             "llamaindex",
-            ("llama-index-core==0.14.25",),
-            "llama_index.core",
-            (Operator.TEXT, Operator.TABLE),
+            ("llama-index-core==0.14.25", "llama-index-llms-openai-like==0.8.1"),
+            "llama_index.llms.openai_like",
+            (Operator.TEXT, Operator.TABLE, Operator.IMAGE),
             "LlamaIndex: retrieval, then an answer; a baseline",
             300,
         ),
@@ -90,7 +90,9 @@ def known(name: str) -> Known:
 
 
 def installed(name: str) -> bool:
-    return (folder(name) / READY).is_file()
+    """Is the environment there, with the packages of this version?"""
+    ready = folder(name) / READY
+    return ready.is_file() and json.loads(ready.read_text(encoding="utf-8"))["packages"] == list(known(name).packages)
 
 
 def adapter(name: str, *, timeout_s: float | None = None) -> ProcessAdapter:

@@ -12,6 +12,7 @@ import base64
 import contextlib
 import datetime
 import decimal
+import itertools
 import json
 import os
 import signal
@@ -30,7 +31,7 @@ from uql.nl.schema.scope import Source
 
 TIMEOUT_S = 180.0
 ROWS = 200  # of a source that are sent
-IMAGES = 8  # of a source that are sent
+IMAGE_BYTES = 8_000_000  # of a source's images that are sent
 LONGEST_REPLY = 1_000_000  # bytes
 STDERR = 2_000  # characters of what a worker complained, kept for the error
 
@@ -172,18 +173,20 @@ def _sent(source: Source, ctx: AskContext) -> dict[str, Any]:
     """A source as a worker sees it: columns that are not private, its first rows, images as data: addresses."""
     kinds = (Modality.STRUCTURED, Modality.TEXT, Modality.IMAGE)
     shown = [f for f in source.shown if f.modality in kinds]
-    pictured = any(f.modality is Modality.IMAGE for f in shown)
-    rows = ctx.table(source.name, columns=[f.name for f in shown], limit=IMAGES if pictured else ROWS).to_pylist()
+    rows = ctx.table(source.name, columns=[f.name for f in shown], limit=ROWS).to_pylist()
+    sizes = itertools.accumulate(sum(len(v) for v in row.values() if isinstance(v, bytes)) for row in rows)
+    rows = [row for row, size in zip(rows, sizes, strict=True) if size <= IMAGE_BYTES]
     return {
         "name": source.name,
         "description": source.description,
         "columns": [{"name": f.name, "type": f.type, "holds": f.modality.value} for f in shown],
-        "rows": [{name: _cell(value) for name, value in row.items()} for row in rows],
+        "rows": [{name: cell(value) for name, value in row.items()} for row in rows],
         "row_count": source.row_count,
     }
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """A value as JSON holds it: an image as a data: address."""
     if isinstance(value, bytes):
         from uql.nl.adapters.base import media
 

@@ -171,7 +171,8 @@ class QuestionSession:
                 ctx.near = near
                 ctx.sizes = chosen.sizes
                 model = await gate.provider(chosen.planner)
-                if isinstance(model, LearnsContext) and chosen.plan is None:
+                prompts = chosen.plan is None or any(node.kind is NodeKind.ADAPTER for node in chosen.plan.nodes)
+                if isinstance(model, LearnsContext) and prompts:
                     await model.learn_context()
                 asking = _Asking(ctx, scope, chosen, model, embedder)
                 asking.made.origins, asking.made.semantic_model = self._origins(scope), path

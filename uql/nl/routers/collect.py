@@ -117,6 +117,7 @@ def _traces(
             answer.cost.calls,
             answer.seconds,
             said,
+            answer.cost.input_tokens + answer.cost.output_tokens,
         )
 
 

@@ -23,7 +23,7 @@ class Trace:
         operator: Meta Engine's; modality: table, text or image.
         adapter: who answered.
         f1, hit, coverage, semantic_hit: measures of the answer, each 0 to 1.
-        calls, seconds: what it took.
+        calls, tokens, seconds: what it took, the writing of the answer with it.
         answer: in words; "" where there was none.
     """
 
@@ -38,6 +38,7 @@ class Trace:
     calls: int = 0
     seconds: float = 0.0
     answer: str = ""
+    tokens: int = 0
 
     @property
     def quality(self) -> float:

@@ -1,4 +1,4 @@
-"""DSPy in an environment of its own: a signature program with ChainOfThought. One order on stdin, one answer on stdout."""
+"""DSPy in an environment of its own: a signature program with ChainOfThought. Orders on stdin, one answer a line on stdout."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 CHARS = 12_000  # of the evidence
+IMAGES = 16
 
 
 def answered(order: dict[str, Any]) -> dict[str, Any]:
@@ -25,11 +26,20 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
         ),
         adapter=dspy.JSONAdapter(),
     )
+    pictures = [
+        dspy.Image(row[column])
+        for source in order["sources"]
+        for row in source["rows"]
+        for column in pictured(source)
+        if row[column] is not None
+    ][:IMAGES]
+    shown = {"images": pictures} if pictures else {}
+    images = "images: list[dspy.Image], " if pictures else ""
     signature = dspy.Signature(
-        "evidence: str, question: str -> answer: str, found: bool",
+        f"evidence: str, {images}question: str -> answer: str, found: bool",
         "Answer the question from the evidence alone, as shortly as it can be said. Where it is not there, found is False.",
     )
-    said = dspy.ChainOfThought(signature)(evidence=evidence(order["sources"]), question=order["subquery"])
+    said = dspy.ChainOfThought(signature)(evidence=evidence(order["sources"]), question=order["subquery"], **shown)
     if not said.found or not str(said.answer).strip():
         return {"text": str(said.answer), "problem": "not in the evidence"}
     return {"text": str(said.answer).strip(), "sources": [source["name"] for source in order["sources"]]}
@@ -40,18 +50,26 @@ def evidence(sources: list[dict[str, Any]]) -> str:
     share = CHARS // max(1, len(sources))
     parts = []
     for source in sources:
-        lines = [
-            json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False) for row in source["rows"]
-        ]
+        lines = [written(row, pictured(source)) for row in source["rows"]]
         parts.append(f"{source['name']}: {source['description']}\n" + "\n".join(lines)[:share])
     return "\n\n".join(parts)
 
 
+def pictured(source: dict[str, Any]) -> list[str]:
+    """The columns of images."""
+    return [column["name"] for column in source["columns"] if column["holds"] == "image"]
+
+
+def written(row: dict[str, Any], images: list[str]) -> str:
+    """A row as JSON, without NULLs and without its images."""
+    return json.dumps({k: v for k, v in row.items() if v is not None and k not in images}, ensure_ascii=False)
+
+
 def main() -> None:
-    order = json.loads(sys.stdin.readline())
-    with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-        reply = answered(order)
-    print(json.dumps(reply, default=str), flush=True)
+    for line in sys.stdin:
+        with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
+            reply = answered(json.loads(line))
+        print(json.dumps(reply, default=str), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""LlamaIndex in an environment of its own: the rows as documents, the nearest retrieved, an answer from them. A baseline.
+"""LlamaIndex in an environment of its own: the rows as documents, the nearest retrieved with their images, an answer from them. A baseline.
 
-One order on stdin, one answer on stdout. Model and embedder are those of the gate's endpoint.
+Orders on stdin, one answer a line on stdout. Model and embedder are those of the gate's endpoint.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import sys
@@ -35,22 +36,19 @@ def post(there: dict[str, str], path: str, body: dict[str, Any]) -> dict[str, An
 def answered(order: dict[str, Any]) -> dict[str, Any]:
     from llama_index.core import Document, VectorStoreIndex  # type: ignore[import-not-found,unused-ignore]
     from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found,unused-ignore]
-    from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata  # type: ignore[import-not-found,unused-ignore]
+    from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock  # type: ignore[import-not-found,unused-ignore]
+    from llama_index.llms.openai_like import OpenAILike  # type: ignore[import-not-found,unused-ignore]
 
     there = order["endpoint"]
-
-    class Gate(CustomLLM):  # type: ignore[misc,unused-ignore]
-        @property
-        def metadata(self) -> Any:
-            return LLMMetadata(context_window=8192, num_output=400, model_name=there["model"])
-
-        def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-            body = {"model": there["model"], "max_tokens": 400, "messages": [{"role": "user", "content": prompt}]}
-            said = post(there, "chat/completions", body)["choices"][0]["message"]["content"]
-            return CompletionResponse(text=said)
-
-        def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-            yield self.complete(prompt)
+    model = OpenAILike(
+        model=there["model"],
+        api_base=there["url"],
+        api_key=there["token"],
+        is_chat_model=True,
+        context_window=8192,
+        max_tokens=400,
+        temperature=0.0,
+    )
 
     class Near(BaseEmbedding):  # type: ignore[misc,unused-ignore]
         def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
@@ -67,24 +65,43 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
         async def _aget_query_embedding(self, query: str) -> list[float]:
             return self._get_text_embedding(query)
 
-    documents = [
-        Document(text=json.dumps(row, ensure_ascii=False), metadata={"source": source["name"]})
-        for source in order["sources"]
-        for row in source["rows"]
-    ]
+    documents, pictures = [], {}
+    for source in order["sources"]:
+        images = pictured(source)
+        for row in source["rows"]:
+            one = Document(text=written(row, images), metadata={"source": source["name"]})
+            documents.append(one)
+            pictures[one.doc_id] = [base64.b64decode(row[c].partition(",")[2]) for c in images if row[c] is not None]
     if not documents:
         return {"text": "", "problem": "there are no rows"}
     index = VectorStoreIndex.from_documents(documents, embed_model=Near(embed_batch_size=64))
-    reply = index.as_query_engine(llm=Gate(), similarity_top_k=NEAREST).query(order["subquery"])
-    named = sorted({node.metadata["source"] for node in reply.source_nodes})
-    return {"text": str(reply).strip(), "sources": named}
+    asked = order["subquery"]
+    nodes = index.as_retriever(similarity_top_k=NEAREST).retrieve(asked)
+    shown = [picture for node in nodes for picture in pictures[node.node.ref_doc_id]]
+    if shown:
+        said = f"Context:\n{chr(10).join(node.text for node in nodes)}\nAnswer from the context and its images alone: {asked}"
+        blocks = [TextBlock(text=said), *(ImageBlock(image=picture) for picture in shown)]
+        reply: Any = model.chat([ChatMessage(role="user", blocks=blocks)]).message.content
+    else:
+        reply = index.as_query_engine(llm=model, similarity_top_k=NEAREST).query(asked)
+    return {"text": str(reply).strip(), "sources": sorted({node.metadata["source"] for node in nodes})}
+
+
+def pictured(source: dict[str, Any]) -> list[str]:
+    """The columns of images."""
+    return [column["name"] for column in source["columns"] if column["holds"] == "image"]
+
+
+def written(row: dict[str, Any], images: list[str]) -> str:
+    """A row as JSON, without NULLs and without its images."""
+    return json.dumps({k: v for k, v in row.items() if v is not None and k not in images}, ensure_ascii=False)
 
 
 def main() -> None:
-    order = json.loads(sys.stdin.readline())
-    with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-        reply = answered(order)
-    print(json.dumps(reply, default=str), flush=True)
+    for line in sys.stdin:
+        with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
+            reply = answered(json.loads(line))
+        print(json.dumps(reply, default=str), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""LOTUS in an environment of its own: sem_agg over the rows of each source. One order on stdin, one answer on stdout."""
+"""LOTUS in an environment of its own: images noted row by row with sem_map, then sem_agg over the rows of all sources.
+
+Orders on stdin, one answer a line on stdout.
+"""
 
 from __future__ import annotations
 
@@ -20,30 +23,65 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
         model=f"openai/{there['model']}", api_base=there["url"], api_key=there["token"], temperature=0.0, max_tokens=500
     )
     lotus.settings.configure(lm=lm)
-    found, named = [], []
+    asked = order["subquery"].replace("{", "(").replace("}", ")")  # braces name columns
+    texts, named = [], []
     for source in order["sources"]:
-        if not source["rows"]:
-            continue
-        texts = [
-            json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False)
-            for row in source["rows"][:ROWS]
-        ]
-        frame = pd.DataFrame({"row": texts})
-        asked = f"Given each {{row}} of {source['name']}, answer as shortly as it can be said: {order['subquery']}"
-        said = str(frame.sem_agg(asked)["_output"][0]).strip()
-        if said:
-            found.append(said)
-            named.append(source["name"])
-    if not found:
-        return {"text": "", "problem": "the rows hold no answer"}
-    return {"text": found[0] if len(found) == 1 else "; ".join(found), "sources": named}
+        rows, images = source["rows"][:ROWS], pictured(source)
+        lines = [written(row, images) for row in rows]
+        for column in images:
+            notes = noted(lines, [row[column] for row in rows], asked)
+            lines = [
+                json.dumps({**json.loads(line), "note": note}, ensure_ascii=False) if note else line
+                for line, note in zip(lines, notes, strict=True)
+            ]
+        texts += lines
+        named += [source["name"]] * len(lines)
+    if not texts:
+        return {"text": "", "problem": "there are no rows"}
+    frame = pd.DataFrame({"table": named, "row": texts})
+    said = str(
+        frame.sem_agg(f"Given each {{row}} of {{table}}, answer as shortly as it can be said: {asked}")["_output"][0]
+    )
+    return {"text": said.strip(), "sources": sorted(set(named))}
+
+
+def noted(lines: list[str], pictures: list[Any], asked: str) -> list[str]:
+    """What the model sees in the picture of each row that the question needs; "" where there is no picture.
+
+    Args:
+        lines: the rows in words.
+        pictures: of each row, as a data: address; None: it has none.
+        asked: the question.
+    """
+    import pandas as pd
+    from lotus.dtype_extensions import ImageArray  # type: ignore[import-not-found,unused-ignore]
+
+    there = [i for i, picture in enumerate(pictures) if picture is not None]
+    if not there:
+        return [""] * len(lines)
+    frame = pd.DataFrame({"row": [lines[i] for i in there], "image": ImageArray([pictures[i] for i in there])})
+    notes = frame.sem_map(f"State what the picture {{image}} of {{row}} shows that this question needs: {asked}")[
+        "_map"
+    ]
+    held = dict(zip(there, (str(note).strip() for note in notes), strict=True))
+    return [held.get(i, "") for i in range(len(lines))]
+
+
+def pictured(source: dict[str, Any]) -> list[str]:
+    """The columns of images."""
+    return [column["name"] for column in source["columns"] if column["holds"] == "image"]
+
+
+def written(row: dict[str, Any], images: list[str]) -> str:
+    """A row as JSON, without NULLs and without its images."""
+    return json.dumps({k: v for k, v in row.items() if v is not None and k not in images}, ensure_ascii=False)
 
 
 def main() -> None:
-    order = json.loads(sys.stdin.readline())
-    with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-        reply = answered(order)
-    print(json.dumps(reply, default=str), flush=True)
+    for line in sys.stdin:
+        with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
+            reply = answered(json.loads(line))
+        print(json.dumps(reply, default=str), flush=True)
 
 
 if __name__ == "__main__":
