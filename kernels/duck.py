@@ -111,9 +111,8 @@ class Duck:
             self.connection.unregister(name)
 
     def scalar(self, sql: str) -> Any:
-        rows = self.connection.execute(
-            self._counted(sql)
-        ).fetchall()  # to the end: an unread row would hold the connection
+        # to the end: an unread row would hold the connection
+        rows = self.connection.execute(self._counted(sql)).fetchall()
         return rows[0][0] if rows else None
 
     def types(self, sql: str) -> list[str]:

@@ -75,9 +75,8 @@ class Moments:
 
     totals: Floats  # (m,)
     covariance: Floats  # (m, m)
-    differences: (
-        Floats  # (m, H) between the two draws of each cell, scaled so that their squares add up to the variance
-    )
+    # (m, H) between the two draws of each cell, scaled so that their squares add up to the variance
+    differences: Floats
     parts: Floats  # (m, draws) what each draw adds to the error of each total, about
     drawn: Floats  # (draws,) the share of its cell that is drawn
     stands: Floats  # (draws,) the rows that each stands for, by the share of its wave

@@ -209,9 +209,8 @@ class Draws(Told, ABC):
             least += float(np.minimum(weights[rest], 0.0).sum())
             most += float(np.maximum(weights[rest], 0.0).sum())
         value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in found)
-        if least < most and math.isclose(
-            low, high, rel_tol=1e-9
-        ):  # all rows seen agree: others may differ, as many as no sample would show
+        # all rows seen agree: others may differ, as many as no sample would show
+        if least < most and math.isclose(low, high, rel_tol=1e-9):
             more = unlike(len(seen), self.level) * (most - least) if len(seen) else most - least
             low, high = max(low - more, least), min(high + more, most)
         return value, low, high

@@ -543,9 +543,8 @@ class _Measure:
             keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)
         value, low, high = (None if v is None else v - 1.0 for v in (moved.value, moved.low, moved.high))
-        if (
-            weights is None and not np.nan_to_num(y).any() and not moved.exact
-        ):  # all are 0: the others may be of any size
+        # all are 0: the others may be of any size
+        if weights is None and not np.nan_to_num(y).any() and not moved.exact:
             low, high = float("-inf"), float("inf")
         return self._found(replace(moved, value=value, low=low, high=high), y, x)
 

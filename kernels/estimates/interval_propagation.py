@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 class Inner:
     """What the sub-queries of a block have said of their rows."""
 
-    bounds: dict[Expr, tuple[Expr, Expr]] = field(
-        default_factory=dict
-    )  # an estimated number in the expressions around it → its lowest and highest value
+    # an estimated number in the expressions around it → its lowest and highest value
+    bounds: dict[Expr, tuple[Expr, Expr]] = field(default_factory=dict)
     certain: bool = True  # are their rows those that they would have if every row had been asked?
     exact: bool = True  # was every row asked, of each of them and of the pairs?
     calls: int = 0  # rows asked for their estimates

@@ -42,13 +42,11 @@ LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
 REOPENED = 3  # calls that are kept for rows in no group: a name, a check that it is new, and a row to ask again
 # rows asked at once before their groups are named and ride along with the WHERE of the others
 FIRST_ROWS = 2 * sem_group.SHOWN
-CAUTIOUS = (
-    0.6  # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
-)
+# of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
+CAUTIOUS = 0.6
 GROWTH = 1.1  # times as many rows at least, from one look to the next
-TOLD_AGAIN = (
-    1.25  # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
-)
+# times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
+TOLD_AGAIN = 1.25
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
 LEAST_GUIDED = 16  # rows; the spread of fewer pairs of like rows says too little of the error
 LEAST_PAID = 8  # rows from which on what they cost says what others will

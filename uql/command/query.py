@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 _DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _SHOWN_ERRORS = 10
-READABLE = (
-    "open this database in read-only mode"  # DuckDB's words where another process holds the file, and only reads it
-)
+# DuckDB's words where another process holds the file, and only reads it
+READABLE = "open this database in read-only mode"
 
 
 _NO_ROWS: tuple[list[str], ...] = ([], ["Count"], ["Success"])  # the columns of a statement that is not a query

@@ -138,9 +138,8 @@ class _Asked:
     asked: NDArray[np.bool_]
     probabilities: NDArray[np.float32]
     rows: list[list[Row]]  # for each way in which it was put, what was shown of each row
-    by_model: NDArray[
-        np.int8
-    ]  # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
+    # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
+    by_model: NDArray[np.int8]
     by_people: NDArray[np.bool_]  # where a person did
     t: NDArray[np.float64] | None = None  # of a condition on videos, the second of the frame in `rows`
 

@@ -42,9 +42,8 @@ class Answer:
     probability: float = float("nan")
     distribution: tuple[float, ...] | None = None
     problem: Problem | None = None
-    paid: tuple[int, int, float | None] | None = field(
-        default=None, compare=False
-    )  # input, output tokens, USD of its call
+    # input, output tokens, USD of its call
+    paid: tuple[int, int, float | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from uql.sources.catalog import Catalog
 
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!/\*|\*/).)*\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
-_OPTIONS = re.compile(
-    r"\s*(?:ANALYZE\b|\([\w\s,]*\))", re.IGNORECASE
-)  # no quotes and no comments: they could hide a parenthesis
+# no quotes and no comments: they could hide a parenthesis
+_OPTIONS = re.compile(r"\s*(?:ANALYZE\b|\([\w\s,]*\))", re.IGNORECASE)
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _READING_WORDS = {
     "SELECT",

@@ -86,9 +86,8 @@ class Catalog:
         self.parts = Parts()
         self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
         self._lock = threading.RLock()
-        self.orders: tuple[str, str] | None = (
-            None  # default_order and default_null_order, where they are not DuckDB's own
-        )
+        # default_order and default_null_order, where they are not DuckDB's own
+        self.orders: tuple[str, str] | None = None
         self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session

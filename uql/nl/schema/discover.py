@@ -44,9 +44,8 @@ MAX_TABLES = 18
 MOST_JOINS = 12  # that are written one by one
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
-_OWNED = re.compile(
-    r"\b(?:its|their|his|her|my|our|your) [a-z]\w*"
-)  # praised for their music: of no kind that is so called
+# praised for their music: of no kind that is so called
+_OWNED = re.compile(r"\b(?:its|their|his|her|my|our|your) [a-z]\w*")
 _LISTED = re.compile(r"\s*[,;|]\s*")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
