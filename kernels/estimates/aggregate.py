@@ -14,7 +14,7 @@ from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
 from uql.compiler.syntax import NO_SPAN, Binary, Call, Cast, Expr, Number, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
+from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
@@ -628,8 +628,6 @@ def scaled(quotient: Expr) -> tuple[Call, Call]:
 
 def _quotients(block: Block, calls: tuple[Call, ...]) -> dict[Expr, tuple[Call, Call]]:
     """Quotients of two aggregates in the items, up to constant factors: they have an interval of their own (Fieller)."""
-    from uql.compiler.walk import walk
-
     found: dict[Expr, tuple[Call, Call]] = {}
     for item in block.project.items:
         for node in walk(item.expr):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.errors import BudgetError
+from uql.base.errors import BudgetError, ConfigError
+from uql.base.extras import need
 from uql.compiler.cost import CHARS_PER_TOKEN, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
@@ -27,6 +28,7 @@ from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
+from uql.sampling.by_group import ByGroupSampler
 from uql.sampling.distinct_rows import Units, UnitSample
 from uql.sampling.two_stage import TwoStageSample, first_stage
 
@@ -74,8 +76,6 @@ def method_of(ctx: Context) -> str:
 
     Raises: ConfigError (UQL105) for one that does not exist, (UQL610) for one whose packages are missing.
     """
-    from uql.base.errors import ConfigError
-    from uql.base.extras import need
     from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
     name = ctx.settings.method or DEFAULT_METHOD
@@ -546,8 +546,6 @@ def _values(
         return None
     reads = tuple(dict.fromkeys(c for column in virtuals(target.call) for c in column.reads))
     table = None if ctx.features is None or relation.n < FEWEST_ROWS else ctx.features.of(relation, reads)
-    from uql.sampling.by_group import ByGroupSampler
-
     sampler = ByGroupSampler(
         relation.n,
         room,

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from uql.api.result import Result
 from uql.base.errors import BindError, UQLSyntaxError
 from uql.compiler import syntax as ast
 from uql.compiler.parser import parse
+from uql.compiler.syntax import NO_SPAN
 from uql.compiler.unparse import quote_name, quote_string, unparse
-
-if TYPE_CHECKING:
-    from uql.api.result import Result
 
 
 def table(name: str) -> ast.Select:
@@ -177,7 +176,6 @@ def _items(columns: tuple[Any, ...], named: dict[str, Any]) -> tuple[ast.SelectI
 def _expression(value: Any) -> ast.Expr:
     """A str as UQL, a `uql.sem` as the text it is, anything else as a constant."""
     from uql.compiler.bind.parameters import constant
-    from uql.compiler.syntax import NO_SPAN
 
     if not isinstance(value, str):
         return constant(value, "value", NO_SPAN)

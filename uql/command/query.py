@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import uql
+from uql.base.errors import DataError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
 from uql.base.sql_text import first_line
@@ -322,9 +324,6 @@ def connect(database: str | None, settings: Mapping[str, Any], *, read_only: boo
     Raises: UsageError.
     """
     import duckdb
-
-    import uql
-    from uql.base.errors import DataError
 
     if database is not None and database != ":memory:":
         path = Path(database)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uql.base.errors import DataError
+from uql.base.printable import printable
 from uql.compiler.virtual import Virtual
+from uql.llm.prompts import fused, several
 from uql.operators.record import Subject
 
 if TYPE_CHECKING:
@@ -82,8 +84,6 @@ class Why:
 
 def told(part: Evidence, *, short: bool = False) -> str:
     """One answer in words, for people; a short one without prompt, model and raw answer."""
-    from uql.base.printable import printable
-
     answer = "not asked" if not part.asked else f"no answer: {part.failure}" if part.failure else repr(part.value)
     if not math.isnan(part.probability):
         answer += f" (probability {part.probability:.2f})"
@@ -284,8 +284,6 @@ def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared:
 
     `shared`: the row was one of several in its request; the others are left out.
     """
-    from uql.llm.prompts import fused, several
-
     if shared:
         prompt = several.prompt((question,), (row,), seed)
     elif provider.is_local:

@@ -13,6 +13,7 @@ import duckdb
 
 from uql.base.errors import DataError
 from uql.compiler.statement_targets import tokens
+from uql.compiler.syntax import Explain, Select, SetOption, Union
 
 if TYPE_CHECKING:
     from uql.compiler.syntax import Option, SetOption, Statement
@@ -82,8 +83,6 @@ def reads(piece: Statement | str, *, temporary: bool = False) -> bool:
     >>> reads("EXPLAIN ANALYZE COPY t TO 'x.csv'"), reads("WITH x AS (DELETE FROM t RETURNING *) FROM x"), reads("PIVOT t ON a")
     (False, False, True)
     """
-    from uql.compiler.syntax import Explain, Select, SetOption, Union
-
     if isinstance(piece, str):
         return any(map(_is_query, _below_explain(piece)))
     query = piece.statement if isinstance(piece, Explain) else piece

@@ -10,6 +10,7 @@ import duckdb
 
 from uql.base.errors import BindError, BudgetError, ConfigError, UQLError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
+from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
 from uql.session.prepared import PreparedStatement
@@ -208,8 +209,6 @@ def _wrapped(session: Session, piece: Piece, text: str) -> PreparedStatement | N
 
 
 def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
-    from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption
-
     source = piece.script
 
     def bound(query: Query) -> BoundStatement:
@@ -240,8 +239,6 @@ def _writes(
     session: Session, piece: Piece, tree: CreateTable | Insert | CopyQuery, bound: BoundStatement
 ) -> PreparedStatement:
     """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: checked before the query is paid for, then run at once."""
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert
-
     source, catalog = piece.script, session.catalog
     result = prepare(session, bound, source)
     if isinstance(tree, Insert) and not tree.columns:

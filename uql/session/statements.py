@@ -11,6 +11,8 @@ import duckdb
 
 from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
+from uql.compiler.statement_targets import changed, options, without_options
+from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query
 from uql.engine.outcome import Outcome, text_outcome
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, is_read_only, reading
@@ -43,7 +45,6 @@ def write(
         bound: its query.
     Raises: DataError (UQL509); BudgetError (UQL401) where a table has no columns for the interval of an estimate.
     """
-    from uql.compiler.syntax import CreateTable, Insert
     from uql.kernels.duck import Duck, typed_columns
     from uql.session.store_estimates import carried, counted, mark, together
 
@@ -110,7 +111,6 @@ def check_target(
         source: its text.
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
-    from uql.compiler.syntax import CopyQuery, CreateTable
     from uql.kernels.finish import null_columns
     from uql.show.render import unique_names
 
@@ -139,8 +139,6 @@ def check_target(
 
 def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery) -> bool:
     """Is there a table of the name already that CREATE TABLE gives?"""
-    from uql.compiler.syntax import CreateTable
-
     if not isinstance(statement, CreateTable):
         return False
     *_, name = statement.name
@@ -160,8 +158,6 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
 
 def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
     """The statement as DuckDB has it, over a query for the rows."""
-    from uql.compiler.syntax import CreateTable, Insert
-
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
         exists = "IF NOT EXISTS " if statement.if_not_exists else ""
@@ -299,7 +295,6 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
         error: why.
     """
     from uql.compiler.bind.own_text import duckdb_text
-    from uql.compiler.syntax import Query
 
     source, parameters = _without_options(piece.source, False)[0], piece.parameters
     sql = source if '"' not in source else None
@@ -317,15 +312,12 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
 
 def _without_options(source: str, partial: bool) -> tuple[str, bool]:
     """A statement of DuckDB's own without UQL's `WITH (…)`, and whether estimates may go into tables."""
-    from uql.compiler.statement_targets import options, without_options
-
     source, tail = without_options(source)
     return source, bool(options(tail).get("partial", partial))
 
 
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
-    from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import mark, placed, refusal, together
 
     change = changed(source)
@@ -350,7 +342,6 @@ def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outco
         sql: one statement of DuckDB's.
         parameters: values of `$name`.
     """
-    from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import counted
 
     check_sql_reads(catalog, sql)

@@ -19,6 +19,7 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field, Modality, Table
 from uql.compiler.sql import literal, quote
 from uql.nl.ask.context import AskContext
+from uql.nl.prompts import columns as words
 from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
@@ -62,8 +63,6 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
         scope: its columns are the choice.
         tokens: that the schema may take in the prompt.
     """
-    from uql.nl.prompts import columns as words
-
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.shown]
     try:
         said = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
