@@ -12,10 +12,11 @@ from typing import Any
 
 from uql.api.result import Result
 from uql.base.errors import BindError, UQLSyntaxError
+from uql.base.sql_text import literal
 from uql.compiler import syntax as ast
 from uql.compiler.parser import parse
 from uql.compiler.syntax import NO_SPAN
-from uql.compiler.unparse import quote_name, quote_string, unparse
+from uql.compiler.unparse import quote_name, unparse
 
 
 def table(name: str) -> ast.Select:
@@ -32,7 +33,7 @@ def table(name: str) -> ast.Select:
     match found:
         case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):
             return found
-    query = parse(f"SELECT * FROM {quote_string(name) if file else quote_name(name)}")
+    query = parse(f"SELECT * FROM {literal(name) if file else quote_name(name)}")
     assert isinstance(query, ast.Select)
     return query
 
