@@ -285,7 +285,7 @@ class Draws(Told, ABC):
 
     def _rows_in(self, domain: int | None) -> Flags:
         """(N,) the rows of a group; all of them where it is None."""
-        return np.ones(self.n_rows, bool) if domain is None else np.equal(self.groups, domain)
+        return np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
 
     def _told_in(self, domain: int | None) -> tuple[Flags, int]:
         """(n,) which of the rows told are of a group, and how many rows it has in all. Raises: ValueError without groups."""

@@ -12,7 +12,7 @@ from uql.compiler.physical import Block
 from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
-from uql.kernels.base import Stored
+from uql.kernels.base import Context, Stored
 from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, opened
 from uql.kernels.estimates.sample_bounds import NUMBER
@@ -20,8 +20,6 @@ from uql.kernels.finish import Estimates, Output
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from uql.kernels.base import Context
 
 
 @dataclass(slots=True)

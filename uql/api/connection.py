@@ -21,7 +21,6 @@ from uql.sources.frames import visible
 if TYPE_CHECKING:
     from uql.api.evaluate import Evaluation
     from uql.api.fluent import Fluent
-    from uql.api.result import Result
     from uql.cluster.cluster import Cluster
     from uql.llm.open_ledgers import Ledgers
     from uql.llm.providers.base import Provider

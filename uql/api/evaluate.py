@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.base.errors import BudgetError, DataError
 from uql.llm.budget import Budget
-from uql.llm.questions import Choice, Predicate, Row, Write
+from uql.llm.questions import Choice, Predicate, Question, Row, Write
 from uql.operators.texts import quoted
 from uql.sampling.intervals import Interval, wilson
 from uql.session.events import finished
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.llm.ledger import Ledger
     from uql.llm.providers.base import Provider
-    from uql.llm.questions import Question, Row
     from uql.session.session import Session
 
 SAMPLE = 200  # rows that are drawn, unless told otherwise

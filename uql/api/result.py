@@ -288,8 +288,7 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows for whatever reads Arrow: `polars.DataFrame(r)`, `con.sql("FROM r")`; an estimated x with x_low and x_high."""
-        capsule: object = self.arrow().__arrow_c_stream__(requested_schema)
-        return capsule
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a uql.Result cannot be copied or pickled: keep its rows, as r.df(), r.arrow() or r.fetchall()")

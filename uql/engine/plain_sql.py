@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import (
-    BoundItem,
     BoundQuery,
     BoundSelect,
 )
@@ -75,14 +74,10 @@ def rows(
         from uql.kernels.estimates.exact import exactly
 
         for i, item in enumerate(query.items):
-            if _is_aggregate(item, duck):
+            if aggregate_calls(item.expr, duck.aggregates):
                 values = [exactly(v, confidence, 0) for v in table.column(i).to_pylist()]
                 if query.group_by:
                     estimates[item.name] = values
                 elif values:
                     estimates[item.name] = values[0]
     return table, estimates
-
-
-def _is_aggregate(item: BoundItem, duck: Duck) -> bool:
-    return bool(aggregate_calls(item.expr, duck.aggregates))

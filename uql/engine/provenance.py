@@ -10,7 +10,7 @@ import numpy as np
 
 from uql.base.errors import DataError
 from uql.base.printable import printable
-from uql.compiler.virtual import Virtual
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.llm.prompts import fused, several
 from uql.operators.record import Subject
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from uql.compiler.bound import BoundItem
-    from uql.compiler.virtual import VirtualColumn
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
     from uql.kernels.relation import Relation

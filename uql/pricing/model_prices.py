@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
 from uql.llm.providers import VENDORS_BY_NAME
-from uql.llm.providers.base import ROWS_AT_ONCE, Price, RowsProvider
+from uql.llm.providers.base import ROWS_AT_ONCE, Price, Provider, RowsProvider
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.kernels.cascade import Cascade
-    from uql.llm.providers.base import Provider
 
 LOCAL_SECONDS = Range(0.0, 0.5, 10.0)  # of a call to a model on this machine that was not timed yet
 IN_FLIGHT = {

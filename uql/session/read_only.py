@@ -13,10 +13,9 @@ import duckdb
 
 from uql.base.errors import DataError
 from uql.compiler.statement_targets import tokens
-from uql.compiler.syntax import Explain, Select, SetOption, Union
+from uql.compiler.syntax import Explain, Option, Select, SetOption, Statement, Union
 
 if TYPE_CHECKING:
-    from uql.compiler.syntax import Option, SetOption, Statement
     from uql.sources.catalog import Catalog
 
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!/\*|\*/).)*\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)

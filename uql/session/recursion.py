@@ -86,8 +86,7 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
             ) from None
         found = found[:start] + f"FROM {view}".ljust(end - start) + found[end:]
     word: Token = tokens[at]
-    without: str = found[: word.lexpos] + " " * len("RECURSIVE") + found[word.endlexpos :]
-    return without
+    return found[: word.lexpos] + " " * len("RECURSIVE") + found[word.endlexpos :]
 
 
 def _commons(tokens: list[Token], at: int) -> list[_Common]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from uql.llm.budget import Budget
     from uql.llm.ledger import Ledger
     from uql.llm.open_ledgers import Ledgers
-    from uql.llm.run_record import Run
     from uql.session.replay import Replay
     from uql.sources.catalog import Catalog
 

@@ -10,7 +10,7 @@ import duckdb
 
 from uql.base.errors import BindError, BudgetError, ConfigError, UQLError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
-from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption
+from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption, Statement
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
 from uql.session.prepared import PreparedStatement
@@ -33,7 +33,6 @@ from uql.session.store_estimates import listed, placed, refusal
 if TYPE_CHECKING:
     from uql.compiler.bind.scope import CatalogLike
     from uql.compiler.bound import BoundStatement
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, SetOption, Statement
     from uql.session.session import Session
 
 

@@ -12,7 +12,7 @@ import duckdb
 from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.statement_targets import changed, options, without_options
-from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query
+from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, is_read_only, reading
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.compiler.bound import BoundItem, BoundStatement
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Span, Statement
     from uql.sources.catalog import Catalog
 
 _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote

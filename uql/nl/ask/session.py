@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
-from uql.llm.providers.base import LearnsContext
+from uql.llm.providers.base import LearnsContext, Provider
 from uql.llm.run_record import Run
 from uql.nl.adapters import open_adapters
 from uql.nl.adapters.base import Adapter
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.features.embedder import Embedder
-    from uql.llm.providers.base import Provider
     from uql.session.session import Session
 
 Mode = Literal["meta", "dag", "interleaved"]

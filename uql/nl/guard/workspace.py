@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.base.schema import Field
-    from uql.engine.outcome import Outcome
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.nl.schema.scope import Source
