@@ -30,9 +30,8 @@ LEAST_GAIN = 0.05  # of the cost, for which the written order is left while noth
 RATES = (0.05, 0.9)  # at which the choice is tried, to see whether it depends on selectivities
 MUCH_DEARER = 2.0  # times the price, from which on that is what EXPLAIN says
 SHOWN = 5  # alternatives that EXPLAIN lists
-LEAST_SAVED = (
-    0.2  # of the price, for which rows share requests where the engine chooses: rows may colour each other's answers
-)
+# of the price, for which rows share requests where the engine chooses: rows may colour each other's answers
+LEAST_SAVED = 0.2
 
 
 @dataclass(frozen=True, slots=True)

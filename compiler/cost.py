@@ -297,9 +297,8 @@ class Known:
     guided: bool = False  # a search has features of the rows to learn from
     first_stage: int | None = None  # random rows that an aggregate's sample is drawn from; None: from all
     examples: bool = False  # it asks for example rows first
-    concrete: Mapping[int, float] = field(
-        default_factory=dict
-    )  # share of rows for which a leaf that DuckDB decides is true
+    # share of rows for which a leaf that DuckDB decides is true
+    concrete: Mapping[int, float] = field(default_factory=dict)
     pair_sides: tuple[float, ...] = ()  # distinct rows of each side of pairs
     site: Site | None = None  # the candidates as DuckDB has them; None: they come from answers
     pair_sites: tuple[Site, ...] = ()  # of each join that is asked
@@ -309,9 +308,8 @@ class Known:
     ways: tuple[Block, ...] = ()  # in which they may settle it
     weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
     recall: float | None = None  # of the settings
-    budget: int | None = (
-        None  # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
-    )
+    # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
+    budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,9 +407,8 @@ def calls_of(block: Block, known: Known) -> Calls:
         by_stage[stage] = passing.capped(NAMED_FIRST)
     for stage in block.filter.left_over(block.values.late):
         by_stage[stage] = returned
-    for stage in [
-        s for s in by_stage if any(c in known.frames for c in s.shown)
-    ]:  # up to the first frame that says yes
+    # up to the first frame that says yes
+    for stage in [s for s in by_stage if any(c in known.frames for c in s.shown)]:
         frames = max(1.0, *(known.frames.get(c, 1.0) for c in stage.shown))
         n = by_stage[stage]
         by_stage[stage] = Range(n.low, n.expected * (1 + (frames - 1) * (1 - share.expected)), n.high * frames)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from uql.compiler import syntax as ast
 from uql.compiler.bound import (
     BoundDerived,
     BoundJoin,
@@ -15,21 +16,6 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.subqueries import in_expressions
-from uql.compiler.syntax import (
-    Call,
-    Derived,
-    Expr,
-    GroupKey,
-    Join,
-    Number,
-    Query,
-    Quoted,
-    Select,
-    SelectItem,
-    Source,
-    TableName,
-    Union,
-)
 from uql.compiler.unparse import unparse
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import rewrite, with_queries
@@ -37,7 +23,7 @@ from uql.compiler.walk import rewrite, with_queries
 LONGEST = 240  # characters of a shown expression
 
 
-def show(expr: Expr | None) -> str:
+def show(expr: ast.Expr | None) -> str:
     """An expression as a person writes it: a virtual column is its text in quotes, a bound sub-query is a query again."""
     if expr is None:
         return ""
@@ -67,36 +53,36 @@ def _unbound(expr: Any) -> Any:
 
 def _plain(node: Any) -> Any:
     if isinstance(node, Virtual):
-        return Quoted(node.column.text)
-    if isinstance(node, Call) and node.name == "count":
+        return ast.Quoted(node.column.text)
+    if isinstance(node, ast.Call) and node.name == "count":
         return replace(node, name="COUNT")
     return node
 
 
-def _query(query: BoundQuery) -> Query:
+def _query(query: BoundQuery) -> ast.Query:
     if isinstance(query, BoundUnion):
-        return Union(_query(query.left), _query(query.right), query.all, query.op)
+        return ast.Union(_query(query.left), _query(query.right), query.all, query.op)
     assert isinstance(query, BoundSelect)
-    return Select(
-        tuple(SelectItem(_unbound(item.expr)) for item in query.items),
+    return ast.Select(
+        tuple(ast.SelectItem(_unbound(item.expr)) for item in query.items),
         _source(query.source),
         _unbound(query.where) if query.where is not None else None,
-        tuple(GroupKey(_unbound(key.expr)) for key in query.group_by),
+        tuple(ast.GroupKey(_unbound(key.expr)) for key in query.group_by),
         _unbound(query.having) if query.having is not None else None,
-        limit=Number(str(query.limit)) if query.limit is not None else None,
+        limit=ast.Number(str(query.limit)) if query.limit is not None else None,
         distinct=query.distinct,
         qualify=_unbound(query.qualify) if query.qualify is not None else None,
     )
 
 
-def _source(source: BoundSource | None) -> Source | None:
+def _source(source: BoundSource | None) -> ast.Source | None:
     match source:
         case BoundTable(table=table, alias=alias):
-            return TableName((table.name,), None if table.name == alias else alias)
+            return ast.TableName((table.name,), None if table.name == alias else alias)
         case BoundDerived(query=query, alias=alias):
-            return Derived(_query(query), alias)
+            return ast.Derived(_query(query), alias)
         case BoundJoin(kind=kind, left=left, right=right, on=on):
             first, second = _source(left), _source(right)
             assert first is not None and second is not None
-            return Join(kind, first, second, _unbound(on) if on is not None else None)
+            return ast.Join(kind, first, second, _unbound(on) if on is not None else None)
     return None

@@ -34,9 +34,8 @@ from uql.compiler.valid import check_physical
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, virtuals
 
-Made = dict[
-    int, tuple[BoundQuery, PhysicalPlan]
-]  # plans by the identity of their queries, which are kept so that it stays theirs
+# plans by the identity of their queries, which are kept so that it stays theirs
+Made = dict[int, tuple[BoundQuery, PhysicalPlan]]
 
 
 def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPlan:

@@ -259,9 +259,8 @@ def ordered(keys: Iterable[OrderKey], of: Callable[[Expr], Sql]) -> list[Sql]:
     for key in keys:
         term = exp.Ordered(this=of(key.expr), desc=key.descending, nulls_first=key.nulls == "FIRST")
         written = render(term)
-        said = key.nulls is None or written.endswith(
-            key.nulls
-        )  # sqlglot leaves out NULLS LAST, which a setting may change
+        # sqlglot leaves out NULLS LAST, which a setting may change
+        said = key.nulls is None or written.endswith(key.nulls)
         terms.append(term if said else _raw(f"{written} NULLS {key.nulls}"))
     return terms
 

@@ -405,9 +405,8 @@ def written_otherwise(place: Place) -> str | None:
         return OTHERWISE["TIES"]
     for offset in (0, -1, -2, -3, -4, -5):
         word = place.written(offset).upper()
-        near = (
-            offset > -3 or place.kind(offset + 1) == "LPAREN" or word == "LATERAL"
-        )  # a function's arguments lie between
+        # a function's arguments lie between
+        near = offset > -3 or place.kind(offset + 1) == "LPAREN" or word == "LATERAL"
         if word in OTHERWISE and near and place.kind(offset) != "QUOTED":
             return OTHERWISE[word]
     return None

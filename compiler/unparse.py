@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from uql.base.sql_text import literal
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import CHAIN
 from uql.compiler.lexer import RESERVED, WORDS
@@ -80,9 +81,8 @@ def quote_text(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def quote_string(value: str) -> str:
-    """The string in single quotes."""
-    return "'" + value.replace("'", "''") + "'"
+def _dotted(parts: Iterable[str]) -> str:
+    return ".".join(map(quote_name, parts))
 
 
 # ------------------------------------------------------------------------------------------------------------ expressions
@@ -109,12 +109,6 @@ def _rights(nodes: Iterable[Expr]) -> str:
     return ", ".join(_right(node, _ANY) for node in nodes)
 
 
-def _name(node: ast.Name) -> str:
-    if len(node.parts) == 1:
-        return _single(node.parts[0])
-    return ".".join(map(quote_name, node.parts))
-
-
 def _single(name: str) -> str:
     if name.lower() in ("all", "distinct"):
         return f"({name})"  # after SELECT or ( it would be the keyword
@@ -122,7 +116,7 @@ def _single(name: str) -> str:
 
 
 def _quoted(node: ast.Quoted) -> str:
-    using = f" USING ({', '.join('.'.join(map(quote_name, n.parts)) for n in node.using)})" if node.using else ""
+    using = f" USING ({', '.join(_dotted(n.parts) for n in node.using)})" if node.using else ""
     return f"{'PROMPT ' if node.forced else ''}{quote_text(node.text)}{using}"
 
 
@@ -141,7 +135,7 @@ def _binary(node: ast.Binary) -> str:
         return _chain(node)
     right = node.right
     if isinstance(right, ast.String) and node.op == "COLLATE":
-        return f"{_expr(node.left, _PLACED)} COLLATE {'.'.join(map(quote_name, right.value.split('.')))}"
+        return f"{_expr(node.left, _PLACED)} COLLATE {_dotted(right.value.split('.'))}"
     if node.op == "->":  # binds least, and to the right
         return f"{_expr(node.left, _OR)} -> {_right(right, _ANY)}"
     text = _right(right, binds + 1) if binds == _COMPARISON else _expr(right, binds + 1)
@@ -173,21 +167,9 @@ def _like(node: ast.Like) -> str:
     return f"{_expr(node.operand, _RANGE)} {node.operator} {_right(node.pattern, _CONCAT)}{escape}"
 
 
-def _in_list(node: ast.InList) -> str:
-    return f"{_expr(node.operand, _RANGE)} {_not(node)}IN ({_rights(node.items)})"
-
-
-def _in_query(node: ast.InQuery) -> str:
-    return f"{_expr(node.operand, _RANGE)} {_not(node)}IN ({_query(node.query)})"
-
-
 def _between(node: ast.Between) -> str:
     low, high = _right(node.low, _CONCAT), _right(node.high, _CONCAT)
     return f"{_expr(node.operand, _RANGE)} {_not(node)}BETWEEN {low} AND {high}"
-
-
-def _is_null(node: ast.IsNull) -> str:
-    return f"{_expr(node.operand, _TEST)} IS {_not(node)}NULL"
 
 
 def _is_distinct(node: ast.IsDistinct) -> str:
@@ -212,7 +194,7 @@ def _cast(node: ast.Cast) -> str:
 
 
 def _type(node: ast.TypeName) -> str:
-    inside = [str(size) for size in node.sizes] + [quote_string(label) for label in node.labels]
+    inside = [str(size) for size in node.sizes] + [literal(label) for label in node.labels]
     inside += [f"{quote_name(name)} {_type(part)}" if name is not None else _type(part) for name, part in node.fields]
     dims = "".join(f"[{size or ''}]" for size in node.dims)
     return node.name + (f"({', '.join(inside)})" if inside else "") + dims
@@ -220,7 +202,7 @@ def _type(node: ast.TypeName) -> str:
 
 def _call(node: ast.Call) -> str:
     names = node.name.split(".")
-    name = names[0] if len(names) == 1 else ".".join(map(quote_name, names))
+    name = names[0] if len(names) == 1 else _dotted(names)
     text = f"{name}({_arguments(node)})"
     if node.filter:
         text += f" FILTER (WHERE {_expr(node.filter)})"
@@ -279,36 +261,24 @@ def _subscript(node: ast.Subscript) -> str:
     )
 
 
-def _lambda(node: ast.Lambda) -> str:
-    return f"LAMBDA {_names(node.names)} : {_expr(node.body)}"
-
-
-def _column(node: ast.Column) -> str:
-    return ".".join(quote_name(part) for part in (node.table, node.name) if part)
-
-
-def _virtual(node: Virtual) -> str:
-    return "PROMPT " + quote_text(node.column.text)
-
-
 _EXPRESSIONS: dict[type[Expr], tuple[int | None, Callable[[Any], str]]] = {
-    ast.Name: (_PRIMARY, _name),
+    ast.Name: (_PRIMARY, lambda n: _single(n.parts[0]) if len(n.parts) == 1 else _dotted(n.parts)),
     ast.Quoted: (_PRIMARY, _quoted),
     ast.Number: (_PRIMARY, lambda n: n.text),
     ast.Position: (_PRIMARY, lambda n: f"#{n.text}"),
-    ast.String: (_PRIMARY, lambda n: quote_string(n.value)),
+    ast.String: (_PRIMARY, lambda n: literal(n.value)),
     ast.Null: (_PRIMARY, lambda n: "NULL"),
     ast.Boolean: (_PRIMARY, lambda n: "TRUE" if n.value else "FALSE"),
-    ast.TypedLiteral: (_PRIMARY, lambda n: f"{n.type} {quote_string(n.value)}"),
+    ast.TypedLiteral: (_PRIMARY, lambda n: f"{n.type} {literal(n.value)}"),
     ast.Parameter: (_PRIMARY, lambda n: f"${n.name}"),
     ast.Star: (_PRIMARY, _star),
     ast.Unary: (None, _unary),
     ast.Binary: (None, _binary),
     ast.Like: (_RANGE, _like),
-    ast.InList: (_RANGE, _in_list),
-    ast.InQuery: (_RANGE, _in_query),
+    ast.InList: (_RANGE, lambda n: f"{_expr(n.operand, _RANGE)} {_not(n)}IN ({_rights(n.items)})"),
+    ast.InQuery: (_RANGE, lambda n: f"{_expr(n.operand, _RANGE)} {_not(n)}IN ({_query(n.query)})"),
     ast.Between: (_RANGE, _between),
-    ast.IsNull: (_TEST, _is_null),
+    ast.IsNull: (_TEST, lambda n: f"{_expr(n.operand, _TEST)} IS {_not(n)}NULL"),
     ast.IsDistinct: (_TEST, _is_distinct),
     ast.Case: (_PRIMARY, _case),
     ast.Cast: (_POSTFIX, _cast),
@@ -319,10 +289,10 @@ _EXPRESSIONS: dict[type[Expr], tuple[int | None, Callable[[Any], str]]] = {
     ast.ListExpr: (_PRIMARY, lambda n: f"[{_list(n.items)}]"),
     ast.Quantified: (_COMPARISON, _quantified),
     ast.Subscript: (_POSTFIX, _subscript),
-    ast.Lambda: (_ANY, _lambda),
+    ast.Lambda: (_ANY, lambda n: f"LAMBDA {_names(n.names)} : {_expr(n.body)}"),
     ast.Named: (_ANY, lambda n: f"{quote_name(n.name)} := {_expr(n.value)}"),
-    ast.Column: (_PRIMARY, _column),
-    Virtual: (_PRIMARY, _virtual),
+    ast.Column: (_PRIMARY, lambda n: _dotted(filter(None, (n.table, n.name)))),
+    Virtual: (_PRIMARY, lambda n: "PROMPT " + quote_text(n.column.text)),
 }
 
 
@@ -421,8 +391,8 @@ def _constant(value: bool | int | float | str | tuple[str, ...] | None) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, tuple):
-        return f"[{', '.join(map(quote_string, value))}]"
-    return quote_string(value) if isinstance(value, str) else repr(value)
+        return f"[{', '.join(map(literal, value))}]"
+    return literal(value) if isinstance(value, str) else repr(value)
 
 
 # ---------------------------------------------------------------------------------------------------------------- sources
@@ -431,7 +401,7 @@ def _source(node: ast.Source) -> str:
 
 
 def _table(node: ast.TableName) -> str:
-    name = quote_string(node.parts[0]) if node.file else ".".join(map(quote_name, node.parts))
+    name = literal(node.parts[0]) if node.file else _dotted(node.parts)
     sample = f" TABLESAMPLE {node.sample}" if node.sample else ""
     return name + _as(node.alias, node.columns) + sample
 
@@ -440,12 +410,8 @@ def _table_function(node: ast.TableFunction) -> str:
     if node.call.name == "values":
         rows = ", ".join(f"({_list(row.args)})" for row in node.call.args if isinstance(row, ast.Call))
         return f"(VALUES {rows}){_as(node.alias, node.columns)}"
-    name = ".".join(map(quote_name, node.call.name.split(".")))
+    name = _dotted(node.call.name.split("."))
     return f"{name}({_list(node.call.args)}){_as(node.alias, node.columns)}"
-
-
-def _derived(node: ast.Derived) -> str:
-    return f"({_query(node.query)}){_as(node.alias, node.columns)}"
 
 
 def _join(node: ast.Join) -> str:
@@ -470,31 +436,23 @@ def _set(node: ast.SetOption) -> str:
 def _create(node: ast.CreateTable) -> str:
     words = ["CREATE", *["OR REPLACE"] * node.replace, *["TEMP"] * node.temporary, "TABLE"]
     words += ["IF NOT EXISTS"] * node.if_not_exists
-    return f"{' '.join(words)} {'.'.join(map(quote_name, node.name))} AS {_query(node.query)}"
+    return f"{' '.join(words)} {_dotted(node.name)} AS {_query(node.query)}"
 
 
 def _semantic(node: ast.CreateSemanticTable) -> str:
     words = ["CREATE", *["OR REPLACE"] * node.replace, "SEMANTIC TABLE", *["IF NOT EXISTS"] * node.if_not_exists]
-    name = ".".join(map(quote_name, node.name))
+    name = _dotted(node.name)
     return f"{' '.join(words)} {name} AS {_query(node.query)} KEY ({_names(node.key)})"
-
-
-def _refresh(node: ast.Refresh) -> str:
-    return f"REFRESH {'.'.join(map(quote_name, node.name))}"
-
-
-def _drop(node: ast.DropSemanticTable) -> str:
-    return f"DROP SEMANTIC TABLE {'IF EXISTS ' * node.if_exists}{'.'.join(map(quote_name, node.name))}"
 
 
 def _insert(node: ast.Insert) -> str:
     columns = f" ({_names(node.columns)})" if node.columns else ""
-    return f"INSERT INTO {'.'.join(map(quote_name, node.name))}{columns} {_query(node.query)}"
+    return f"INSERT INTO {_dotted(node.name)}{columns} {_query(node.query)}"
 
 
 def _copy(node: ast.CopyQuery) -> str:
     options = f" ({node.options})" if node.options else ""
-    return f"COPY ({_query(node.query)}) TO {quote_string(node.path)}{options}"
+    return f"COPY ({_query(node.query)}) TO {literal(node.path)}{options}"
 
 
 _PARTS: dict[type[Node], Callable[[Any], str]] = {
@@ -510,14 +468,14 @@ _PARTS: dict[type[Node], Callable[[Any], str]] = {
     ast.Option: _option,
     ast.TableName: _table,
     ast.TableFunction: _table_function,
-    ast.Derived: _derived,
+    ast.Derived: lambda n: f"({_query(n.query)}){_as(n.alias, n.columns)}",
     ast.Join: _join,
     ast.Explain: _explain,
     ast.SetOption: _set,
     ast.CreateTable: _create,
     ast.CreateSemanticTable: _semantic,
-    ast.Refresh: _refresh,
-    ast.DropSemanticTable: _drop,
+    ast.Refresh: lambda n: f"REFRESH {_dotted(n.name)}",
+    ast.DropSemanticTable: lambda n: f"DROP SEMANTIC TABLE {'IF EXISTS ' * n.if_exists}{_dotted(n.name)}",
     ast.Insert: _insert,
     ast.CopyQuery: _copy,
 }

@@ -480,9 +480,8 @@ class _World:
                         pairs_compared(Range.exactly(things), known.recall), (stage.columns[0].text, "pairs")
                     )
                     continue
-                rest = (
-                    block.filter.left_over((stage,)) or block.filter.stages[:1]
-                )  # what rides is asked apart where WHERE was known
+                # what rides is asked apart where WHERE was known
+                rest = block.filter.left_over((stage,)) or block.filter.stages[:1]
                 calls = self.ask(stage.columns, (), site, rows) + sum(again.get(c.id, 0.0) for c in stage.columns)
                 found.by_stage[rest[0]] = found.by_stage.get(rest[0], 0.0) + calls
         for column in block.summaries.columns:

@@ -75,13 +75,11 @@ class Context:
     cascade: Cascade | None = None  # a small and a large model for conditions
     plans: Plans | None = None  # what was known before the run, by which its plans are chosen
     features: RowFeatures | None = None  # None: samples and searches go without
-    groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
-        default_factory=dict
-    )  # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
+    # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
+    groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     groups_stay: bool = False
-    stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Stored]] = field(
-        default_factory=dict
-    )  # sub-queries that were run, and their rows
+    # sub-queries that were run, and their rows
+    stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Stored]] = field(default_factory=dict)
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
     parts: int = 0  # of the statement, that have begun to draw
     stream: Any = None  # where `rng` goes on for the next part, after this one went on with the draws of an earlier run

@@ -88,8 +88,7 @@ def certainty(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> certainty(np.array([0.1, 0.5, 1.0])).tolist()
     [0.9, 0.5, 1.0]
     """
-    found: NDArray[np.float64] = np.maximum(probabilities, 1.0 - probabilities)
-    return found
+    return np.maximum(probabilities, 1.0 - probabilities)
 
 
 def least_confidence(

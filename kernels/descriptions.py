@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from uql.base.schema import Field
+from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
 from uql.llm.questions import Write
 from uql.operators.texts import quoted, short
-
-if TYPE_CHECKING:
-    from uql.base.schema import Field
-    from uql.compiler.syntax import Column
 
 SCHEMA = json.dumps({"type": "object", "properties": {"description": {"type": "string"}}, "required": ["description"]})
 _SYSTEM = "You say what a column of a table means."

@@ -15,6 +15,7 @@ import duckdb
 from uql.base.duckdb_functions import aggregate_functions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
+from uql.compiler.sql import base_column, expression, flat_column, flat_virtual, query_sql, render
 from uql.compiler.subqueries import aliases_of
 from uql.compiler.syntax import Column, Expr, Node, Query
 
@@ -111,9 +112,8 @@ class Duck:
             self.connection.unregister(name)
 
     def scalar(self, sql: str) -> Any:
-        rows = self.connection.execute(
-            self._counted(sql)
-        ).fetchall()  # to the end: an unread row would hold the connection
+        # to the end: an unread row would hold the connection
+        rows = self.connection.execute(self._counted(sql)).fetchall()
         return rows[0][0] if rows else None
 
     def types(self, sql: str) -> list[str]:
@@ -160,8 +160,6 @@ class Duck:
 
         `replaced` gives SQL names for whole sub-expressions, such as aggregates that were estimated.
         """
-        from uql.compiler.sql import expression, flat_virtual, render
-
         if isinstance(expr, Column) and not replaced:
             return quote(expr.label)
         swapped = _swap(expr, replaced) if replaced else expr
@@ -174,15 +172,11 @@ class Duck:
 
 
 def _flat(column: Column) -> Any:
-    from uql.compiler.sql import flat_column
-
     return flat_column(column)
 
 
 def sub_query(query: Query) -> Any:
     """A concrete sub-query in an expression over a materialised relation: outer columns are flat, its own are not."""
-    from uql.compiler.sql import base_column, query_sql
-
     assert isinstance(query, Bound)
     inner = set(aliases_of(query.query))
     return query_sql(query.query, lambda c: base_column(c) if c.table in inner or not c.table else _flat(c))

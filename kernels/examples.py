@@ -8,20 +8,19 @@ in the prompt: at most eight of a text, 80 characters of each. All others are in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 
 from uql.base.errors import DataError
+from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.audit import judged
 from uql.kernels.relation import Relation
-
-if TYPE_CHECKING:
-    from uql.compiler.syntax import Column
+from uql.llm.corrections import read
 
 EXAMPLES = 8  # of each kind that guide a search, and of each text that stand in its prompt
 
@@ -45,8 +44,6 @@ def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> 
 
 def _columns(name: str, ctx: Context) -> dict[str, str]:
     """The columns of the table in lower case, with their types."""
-    import duckdb
-
     table = ".".join(quote(part) for part in name.split("."))
     try:
         found = ctx.duck.arrow(f"DESCRIBE SELECT * FROM {table}")
@@ -78,8 +75,6 @@ def _about(name: str, asked: list[VirtualColumn], types: dict[str, str]) -> list
 
 
 def _take(name: str, column: VirtualColumn, types: dict[str, str], relation: Relation, ctx: Context) -> None:
-    from uql.llm.corrections import read
-
     reads = tuple(dict.fromkeys((*column.reads, *column.holes)))
     only = f"trim(question) = '{column.text.strip().replace(chr(39), chr(39) * 2)}'" if "question" in types else ""
     rows, said = judged(name, "examples", reads, relation, ctx, answer="answer", only=only)

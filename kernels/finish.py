@@ -39,9 +39,8 @@ class Output:
     rids: Rids | None = None  # candidate row behind each output row, where there is one
     estimates: Estimates | None = None
     relation: Relation | None = None  # the candidate rows, while the run lasts
-    members: list[Rids] = field(
-        default_factory=list
-    )  # of groups: the candidate rows behind each output row, where known
+    # of groups: the candidate rows behind each output row, where known
+    members: list[Rids] = field(default_factory=list)
     certain: bool = True  # are these the rows that there would be if every row had been asked?
     exact: bool = True  # are no numbers estimates, and was nothing left out, here and in the queries below?
     unverified: Rids | None = None  # candidate rows returned unasked (precision = …)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,8 +44,6 @@ def create(rows: Sql, text: str, duck: Duck) -> tuple[str, int]:
         text: SQL over the tables of FROM.
     Raises: ConfigError (UQL105) where it is no SQL, names a column that is not there, or is not a number.
     """
-    import duckdb
-
     try:
         name, n = duck.create(scored(rows, text))
     except duckdb.Error as error:

@@ -22,9 +22,8 @@ class Purse:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._later = 0  # parts of the statement that ask a model and run after this one
-        self._held: tuple[
-            int, ...
-        ] = ()  # calls kept for them while this part does with a sample, by step of the budget
+        # calls kept for them while this part does with a sample, by step of the budget
+        self._held: tuple[int, ...] = ()
 
     # ---------------------------------------------------------------------------------------------------------- what is left
     @property

@@ -130,8 +130,7 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
     failed: NDArray[np.bool_] = np.logical_or.reduce([relation[c].failed[rids] for c in columns])
     if failed.any():
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
-    kept: Rids = rids[~failed]
-    return kept
+    return rids[~failed]
 
 
 def _unasked(rids: Rids, wanted: tuple[Stage, ...], relation: Relation) -> int:

@@ -340,9 +340,8 @@ def nearest_pairs(rows: list[Row], vectors: Vectors | None) -> list[Pair]:
         return [(min(pair), max(pair)) for step in steps for pair in zip(order, order[step:], strict=False)]
     first, second = np.triu_indices(n, 1)
     if n - 1 > NEIGHBOURS:
-        lengths = -0.5 * (vectors**2).sum(
-            axis=1, keepdims=True
-        )  # the nearest by distance: a text without known words has none
+        # the nearest by distance: a text without known words has none
+        lengths = -0.5 * (vectors**2).sum(axis=1, keepdims=True)
         near = most_similar(
             np.hstack([vectors, np.ones_like(lengths)]), np.hstack([vectors, lengths]), NEIGHBOURS, skip_own=True
         )

@@ -23,9 +23,8 @@ from uql.kernels.relation import Relation
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
 # rows that are asked everything before an order is chosen, where they are at most this share
 PILOT, PILOT_SHARE = (8, 0.05)
-FIRST_BATCH = (
-    32  # rows between two looks at the order, at first; each look waits for twice as many rows as the last one
-)
+# rows between two looks at the order, at first; each look waits for twice as many rows as the last one
+FIRST_BATCH = 32
 LEAST_SEEN = 8  # answers to a term before its pass rate is used
 MOST_KEPT = 20_000  # rows whose answers an order is learned from, the latest ones
 GROWN = 1.5  # times as many answers, before the order is looked at again
@@ -70,9 +69,8 @@ async def truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
         return Truth(yes, ~yes, ~yes)
     masks = _start(formula, rids, relation, ctx)
     common = order_now(formula, stages, relation, ctx)
-    if (
-        sum(len(stage.columns) for stage in stages) > 1
-    ):  # one answer may decide a row, also of questions that travel together
+    # one answer may decide a row, also of questions that travel together
+    if sum(len(stage.columns) for stage in stages) > 1:
         await _note_ledger(stages, relation, ctx)
         await _take_known(formula, [stages[i] for i in common], masks, rids, relation, ctx)
     by_row = foreseen.orders(formula, stages, common, rids, masks, relation, ctx)

@@ -75,9 +75,8 @@ class Moments:
 
     totals: Floats  # (m,)
     covariance: Floats  # (m, m)
-    differences: (
-        Floats  # (m, H) between the two draws of each cell, scaled so that their squares add up to the variance
-    )
+    # (m, H) between the two draws of each cell, scaled so that their squares add up to the variance
+    differences: Floats
     parts: Floats  # (m, draws) what each draw adds to the error of each total, about
     drawn: Floats  # (draws,) the share of its cell that is drawn
     stands: Floats  # (draws,) the rows that each stands for, by the share of its wave
@@ -447,14 +446,8 @@ class AsdSampler(Draws):
             out[0, 1] = out[1, 0] = np.clip(both, -limit, limit)
         return out
 
-    def _inside(self, domain: int | None) -> Flags:
-        if domain is None or self.groups is None:
-            return np.ones(self.n_rows, bool)
-        out: Flags = self.groups == domain
-        return out
-
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
-        complete, inside = self._complete(), self._inside(domain)
+        complete, inside = self._complete(), self._rows_in(domain)
         within = inside[self.told]
         seen = y[within]
         if not complete:
@@ -515,7 +508,7 @@ class AsdSampler(Draws):
 
     def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         weights, counts = known
-        complete, inside = self._complete(), self._inside(domain)
+        complete, inside = self._complete(), self._rows_in(domain)
         if not complete:
             return self._early_ratio(y, x, known, domain)
         moments = self._moments([(y, weights), (x, counts)], inside, complete)
@@ -588,7 +581,7 @@ class AsdSampler(Draws):
         )
 
     def _early_ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
-        stands = self._chances() * self._inside(domain)[self.told]
+        stands = self._chances() * self._rows_in(domain)[self.told]
         bottom = float((stands * x).sum())
         return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, known, domain)
 

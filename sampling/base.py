@@ -64,14 +64,8 @@ class AggregateSampler(Protocol):
         weights: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """The sum of any y over all N rows, or over those of one group, from the same draws.
-
-        Args:
-            y: (n,) NaN where unknown; such a row counts as 0, and the interval spans what it may be.
-            bounds: the least and the greatest y of a row, where known.
-            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known.
-            domain: a value of `groups`.
-        """
+        """The sum of any y over all N rows, or over those of one group, from the same draws; arguments as of `Draws.total`."""
+        ...
 
     def ratio(
         self,
@@ -82,13 +76,8 @@ class AggregateSampler(Protocol):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x), with Fieller's interval, open where that of x touches 0.
-
-        Args:
-            y, x: (n,) NaN where unknown.
-            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
-            domain: a value of `groups`.
-        """
+        """total(y) / total(x), with Fieller's interval, open where that of x touches 0; arguments as of `Draws.ratio`."""
+        ...
 
 
 class RetrievalSampler(Protocol):

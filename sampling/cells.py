@@ -41,8 +41,7 @@ class Cells:
 
     def means(self, values: Floats) -> Floats:
         """(H,) the mean of (N,) `values` in each cell."""
-        out: Floats = np.add.reduceat(values[self.order], self.starts) / self.sizes
-        return out
+        return np.add.reduceat(values[self.order], self.starts) / self.sizes
 
 
 def runs_of_equal_mass(rows: Indices, score: Floats, mass: Floats, cells: int) -> Cells:

@@ -1,5 +1,4 @@
-"""GROUP BY a class that a model gives: counts of every class from one sample, rows for the taxonomy, and rows unlike
-any class."""
+"""GROUP BY a class that a model gives: counts of every class from one sample, and rows for the taxonomy."""
 
 from __future__ import annotations
 
@@ -144,17 +143,11 @@ class GroupBySampler(AsdSampler):
 
     `total(1[class = g])`, `ratio` and `counts` share one sample. Three to six waves, the first spread over the
     features.
-
-    Args:
-        novelty: the part of each later wave's rows that are those least like any class seen, as far from each other as
-            can be. They are chosen, not drawn: they count as known, never by a weight. For taxonomies that may lack a
-            rare class.
     """
 
     method = "groups"
 
-    def __init__(self, n_rows: int, budget: int, *, features: Matrix, novelty: float = 0.0, **kept: Any) -> None:
-        self._novelty = min(max(novelty, 0.0), 0.9)
+    def __init__(self, n_rows: int, budget: int, *, features: Matrix, **kept: Any) -> None:
         self._by_wave: dict[tuple[int, bool], Matrix] = {}
         super().__init__(n_rows, budget, features=features, **kept)
         norms = np.linalg.norm(features, axis=1, keepdims=True)
@@ -211,14 +204,6 @@ class GroupBySampler(AsdSampler):
 
     # the sample
 
-    def _next_wave(self, size: int) -> None:
-        novel = np.zeros(0, np.int64)
-        if self._waves and self._novelty > 0:
-            novel = self._novel(2 * int(size * self._novelty / 2))
-            self._state[novel] = 1  # not to be drawn: known before the wave begins
-        super()._next_wave(size - len(novel))
-        self._waiting = self.rng.permutation(np.concatenate([self._waiting, novel]))
-
     def _first_cells(self, free: Indices, cells: int) -> Plan:
         return Plan(balanced_tree(free, self.features, cells), None)
 
@@ -236,30 +221,6 @@ class GroupBySampler(AsdSampler):
         """Of no class and of each class, from the labelled rows."""
         classes = y.astype(np.int64) + 1
         return ClassModel.of(self._units[rows], classes, int(y.max(initial=-1.0)) + 2, self.design[rows])
-
-    def _novel(self, k: int) -> Indices:
-        """k free rows with the lowest score of their best class, each pick keeping the next ones away from it."""
-        seen = ~np.isnan(self.answers)
-        rows, y = self.told[seen], self.answers[seen].astype(np.int64)
-        free = np.flatnonzero((self._state == 0) & ~self._certain)
-        if k <= 0 or len(rows) < 4 or len(free) == 0:
-            return np.zeros(0, np.int64)
-        names, classes = np.unique(y, return_inverse=True)
-        with surrogate.one_thread():
-            weights, constants, _ = _one_hot_ridge(Span.of(self._units[rows], DIRECTIONS), classes, len(names))
-        best = (self._units[free] @ weights + constants.astype(np.float32)).max(axis=1)
-        pool = free[np.argpartition(best, min(20 * k, len(free) - 1))[: 20 * k]] if len(free) > 20 * k else free
-        score = best[np.searchsorted(free, pool)].astype(np.float64)
-        score = (score - score.mean()) / (score.std() or 1.0)
-        near = np.full(len(pool), -1.0)
-        chosen: list[int] = []
-        for _ in range(min(k, len(pool))):
-            penalised = score + 2.0 * np.maximum(near, 0.0)
-            penalised[chosen] = np.inf
-            at = int(penalised.argmin())
-            chosen.append(at)
-            near = np.maximum(near, (self._units[pool] @ self._units[pool[at]]).astype(np.float64))
-        return pool[np.array(chosen, np.int64)]
 
     # the estimate
 

@@ -68,7 +68,7 @@ class ImportanceSampler(UniformSampler):
         return float(n / (n - 1) * ((a - a.mean()) * (b - b.mean())).sum())
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
-        inside = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        inside = self._rows_in(domain)
         random, values = self._values(y, inside)
         if not random.any():
             return super()._total(y, weights, domain, bounds)
@@ -84,7 +84,7 @@ class ImportanceSampler(UniformSampler):
         return value, value - half, value + half
 
     def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
-        inside = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        inside = self._rows_in(domain)
         random, top = self._values(y, inside)
         _, bottom = self._values(x, inside)
         if bottom.sum() <= 0:

@@ -161,34 +161,25 @@ def _random_search(h: Hunt) -> RetrievalSampler:
     return Search(h.n_rows, h.budget, **h.common)
 
 
-def _aggregate(make: Callable[[Sample], AggregateSampler]) -> MakeAggregate:
-    def made(n_rows: int, budget: int, **kept: Any) -> AggregateSampler:
-        return make(Sample(n_rows, budget, **kept))
-
-    return made
-
-
-def _retrieval(make: Callable[[Hunt], RetrievalSampler]) -> MakeRetrieval:
-    def made(n_rows: int, budget: int, **kept: Any) -> RetrievalSampler:
-        return make(Hunt(n_rows, budget, **kept))
-
-    return made
+def _made_from(given: type[Sample | Hunt], make: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Makes a sampler from what `given` holds, by keyword."""
+    return lambda *sizes, **kept: make(given(*sizes, **kept))
 
 
 AGGREGATE: dict[str, MakeAggregate] = {
-    "asd": _aggregate(_asd),
-    "uqe": _aggregate(_uqe),
-    "uniform": _aggregate(_uniform),
-    "importance": _aggregate(_importance),
-    "stratified": _aggregate(_stratified),
+    "asd": _made_from(Sample, _asd),
+    "uqe": _made_from(Sample, _uqe),
+    "uniform": _made_from(Sample, _uniform),
+    "importance": _made_from(Sample, _importance),
+    "stratified": _made_from(Sample, _stratified),
 }
 
 # every name of a method for aggregates is one for retrieval too; those without a search of their own ask random rows
 RETRIEVAL: dict[str, MakeRetrieval] = {
-    "asd": _retrieval(_learned),
-    "learned": _retrieval(_learned),
-    "uqe": _retrieval(_uqe_search),
-    "uniform": _retrieval(_random_search),
-    "importance": _retrieval(_random_search),
-    "stratified": _retrieval(_random_search),
+    "asd": _made_from(Hunt, _learned),
+    "learned": _made_from(Hunt, _learned),
+    "uqe": _made_from(Hunt, _uqe_search),
+    "uniform": _made_from(Hunt, _random_search),
+    "importance": _made_from(Hunt, _random_search),
+    "stratified": _made_from(Hunt, _random_search),
 }

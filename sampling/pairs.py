@@ -56,8 +56,7 @@ class PairSampler(StratifiedSampler):
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: by the rows that each stratum stands for."""
         drawn = np.bincount(self._stratum[self.told], minlength=len(self.sizes))
-        out: Floats = (drawn / np.maximum(self.sizes, 1))[self._stratum]
-        return out
+        return (drawn / np.maximum(self.sizes, 1))[self._stratum]
 
     def total(
         self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None

@@ -273,9 +273,8 @@ class PromiseSearch(Search):
         plan, left = self._plan(), self.budget - self.n_proposed
         short = sum(need.calls for need in plan) > left
         alone = self._plan(rejected=False) if short else plan
-        if (
-            0 < sum(need.calls for need in alone) <= left
-        ):  # first the precision of the rows accepted: else none is returned unasked
+        # first the precision of the rows accepted: else none is returned unasked
+        if 0 < sum(need.calls for need in alone) <= left:
             plan = alone
         asked, drawn = sum(need.asked for need in plan), sum(need.drawn for need in plan)
         room = min(k, max(LEAST_BATCH, (asked + drawn) // PARTS), asked + drawn)

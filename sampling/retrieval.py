@@ -14,9 +14,8 @@ from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Matrix, Span
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
 ENOUGH = 4  # matching rows known before the models are trusted
 ENOUGH_ALONE = 2  # the same without example rows: what the condition's words find is then no better a guide
-RANDOM_AT_FIRST = (
-    16  # rows, without example rows: words may mislead, and what they find is not a fair sample to learn from
-)
+# rows, without example rows: words may mislead, and what they find is not a fair sample to learn from
+RANDOM_AT_FIRST = 16
 REFIT_ABOVE = 300  # labels; from there on a fit serves several batches
 SPREAD_ROWS = 5_000  # rows from which the spread of a score is read
 

@@ -158,14 +158,7 @@ class Draws(Told, ABC):
                 groups adds nothing to it; a method may learn from it.
         """
         y = self._checked(y)
-        rows = self.told
-        inside = np.ones(len(rows), bool)
-        population = self.n_rows
-        if domain is not None:
-            if self.groups is None:
-                raise ValueError("a total within a group needs the groups of all rows")
-            inside = self.groups[rows] == domain
-            population = int((self.groups == domain).sum())
+        inside, population = self._told_in(domain)
         missing = np.isnan(y) & inside
         unknown, calls = int(missing.sum()), self.calls
         zero = np.nan_to_num(y)
@@ -200,7 +193,7 @@ class Draws(Told, ABC):
         """A total no lower and no higher than the rows seen and the weights of the others allow."""
         if weights is None and bounds != (0.0, 1.0):
             return found
-        rest = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        rest = self._rows_in(domain)
         rest[self.told] = False
         least = most = float(seen.sum())
         if weights is None:
@@ -209,9 +202,8 @@ class Draws(Told, ABC):
             least += float(np.minimum(weights[rest], 0.0).sum())
             most += float(np.maximum(weights[rest], 0.0).sum())
         value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in found)
-        if least < most and math.isclose(
-            low, high, rel_tol=1e-9
-        ):  # all rows seen agree: others may differ, as many as no sample would show
+        # all rows seen agree: others may differ, as many as no sample would show
+        if least < most and math.isclose(low, high, rel_tol=1e-9):
             more = unlike(len(seen), self.level) * (most - least) if len(seen) else most - least
             low, high = max(low - more, least), min(high + more, most)
         return value, low, high
@@ -235,14 +227,7 @@ class Draws(Told, ABC):
         Raises: ValueError for a domain without groups, or for arrays of another length than `told`.
         """
         y, x = self._checked(y), self._checked(x)
-        rows = self.told
-        inside = np.ones(len(rows), bool)
-        population = self.n_rows
-        if domain is not None:
-            if self.groups is None:
-                raise ValueError("a ratio within a group needs the groups of all rows")
-            inside = self.groups[rows] == domain
-            population = int((self.groups == domain).sum())
+        inside, population = self._told_in(domain)
         open_ = np.isnan(y) | np.isnan(x)
         missing = open_ & inside
         unknown = int(missing.sum())
@@ -297,6 +282,18 @@ class Draws(Told, ABC):
         """The same for total(y)/total(x), `known` the weights of each; NaN for a value that is not defined."""
 
     # parts
+
+    def _rows_in(self, domain: int | None) -> Flags:
+        """(N,) the rows of a group; all of them where it is None."""
+        return np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+
+    def _told_in(self, domain: int | None) -> tuple[Flags, int]:
+        """(n,) which of the rows told are of a group, and how many rows it has in all. Raises: ValueError without groups."""
+        if domain is None:
+            return np.ones(len(self.told), bool), self.n_rows
+        if self.groups is None:
+            raise ValueError("a total or a ratio within a group needs the groups of all rows")
+        return self.groups[self.told] == domain, int((self.groups == domain).sum())
 
     def _quotient(self, y: Floats, x: Floats, everything: Flags | None, known: Weights, domain: int | None) -> Three:
         """The ratio, exact where `everything` (n,) names the rows told, which are all that there are."""
@@ -361,7 +358,7 @@ class Draws(Told, ABC):
         weights, counts = known
         if weights is None or is_binary(weights) or not is_share(x) or not np.isclose(y, weights[self.told] * x).all():
             return -math.inf, math.inf
-        among = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        among = self._rows_in(domain)
         values = weights[among if counts is None else among & (counts > 0)]
         return (float(values.min()), float(values.max())) if len(values) else (-math.inf, math.inf)
 

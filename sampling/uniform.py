@@ -38,13 +38,8 @@ class UniformSampler(Draws):
 
     def _parts(self, domain: int | None) -> tuple[Flags, Flags, int]:
         """Which told rows are certain and which are random draws, and the number of rows these stand for."""
-        rows = self.told
-        inside = np.ones(len(rows), bool)
-        population = self.n_rows
-        if domain is not None and self.groups is not None:
-            inside = self.groups[rows] == domain
-            population = int((self.groups == domain).sum())
-        certain = self._certain[rows] & inside
+        inside, population = self._told_in(domain)
+        certain = self._certain[self.told] & inside
         return certain, inside & ~certain, population - int(certain.sum())
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:

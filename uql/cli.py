@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from uql.command import COMMANDS as COMMANDS
 
@@ -30,8 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from importlib import import_module
-
     from uql.command import outcome
 
     first = words[0] if words else ""

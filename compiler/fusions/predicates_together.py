@@ -9,9 +9,8 @@ from uql.compiler.physical import Block, Stage
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 
-ALL_PARTITIONS = (
-    4  # predicates up to which every way of putting them together is looked at (15 ways); beyond: all together
-)
+# predicates up to which every way of putting them together is looked at (15 ways); beyond: all together
+ALL_PARTITIONS = 4
 MOST_WAYS = 60  # of all sets of columns together
 
 

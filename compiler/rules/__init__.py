@@ -38,9 +38,8 @@ RULES: tuple[Rule, ...] = (
     limit_into_subquery,
     summaries_last,
 )
-WHOLE: frozenset[Rule] = frozenset(
-    {semi_join_first, unused_columns}
-)  # that look at a block as a whole, not at each node
+# that look at a block as a whole, not at each node
+WHOLE: frozenset[Rule] = frozenset({semi_join_first, unused_columns})
 CHOICES = (
     "merged",
     "order_by_rates",

@@ -14,7 +14,7 @@ from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
 from uql.compiler.syntax import NO_SPAN, Binary, Call, Cast, Expr, Number, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
+from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
@@ -543,9 +543,8 @@ class _Measure:
             keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)
         value, low, high = (None if v is None else v - 1.0 for v in (moved.value, moved.low, moved.high))
-        if (
-            weights is None and not np.nan_to_num(y).any() and not moved.exact
-        ):  # all are 0: the others may be of any size
+        # all are 0: the others may be of any size
+        if weights is None and not np.nan_to_num(y).any() and not moved.exact:
             low, high = float("-inf"), float("inf")
         return self._found(replace(moved, value=value, low=low, high=high), y, x)
 
@@ -629,8 +628,6 @@ def scaled(quotient: Expr) -> tuple[Call, Call]:
 
 def _quotients(block: Block, calls: tuple[Call, ...]) -> dict[Expr, tuple[Call, Call]]:
     """Quotients of two aggregates in the items, up to constant factors: they have an interval of their own (Fieller)."""
-    from uql.compiler.walk import walk
-
     found: dict[Expr, tuple[Call, Call]] = {}
     for item in block.project.items:
         for node in walk(item.expr):

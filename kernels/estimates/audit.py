@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,8 +51,6 @@ def judged(
     Args:
         answer: SQL of the answer.  only: a condition in SQL.
     """
-    import duckdb
-
     table = ".".join(quote(part) for part in name.split("."))
     shown = ", ".join(f"{quote(c.name)} AS {quote(c.label)}" for c in columns)
     try:

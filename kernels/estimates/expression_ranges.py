@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from math import inf
 
 from uql.compiler.physical import Block
@@ -61,8 +62,6 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Group
 
     Open-ended where the expression is not monotone in each estimate. Conservative: every estimate is at its own level.
     """
-    from itertools import product
-
     names = list(units)
     steady = all(monotone(expr, unit) for unit in names)
     if steady:

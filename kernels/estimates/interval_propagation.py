@@ -12,7 +12,7 @@ from uql.compiler.physical import Block
 from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
-from uql.kernels.base import Stored
+from uql.kernels.base import Context, Stored
 from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, opened
 from uql.kernels.estimates.sample_bounds import NUMBER
@@ -21,16 +21,13 @@ from uql.kernels.finish import Estimates, Output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.kernels.base import Context
-
 
 @dataclass(slots=True)
 class Inner:
     """What the sub-queries of a block have said of their rows."""
 
-    bounds: dict[Expr, tuple[Expr, Expr]] = field(
-        default_factory=dict
-    )  # an estimated number in the expressions around it → its lowest and highest value
+    # an estimated number in the expressions around it → its lowest and highest value
+    bounds: dict[Expr, tuple[Expr, Expr]] = field(default_factory=dict)
     certain: bool = True  # are their rows those that they would have if every row had been asked?
     exact: bool = True  # was every row asked, of each of them and of the pairs?
     calls: int = 0  # rows asked for their estimates

@@ -132,9 +132,8 @@ async def soft(of: Aggregation) -> Soft | None:
         f"{found.bias:+.3f} on average ({found.confidence:.0%}: {found.low:+.3f} to {found.high:+.3f})"
     )
     values = {call: np.ones(relation.n) if is_semantic(call) else values_of(call, relation, ctx) for call in calls}
-    values |= {
-        replace(top, name="avg"): values[top] for top, _ in quotients.values() if of_where
-    }  # SUM(v)/COUNT(*) is AVG(v)
+    # SUM(v)/COUNT(*) is AVG(v)
+    values |= {replace(top, name="avg"): values[top] for top, _ in quotients.values() if of_where}
     return Soft(column, of_where, negated, found, values, of)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.errors import BudgetError
+from uql.base.errors import BudgetError, ConfigError
+from uql.base.extras import need
 from uql.compiler.cost import CHARS_PER_TOKEN, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
@@ -27,6 +28,7 @@ from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
+from uql.sampling.by_group import ByGroupSampler
 from uql.sampling.distinct_rows import Units, UnitSample
 from uql.sampling.two_stage import TwoStageSample, first_stage
 
@@ -42,13 +44,11 @@ LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
 REOPENED = 3  # calls that are kept for rows in no group: a name, a check that it is new, and a row to ask again
 # rows asked at once before their groups are named and ride along with the WHERE of the others
 FIRST_ROWS = 2 * sem_group.SHOWN
-CAUTIOUS = (
-    0.6  # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
-)
+# of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
+CAUTIOUS = 0.6
 GROWTH = 1.1  # times as many rows at least, from one look to the next
-TOLD_AGAIN = (
-    1.25  # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
-)
+# times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
+TOLD_AGAIN = 1.25
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
 LEAST_GUIDED = 16  # rows; the spread of fewer pairs of like rows says too little of the error
 LEAST_PAID = 8  # rows from which on what they cost says what others will
@@ -76,8 +76,6 @@ def method_of(ctx: Context) -> str:
 
     Raises: ConfigError (UQL105) for one that does not exist, (UQL610) for one whose packages are missing.
     """
-    from uql.base.errors import ConfigError
-    from uql.base.extras import need
     from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
     name = ctx.settings.method or DEFAULT_METHOD
@@ -548,8 +546,6 @@ def _values(
         return None
     reads = tuple(dict.fromkeys(c for column in virtuals(target.call) for c in column.reads))
     table = None if ctx.features is None or relation.n < FEWEST_ROWS else ctx.features.of(relation, reads)
-    from uql.sampling.by_group import ByGroupSampler
-
     sampler = ByGroupSampler(
         relation.n,
         room,

@@ -34,9 +34,8 @@ from uql.sampling.intervals import clopper_pearson
 METHOD = "attribute"
 RANDOM_PAIRS = 32  # asked outright, to see whether the attribute decides the condition
 FOUND_PAIRS = 32  # that the attribute says match, asked outright
-LEAST_AGREEMENT = (
-    0.75  # a right attribute reaches it with a model that is wrong one time in ten; a wrong one of two values has 0.5
-)
+# a right attribute reaches it with a model that is wrong one time in ten; a wrong one of two values has 0.5
+LEAST_AGREEMENT = 0.75
 
 
 @dataclass(frozen=True, slots=True)

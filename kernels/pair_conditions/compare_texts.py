@@ -57,9 +57,8 @@ class Values:
     labels: tuple[str, ...]  # empty: each row's own words
     matches: frozenset[tuple[str, str]]
     rule: str  # same, different or opposite
-    lists: tuple[
-        tuple[int, ...], ...
-    ] = ()  # of groups: the labels of each list of names, which say the same in other words
+    # of groups: the labels of each list of names, which say the same in other words
+    lists: tuple[tuple[int, ...], ...] = ()
 
     @property
     def question(self) -> Question:

@@ -104,8 +104,7 @@ class Asked:
         for one, left in places[0].items():
             for two, right in places[1].items():
                 table[np.ix_(left, right)] = (one, two) in matches
-        found: NDArray[np.int8] = table[self.sides[0].codes[rids], self.sides[1].codes[rids]]
-        return found
+        return table[self.sides[0].codes[rids], self.sides[1].codes[rids]]
 
     async def _ask(self, rows: list[Row]) -> None:
         if not rows:

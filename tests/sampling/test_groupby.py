@@ -61,29 +61,6 @@ def test_rows_that_do_not_pass_are_of_no_class():
     assert sampler.counts(4)[0].value == 0
 
 
-def test_novel_rows_find_a_class_that_a_sample_misses():
-    features, classes = table(shares=(0.6, 0.395, 0.005))
-    seen = {0.0: 0, 0.5: 0}
-    for novelty in seen:
-        for seed in range(15):
-            sampler = GroupBySampler(2000, 60, rng=np.random.default_rng(seed), features=features, novelty=novelty)
-            asked = ask_all(sampler, classes.astype(float))
-            assert len(asked) <= 60 and len(set(asked.tolist())) == len(asked)
-            seen[novelty] += 2 in classes[asked]
-    assert seen[0.5] >= 13 and seen[0.5] > seen[0.0]
-
-
-def test_novel_rows_do_not_bias_the_counts():
-    features, classes = table()
-    found = []
-    for seed in range(40):
-        sampler = GroupBySampler(2000, 100, rng=np.random.default_rng(seed), features=features, novelty=0.5)
-        ask_all(sampler, classes.astype(float))
-        found.append([e.value for e in sampler.counts(4)])
-    error = np.array(found) - np.bincount(classes)
-    assert (abs(error.mean(axis=0)) <= 4 * error.std(axis=0, ddof=1) / np.sqrt(40) + 4).all()
-
-
 def test_many_classes_are_told_apart_by_one_ridge_model():
     features, classes = table(shares=(1 / 15,) * 15, n=1500)
     p = ClassModel.of(features[:300], classes[:300], 15, np.ones(300)).chances(features)

@@ -126,8 +126,8 @@ def test_in_duckdb() -> None:
     [
         ("fetchall", "uql.api.result.python_values"),
         ("fetchmany", "uql.api.result.python_values"),
-        ("df", "uql.base.arrow_values.for_pandas"),
-        ("pl", "uql.base.arrow_values.durations"),
+        ("df", "uql.api.result.for_pandas"),
+        ("pl", "uql.api.result.durations"),
     ],
 )
 def test_where_rows_are_brought_into_their_form(form: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:

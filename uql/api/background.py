@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from uql.api.result import Result
+from uql.api.result import Result
 
 TICK_S = 0.1
 

@@ -9,12 +9,11 @@ import numpy as np
 from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.base.errors import DataError
 from uql.llm import calibration
-from uql.llm.calibration import Calibration
+from uql.llm.calibration import Calibration, Floats
 from uql.session.events import finished
 
 if TYPE_CHECKING:
     from uql.api.connection import Connection
-    from uql.llm.calibration import Floats
     from uql.llm.questions import Row
 
 

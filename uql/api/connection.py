@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import duckdb
 
+from uql.api.result import Result
 from uql.base.errors import memory_errors
 from uql.base.settings import Settings
+from uql.compiler.syntax import Refresh
 from uql.session.resume import by_name, find
 from uql.session.session import Session
 from uql.sources.frames import visible
@@ -19,7 +21,6 @@ from uql.sources.frames import visible
 if TYPE_CHECKING:
     from uql.api.evaluate import Evaluation
     from uql.api.fluent import Fluent
-    from uql.api.result import Result
     from uql.cluster.cluster import Cluster
     from uql.llm.open_ledgers import Ledgers
     from uql.llm.providers.base import Provider
@@ -184,7 +185,6 @@ class Connection:
             parameters: values of `$name`.
             frames: data frames by the name that FROM gives them.
         """
-        from uql.api.result import Result
         from uql.session.script import run_script
 
         return Result(run_script(self.session, text, parameters, frames), self.session)
@@ -206,7 +206,6 @@ class Connection:
         >>> [statement().fetchall() for statement in uql.connect().script(script, b=1)][-1]
         [(42,)]
         """
-        from uql.api.result import Result
         from uql.session.script import checked, prepared
 
         pieces = checked(self.session, text, by_name(parameters, named), visible(sys._getframe(1)))
@@ -262,7 +261,6 @@ class Connection:
 
     def refresh(self, name: str) -> Result:
         """REFRESH name: brings a semantic table up to date; one row of what was added, changed and removed."""
-        from uql.compiler.syntax import Refresh
         from uql.compiler.unparse import unparse
 
         return self.statement(unparse(Refresh(tuple(name.split(".")))), {}, {})
@@ -284,7 +282,6 @@ class Connection:
         Raises: ConfigError (UQL412) where the ledger knows no such run, (UQL414) where another process is at it; DataError (UQL413) where
             its rows are others now.
         """
-        from uql.api.result import Result
         from uql.session.script import resume
 
         with self.session.ledgers.open(self.session.settings.ledger) as ledger:

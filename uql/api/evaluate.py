@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.base.errors import BudgetError, DataError
 from uql.llm.budget import Budget
+from uql.llm.questions import Choice, Predicate, Question, Row, Write
+from uql.operators.texts import quoted
 from uql.sampling.intervals import Interval, wilson
 from uql.session.events import finished
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.llm.ledger import Ledger
     from uql.llm.providers.base import Provider
-    from uql.llm.questions import Question, Row
     from uql.session.session import Session
 
 SAMPLE = 200  # rows that are drawn, unless told otherwise
@@ -205,8 +206,6 @@ class _Work:
         return Evaluation(tuple(found), self.settings.confidence, improvement)
 
     def _question(self, text: str) -> Question:
-        from uql.llm.questions import Choice, Predicate
-
         return Predicate(text) if self.is_condition else Choice(text, self.names, none_of_these=False)
 
     async def _asked(self, text: str, model: Any, at: Codes, ledger: Ledger) -> tuple[Evaluated, Codes]:
@@ -305,7 +304,6 @@ class _Work:
     async def _proposed(self, text: str, model: Any, count: int, at: Codes, said: Codes, ledger: Ledger) -> list[str]:
         """New wordings by the model, which sees mistakes of the first one; no text twice."""
         from uql.llm.gate import Gate
-        from uql.llm.questions import Row, Write
 
         schema = {
             "type": "object",
@@ -326,8 +324,6 @@ class _Work:
         return [wording for wording in dict.fromkeys(made) if wording and wording != text][:count]
 
     def _request(self, text: str, count: int, at: Codes, said: Codes) -> str:
-        from uql.operators.texts import quoted
-
         kind = "a condition that each text meets or not" if self.is_condition else "a question with one label as answer"
         lines = [f"{kind[0].upper()}{kind[1:]} is {quoted(text)}.", *self._mistakes(at, said)]
         lines.append(
@@ -338,8 +334,6 @@ class _Work:
         return "\n".join(lines)
 
     def _mistakes(self, at: Codes, said: Codes) -> list[str]:
-        from uql.operators.texts import quoted
-
         names = ("no", "yes") if self.is_condition else self.names
         wrong = [(int(row), int(code)) for row, code in zip(at, said, strict=True) if 0 <= code != self.truth[row]]
         lines = []

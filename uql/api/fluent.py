@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from uql.api.result import Result
 from uql.base.errors import BindError, UQLSyntaxError
+from uql.base.sql_text import literal
 from uql.compiler import syntax as ast
 from uql.compiler.parser import parse
-from uql.compiler.unparse import quote_name, quote_string, unparse
-
-if TYPE_CHECKING:
-    from uql.api.result import Result
+from uql.compiler.syntax import NO_SPAN
+from uql.compiler.unparse import quote_name, unparse
 
 
 def table(name: str) -> ast.Select:
@@ -33,7 +33,7 @@ def table(name: str) -> ast.Select:
     match found:
         case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):
             return found
-    query = parse(f"SELECT * FROM {quote_string(name) if file else quote_name(name)}")
+    query = parse(f"SELECT * FROM {literal(name) if file else quote_name(name)}")
     assert isinstance(query, ast.Select)
     return query
 
@@ -177,7 +177,6 @@ def _items(columns: tuple[Any, ...], named: dict[str, Any]) -> tuple[ast.SelectI
 def _expression(value: Any) -> ast.Expr:
     """A str as UQL, a `uql.sem` as the text it is, anything else as a constant."""
     from uql.compiler.bind.parameters import constant
-    from uql.compiler.syntax import NO_SPAN
 
     if not isinstance(value, str):
         return constant(value, "value", NO_SPAN)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from uql.base.arrow_values import python_values
-from uql.base.errors import memory_errors
+from uql.base.arrow_values import durations, for_pandas, python_values
+from uql.base.errors import ConfigError, DataError, memory_errors
 from uql.session.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -98,8 +98,6 @@ class Result:
 
         Args: intervals: as `arrow`.
         """
-        from uql.base.arrow_values import for_pandas
-
         return for_pandas(self.arrow(intervals=intervals)).to_pandas()
 
     @memory_errors()
@@ -109,8 +107,6 @@ class Result:
         Args: intervals: as `arrow`.
         """
         import polars
-
-        from uql.base.arrow_values import durations
 
         frame = polars.from_arrow(durations(self.arrow(intervals=intervals)))
         assert isinstance(frame, polars.DataFrame)
@@ -292,8 +288,7 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows for whatever reads Arrow: `polars.DataFrame(r)`, `con.sql("FROM r")`; an estimated x with x_low and x_high."""
-        capsule: object = self.arrow().__arrow_c_stream__(requested_schema)
-        return capsule
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a uql.Result cannot be copied or pickled: keep its rows, as r.df(), r.arrow() or r.fetchall()")
@@ -371,8 +366,6 @@ class Result:
 
         Raises: ConfigError (UQL412) where no run was kept.
         """
-        from uql.base.errors import ConfigError
-
         outcome = self.run()
         if not outcome.errors:
             return self
@@ -420,8 +413,6 @@ class Result:
         Raises: DataError (UQL524) where the value does not fit, the row stands for several, or there is none to correct;
             (UQL515) where nothing is kept of the row.
         """
-        from uql.base.errors import DataError
-
         outcome = self.run()
         if not isinstance(row, int) or not 0 <= row < len(self):
             raise IndexError(f"there is no row {row}: the result has {len(self):,}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,8 +29,6 @@ def calibrate(
 
     uql calibrate "the review is positive" "SELECT text, positive AS label FROM 'labelled.csv'" --model local
     """
-    from pathlib import Path
-
     from uql.api.calibrate import calibrate as fit
     from uql.command.query import connect
 

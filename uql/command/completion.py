@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
+from uql.command import COMMANDS
 from uql.command.outcome import UsageError, command, new_app
 
 app = new_app()
@@ -38,8 +40,6 @@ autoload -U +X bashcompinit && bashcompinit
 @command(app)
 def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")] = "bash") -> None:
     """Print a script of completions: uql completion bash > ~/.local/share/bash-completion/completions/uql"""
-    from uql.command import COMMANDS
-
     if shell not in ("bash", "zsh", "fish"):
         raise UsageError(f"there is no completion for {shell!r}", help="choices: bash, zsh, fish")
     print(script(shell, COMMANDS), end="")
@@ -70,8 +70,6 @@ def script(shell: str, commands: Mapping[str, tuple[str, str]]) -> str:
 
 def _words(commands: Mapping[str, tuple[str, str]]) -> tuple[list[str], dict[str, list[str]]]:
     """The options of the query command, and for each command its own commands and options."""
-    from importlib import import_module
-
     from typer.main import get_command
 
     from uql.command import query

@@ -11,7 +11,9 @@ from typing import Annotated
 
 import typer
 
+from uql.base.errors import UQLError
 from uql.base.settings import Settings
+from uql.base.version import __version__
 from uql.command import options
 from uql.command.outcome import Code, command, new_app
 from uql.command.output import print_json
@@ -79,7 +81,6 @@ def _installed() -> Iterator[Check]:
     from importlib.metadata import version
 
     from uql.base.extras import EXTRAS, install, missing
-    from uql.base.version import __version__
 
     yield Check(
         "version", "uql", "ok", f"{__version__}, Python {platform.python_version()}, DuckDB {version('duckdb')}"
@@ -156,8 +157,6 @@ def _reached(about: str, name: str, work: Callable[[], str], *, wanted: bool) ->
         work: raises a UQLError where the model is not reached.
         wanted: where it was not reached, something fails; else it is only not there.
     """
-    from uql.base.errors import UQLError
-
     try:
         said = work()
     except UQLError as error:

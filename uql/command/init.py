@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from uql.base.errors import UQLError
-from uql.base.settings import Settings
+from uql.base.settings import IN_PROJECTS, Settings, meanings
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
 
@@ -204,8 +204,6 @@ def _ask_price(model: str) -> tuple[float, float] | None:
 
 def commented(*, project: bool, chosen: Choice | None = None) -> str:
     """The text of the file: every setting with its meaning, behind a # but for what was chosen."""
-    from uql.base.settings import IN_PROJECTS, meanings
-
     where = (
         "for this folder; it may come from a stranger, so some need: uql config trust" if project else "for all folders"
     )

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from uql.base.errors import BudgetError, DataError, UQLError
+from uql.base.version import __version__
 from uql.command import options
 from uql.command.outcome import UsageError, command, new_app
 
@@ -78,8 +81,6 @@ def told(tool: F) -> F:
         import duckdb
         from mcp.server.mcpserver.exceptions import ToolError
 
-        from uql.base.errors import UQLError
-
         try:
             return tool(*arguments, **named)
         except UQLError as error:
@@ -106,8 +107,6 @@ class Tools:
     def server(self) -> MCPServer:
         """The server, with its tools."""
         from mcp.server import MCPServer
-
-        from uql.base.version import __version__
 
         made = MCPServer("uql", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
         for tool in (self.list_tables, self.price, self.explain, self.run):
@@ -181,7 +180,6 @@ class Tools:
 
     def _prepared(self, statement: str) -> Result:
         """One query, bound and not run, under fresh caps of one run. Raises: UQLError; DataError (UQL511) for anything else."""
-        from uql.base.errors import DataError
         from uql.compiler.parser import parse_script
         from uql.compiler.syntax import Select, Union
         from uql.session.read_only import reads
@@ -200,8 +198,6 @@ class Tools:
 
     def _refuse_beyond(self, result: Result) -> None:
         """Raises BudgetError (UQL417) where the caps do not reach for what a query is expected to need at least."""
-        from uql.base.errors import BudgetError
-
         quote, left = result.quote(), self._left()
         beyond = quote.calls.low > left["calls"] or (quote.usd is not None and quote.usd.low > left["usd"])
         if beyond:
@@ -222,8 +218,6 @@ class Tools:
 
 
 def _priced(quote: Quote) -> dict[str, Any]:
-    from dataclasses import asdict
-
     found = {name: getattr(quote, name) for name in ("calls", "input_tokens", "output_tokens", "usd", "seconds")}
     return {name: asdict(value) if value is not None else None for name, value in found.items()}
 

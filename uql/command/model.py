@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uql.base.errors import UQLError
 from uql.base.printable import printable
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
+from uql.nl.small.vote import key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +49,6 @@ def check(
 ) -> int:
     """Read uql.model.toml, and run its metrics and verified questions. Exit code 1 where one fails, or with --ask gives other rows."""
     from uql.api.opening import connect
-    from uql.base.errors import UQLError
     from uql.nl.schema import semantic_model
 
     path = _there(database).parent / semantic_model.FILE
@@ -73,8 +74,6 @@ def check(
 
 def _same(table: pa.Table, answer: Answer) -> bool:
     """Has one of the results that the answer rests on these rows, in any order of rows and columns?"""
-    from uql.nl.small.vote import key_of
-
     results = [answer.results[name].table for name in answer.rests_on if name in answer.results]
     return any(found is not None and key_of(found) == key_of(table) for found in results)
 

@@ -10,12 +10,10 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, Any, Literal
 
 from uql.command.outcome import UsageError
-
-if TYPE_CHECKING:
-    from uql.engine.outcome import Outcome
+from uql.engine.outcome import Outcome
 
 Format = Literal["table", "csv", "json", "jsonl", "markdown", "parquet"]
 SUFFIXES: dict[str, Format] = {

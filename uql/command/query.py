@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import uql
+from uql.base.errors import DataError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
 from uql.base.sql_text import first_line
@@ -28,9 +30,8 @@ if TYPE_CHECKING:
 
 _DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _SHOWN_ERRORS = 10
-READABLE = (
-    "open this database in read-only mode"  # DuckDB's words where another process holds the file, and only reads it
-)
+# DuckDB's words where another process holds the file, and only reads it
+READABLE = "open this database in read-only mode"
 
 
 _NO_ROWS: tuple[list[str], ...] = ([], ["Count"], ["Success"])  # the columns of a statement that is not a query
@@ -323,9 +324,6 @@ def connect(database: str | None, settings: Mapping[str, Any], *, read_only: boo
     Raises: UsageError.
     """
     import duckdb
-
-    import uql
-    from uql.base.errors import DataError
 
     if database is not None and database != ":memory:":
         path = Path(database)

@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
+import uql
 from uql.command import options
 from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.nl.adapters import available, open_adapters
+from uql.nl.routers.stat import StatRouter
+from uql.nl.routers.traces import Trace, read_traces, write_traces
 
 app = new_app("Routers rank the adapters for each part of a question. They are learned offline, from traces.")
 
@@ -24,11 +28,8 @@ def collect(
     adapters: Annotated[str, typer.Option(help="Names with commas between; all that are installed.")] = "",
 ) -> None:
     """Run every capable adapter on every sub-query."""
-    import uql
-    from uql.nl.adapters import available, open_adapters
     from uql.nl.routers.collect import collect as collected
     from uql.nl.routers.collect import read_training
-    from uql.nl.routers.traces import Trace, write_traces
 
     if not database.is_file():
         raise UsageError(f"there is no database {database}")
@@ -61,8 +62,6 @@ def train(
     """Learn a router from traces and write it."""
     from uql.nl.routers import embedder_of, load_router
     from uql.nl.routers.ml import MLRouter
-    from uql.nl.routers.stat import StatRouter
-    from uql.nl.routers.traces import read_traces
 
     held = read_traces(traces)
     if kind not in ("ml", "stat"):

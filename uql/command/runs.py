@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uql.base.printable import printable
 from uql.command import options
 from uql.command.outcome import UsageError, command, new_app
 from uql.command.output import print_json
@@ -74,8 +75,6 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:
-    from uql.base.printable import printable
-
     if as_json:
         print_json({**told, "errors": errors})
         return
@@ -118,7 +117,5 @@ def _usd(usd: float | None) -> str:
 
 
 def _short(statement: str) -> str:
-    from uql.base.printable import printable
-
     line = printable(" ".join(statement.split()))
     return line if len(line) <= _STATEMENT else line[: _STATEMENT - 1] + "…"

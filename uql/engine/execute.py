@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from uql.base.schema import Field, Table
 from uql.compiler.bound import (
@@ -66,6 +67,7 @@ from uql.kernels.finish import Output, castable, groups, limit, order_by, rename
 from uql.kernels.limit_forecast import begun
 from uql.kernels.relation import Relation
 from uql.kernels.select import select
+from uql.sampling.intervals import clopper_pearson
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -425,8 +427,6 @@ def _virtuals(block: Block) -> list[VirtualColumn]:
 
 async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> bool:
     """Adds the answers about whole groups to the table of groups; False where some were written from a part of their rows."""
-    import pyarrow as pa
-
     wanted = returned(block, found, ctx)
     members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
     written = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
@@ -474,8 +474,6 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
         block: with a WHERE that asks a model.
         n: rows asked at most.
     """
-    from uql.sampling.intervals import clopper_pearson
-
     block, relation, _ = await _prepared(block, ctx)
     assert block.filter.formula is not None
     until, copies = None, {}

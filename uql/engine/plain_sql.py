@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import (
-    BoundItem,
     BoundQuery,
     BoundSelect,
 )
@@ -71,7 +70,7 @@ def rows(
     table = duck.arrow(render(query_sql(query)) if sql is None else sql)
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
     aggregated = isinstance(query, BoundSelect) and query.aggregated
-    made = [i for i, item in enumerate(query.items) if aggregated and _is_aggregate(item, duck)]
+    made = [i for i, item in enumerate(query.items) if aggregated and aggregate_calls(item.expr, duck.aggregates)]
     return table, exact_estimates(table, made, isinstance(query, BoundSelect) and bool(query.group_by), confidence)
 
 
@@ -95,7 +94,3 @@ def exact_estimates(
             if grouped or values:
                 estimates[table.column_names[i]] = values if grouped else values[0]
     return estimates
-
-
-def _is_aggregate(item: BoundItem, duck: Duck) -> bool:
-    return bool(aggregate_calls(item.expr, duck.aggregates))

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uql.base.errors import DataError
-from uql.compiler.virtual import Virtual
+from uql.base.printable import printable
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.llm.prompts import fused, several
 from uql.operators.record import Subject
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from uql.compiler.bound import BoundItem
-    from uql.compiler.virtual import VirtualColumn
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
     from uql.kernels.relation import Relation
@@ -82,8 +83,6 @@ class Why:
 
 def told(part: Evidence, *, short: bool = False) -> str:
     """One answer in words, for people; a short one without prompt, model and raw answer."""
-    from uql.base.printable import printable
-
     answer = "not asked" if not part.asked else f"no answer: {part.failure}" if part.failure else repr(part.value)
     if not math.isnan(part.probability):
         answer += f" (probability {part.probability:.2f})"
@@ -138,9 +137,8 @@ class _Asked:
     asked: NDArray[np.bool_]
     probabilities: NDArray[np.float32]
     rows: list[list[Row]]  # for each way in which it was put, what was shown of each row
-    by_model: NDArray[
-        np.int8
-    ]  # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
+    # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
+    by_model: NDArray[np.int8]
     by_people: NDArray[np.bool_]  # where a person did
     t: NDArray[np.float64] | None = None  # of a condition on videos, the second of the frame in `rows`
 
@@ -285,8 +283,6 @@ def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared:
 
     `shared`: the row was one of several in its request; the others are left out.
     """
-    from uql.llm.prompts import fused, several
-
     if shared:
         prompt = several.prompt((question,), (row,), seed)
     elif provider.is_local:

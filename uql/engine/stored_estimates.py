@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from uql.compiler.bound import BoundDerived, BoundItem, BoundQuery, BoundSelect, BoundTable
 from uql.compiler.sql import query_sql, render
-from uql.compiler.subqueries import join_conditions
+from uql.compiler.subqueries import estimated_sources, join_conditions, leaves
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.estimates.monotone_range import between, corners, has_range, number
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 def ends(query: BoundQuery) -> dict[Column, tuple[Column, Column]]:
     """The columns of FROM that a table holds as estimates, with the columns of their ends."""
-    from uql.compiler.subqueries import leaves
-
     found: dict[Column, tuple[Column, Column]] = {}
     for leaf in leaves(query.source) if isinstance(query, BoundSelect) else ():
         if isinstance(leaf, BoundTable) and leaf.table.estimated_by:
@@ -84,8 +82,6 @@ def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) ->
 
 def opened(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]) -> Estimates:
     """The estimates of a query with texts; one over numbers that a table holds as estimates is open."""
-    from uql.compiler.subqueries import estimated_sources, leaves
-
     if not isinstance(query, BoundSelect):
         return dict(estimates)
     known = set(ends(query))

@@ -177,9 +177,8 @@ def right_singular_vectors(matrix: Any, d: int, seed: int) -> Matrix:
         of_rows = (base @ thin).T
     found, rows = (of_rows, of_columns) if wide else (of_columns, of_rows)
     largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
-    out: Matrix = (found * np.sign(largest)[:, None])[
-        :d
-    ]  # a vector's sign makes the largest entry of its left one positive
+    # a vector's sign makes the largest entry of its left one positive
+    out: Matrix = (found * np.sign(largest)[:, None])[:d]
     return out
 
 

@@ -52,9 +52,8 @@ def similarity(
     near, away = [], []
     meets = np.zeros(len(features.matrix), np.float32)
     for i, block in enumerate(features.blocks):
-        asked = (
-            [condition] if i == 0 else []
-        )  # all texts at once: a block's rows are made float32 and measured anew each time
+        # all texts at once: a block's rows are made float32 and measured anew each time
+        asked = [condition] if i == 0 else []
         if asked or yes:
             found = block.cosines([*asked, *yes, *(no if yes else ())])
             if asked:

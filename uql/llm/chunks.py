@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from uql.llm.providers.base import Answer, CallError, Problem, Provider, Reply, Request
-from uql.llm.questions import NONE, Cell, Question, Row
+from uql.llm.questions import NONE, Question, Row
 from uql.operators.replies import Level, OneOf, Text, YesNo
 
 LONGEST = 400_000  # bytes of a row that are sent at most where the model's context is not known
@@ -63,13 +63,9 @@ def pieces(row: Row, most: int) -> list[Row]:
     found = []
     for chosen in product(*parts.values()):
         texts = dict(zip(parts, chosen, strict=True))
-        cells = (_with(c, texts[i]) if i in texts else c for i, c in enumerate(row.cells))
+        cells = (replace(c, value=texts[i]) if i in texts else c for i, c in enumerate(row.cells))
         found.append(replace(row, cells=tuple(cells)))
     return found
-
-
-def _with(cell: Cell, text: str) -> Cell:
-    return replace(cell, value=text)
 
 
 def split(text: str, most: int) -> list[str]:

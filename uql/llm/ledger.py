@@ -237,9 +237,8 @@ class Ledger:
         """The answers known for `keys`."""
         if not keys:
             return {}
-        if (
-            len(keys) <= 64 and self._db.quick and self._using.acquire(blocking=False)
-        ):  # readers are never locked out in WAL
+        # readers are never locked out in WAL
+        if len(keys) <= 64 and self._db.quick and self._using.acquire(blocking=False):
             try:
                 return self._checked(lambda db: self.find(db, keys))
             finally:

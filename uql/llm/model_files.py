@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from uql.base.errors import DataError, UnknownModelError
-from uql.llm.download import KnownModel, Progress, is_whole
+from uql.llm.download import KnownModel, Progress, fetch, is_whole
 
 KNOWN = {
     model.name: model
@@ -103,8 +105,6 @@ def pull(name: str = DEFAULT, *, progress: Progress | None = None) -> Path:
     Raises: UnknownModelError on another name; DataError on a full disk, a wrong digest (the file is deleted), or where no
         source can be reached; each says what to do.
     """
-    from uql.llm.download import fetch
-
     known = KNOWN.get(name)
     if known is None:
         raise UnknownModelError(
@@ -145,9 +145,6 @@ def test_model(spec: str, settings: Any = None) -> ModelReport:
 
 
 async def _test_model(spec: str, settings: Any) -> ModelReport:
-    import json
-    import time
-
     from uql.base.settings import Settings
     from uql.llm.gate import Gate
     from uql.llm.questions import Cell, Choice, Extract, Predicate, Question, Row, Score, Write

@@ -56,9 +56,8 @@ class Answers:
     """The answers to one question for n rows, in their order. A value is None where the row is NULL, does not say, or failed."""
 
     values: list[Any]  # bool, label, float, typed value, list of labels
-    probabilities: NDArray[
-        np.float64
-    ]  # (n,) P(yes) of a Predicate, else probability of the value where known, NaN elsewhere
+    # (n,) P(yes) of a Predicate, else probability of the value where known, NaN elsewhere
+    probabilities: NDArray[np.float64]
     failures: tuple[Failure, ...] = ()
     distributions: NDArray[np.float64] | None = field(default=None)  # (n, labels[+ none]) of a Choice where known
     by_people: frozenset[int] = frozenset()  # rows that a person answered in the model's place

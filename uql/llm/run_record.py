@@ -14,9 +14,8 @@ class Run:
     seed: int = 0
     statement: str = ""
     details: str = ""  # JSON: what it takes to continue it
-    started: float | None = (
-        None  # answers paid for from then on are draws of its own, in whatever order; None: it keeps no draws
-    )
+    # answers paid for from then on are draws of its own, in whatever order; None: it keeps no draws
+    started: float | None = None
     root: str = ""  # the run that drew first; "": this one
     again: bool = False  # a later sitting under the same id: rows that failed are asked once more
 

@@ -71,9 +71,8 @@ class Question:
     """Base of the questions. `text` may have holes {x}, filled from `Row.holes`, or naming a cell of the row."""
 
     text: str
-    examples: tuple[tuple[str, str], ...] = field(
-        default=(), kw_only=True, repr=False
-    )  # a row's text and its answer, that a person gave and wants shown
+    # a row's text and its answer, that a person gave and wants shown
+    examples: tuple[tuple[str, str], ...] = field(default=(), kw_only=True, repr=False)
     meaning: str = field(default="", kw_only=True, repr=False)  # what is meant by the text, in a line
 
     @property

@@ -42,9 +42,8 @@ class Answer:
     probability: float = float("nan")
     distribution: tuple[float, ...] | None = None
     problem: Problem | None = None
-    paid: tuple[int, int, float | None] | None = field(
-        default=None, compare=False
-    )  # input, output tokens, USD of its call
+    # input, output tokens, USD of its call
+    paid: tuple[int, int, float | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +215,7 @@ class Text:
         return self.max_tokens
 
     def json_schema(self) -> dict[str, Any]:
-        held: dict[str, Any] = {"type": "string"} if self.schema is None else json.loads(self.schema)
-        return held
+        return {"type": "string"} if self.schema is None else json.loads(self.schema)
 
     def read(self, value: Any) -> Answer:
         """The text, or the JSON value where there is a schema; of an object also where words or a code fence stand around it."""

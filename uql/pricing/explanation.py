@@ -249,9 +249,8 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
     fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
     if not questions or any(not c.is_condition for c in questions) or rows < CANDIDATES * each or not fits:
         return alone, ()
-    if (
-        plan.filter.goal is Goal.FIRST and max(asked) < each
-    ):  # LIMIT is expected to stop it before the small model is asked
+    # LIMIT is expected to stop it before the small model is asked
+    if plan.filter.goal is Goal.FIRST and max(asked) < each:
         return alone, ()
     small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
     labelled = each * len(questions)

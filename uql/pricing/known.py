@@ -99,9 +99,8 @@ class Knowledge:
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     recall: Callable[[Block], tuple[Answered, ...]] | None = None  # what the ledger answers of a block's rows
-    _found: dict[int, tuple[Block, Known]] = field(
-        default_factory=dict
-    )  # blocks are kept, so that no other has their identity
+    # blocks are kept, so that no other has their identity
+    _found: dict[int, tuple[Block, Known]] = field(default_factory=dict)
     _like: dict[int, tuple[Block, Block]] = field(default_factory=dict)  # of a block chosen: that as written
 
     def __call__(self, block: Block) -> Known:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 
 from uql.base.settings import Settings
@@ -17,11 +18,7 @@ from uql.compiler.cost import Range
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Masks
 from uql.kernels.duck import Duck
 from uql.llm.ledger import Ledger, exists
-
-if TYPE_CHECKING:
-    import duckdb
-
-    from uql.llm.providers.base import Provider
+from uql.llm.providers.base import Provider
 
 MOST_ROWS = 512  # whose answers are kept of one WHERE
 LEAST_CALLS = 8  # before the seconds of a call are those measured

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
-from uql.llm.providers.base import Price
+from uql.llm.providers import VENDORS_BY_NAME
+from uql.llm.providers.base import ROWS_AT_ONCE, Price, Provider, RowsProvider
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.kernels.cascade import Cascade
-    from uql.llm.providers.base import Provider
 
 LOCAL_SECONDS = Range(0.0, 0.5, 10.0)  # of a call to a model on this machine that was not timed yet
 IN_FLIGHT = {
@@ -82,9 +82,6 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
     Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine, which
     nobody is paid for by the token.
     """
-    from uql.llm.providers import VENDORS_BY_NAME
-    from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
-
     wanted = settings.rows_per_request
     alone = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
     if wanted == 1 or alone:

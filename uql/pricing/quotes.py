@@ -121,9 +121,8 @@ class Foresight:
         if beside or not settings.models:
             return calls
         both = int(MONEY_SPENT * most * whole.calls.expected / whole.usd.expected)
-        found = price(
-            plan, self.knowledge(settings, both, Statistics()), both
-        ).usd  # the small one may not be worth its calls
+        # the small one may not be worth its calls
+        found = price(plan, self.knowledge(settings, both, Statistics()), both).usd
         return both if found is not None and found.expected <= most else calls
 
     @contextmanager
@@ -173,9 +172,8 @@ class Foresight:
             self._opened[settings.model] = model
         model = model or self._model
         named = settings
-        if (
-            model is None and settings.models and settings.model is None
-        ):  # a cascade: the large one answers what is not a condition
+        # a cascade: the large one answers what is not a condition
+        if model is None and settings.models and settings.model is None:
             model, named = self._models.get(settings.models[1]), settings.with_values(model=settings.models[1])
         return Knowledge(
             self._cursor,

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
 from uql.compiler.cost import Answered, Range
 from uql.compiler.join_plans import fields_of
+from uql.compiler.physical import Block, Stage
+from uql.compiler.virtual import VirtualColumn
 from uql.engine import sharded
 from uql.engine.execute import candidates_sql
 from uql.kernels import descriptions
 from uql.kernels.duck import Duck
 from uql.kernels.relation import Relation
+from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import question_key, row_key
+from uql.llm.providers.base import Provider
 from uql.pricing.contents import content
-
-if TYPE_CHECKING:
-    from uql.compiler.physical import Block, Stage
-    from uql.compiler.virtual import VirtualColumn
-    from uql.llm.ledger import Ledger
-    from uql.llm.providers.base import Provider
 
 MOST_LOOKED_UP = 400  # rows of a block; of more, a random sample of as many
 SURE = 2.0  # standard deviations of the share of the rows that were not looked up

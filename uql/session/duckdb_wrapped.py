@@ -20,20 +20,20 @@ import duckdb
 from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError, UQLSyntaxError
 from uql.base.sql_text import first_line, quote
 from uql.compiler.cost import Quote
-from uql.compiler.lexer import tokenize
+from uql.compiler.lexer import Token, tokenize
 from uql.compiler.parser import parse
 from uql.compiler.statement_targets import Change, changed, options, without_options
 from uql.compiler.statement_targets import tokens as tokens_of
 from uql.compiler.syntax import Query
 from uql.compiler.virtual import SemText
-from uql.engine.outcome import end_names, text_outcome
+from uql.engine.outcome import Outcome, end_names, text_outcome
 from uql.engine.stored_estimates import end_column
 from uql.kernels.duck import Duck, typed_columns
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import null_columns
 from uql.session.direct_texts import rewritten
 from uql.session.prepared import PreparedStatement
-from uql.session.statements import done, own_rows
+from uql.session.statements import Piece, done, own_rows
 from uql.session.store_estimates import (
     ENDS,
     carried,
@@ -52,10 +52,7 @@ if TYPE_CHECKING:
 
     from uql.base.schema import Table
     from uql.compiler.bound import BoundItem, BoundStatement
-    from uql.compiler.lexer import Token
-    from uql.engine.outcome import Outcome
     from uql.session.session import Session
-    from uql.session.statements import Piece
     from uql.sources.catalog import Catalog
 
     Bind = Callable[[str, Mapping[str, Any]], BoundStatement]

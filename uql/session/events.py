@@ -90,9 +90,8 @@ def finished(task: Coroutine[Any, Any, T]) -> T:
     import asyncio
 
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
-    results: list[
-        T
-    ] = []  # not the task's result: the handler of Ctrl-C is printed with its task when it is taken away, rows and all
+    # not the task's result: the handler of Ctrl-C is printed with its task when it is taken away, rows and all
+    results: list[T] = []
 
     async def main() -> None:
         current = asyncio.current_task()

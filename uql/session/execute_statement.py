@@ -9,7 +9,7 @@ import duckdb
 from uql.base.blas import one_thread
 from uql.base.errors import BindError, UQLError
 from uql.engine.outcome import Outcome
-from uql.session.events import PlanEvent, finished
+from uql.session.events import PlanEvent, Watcher, finished
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
 from uql.session.resume import Before, Said, find
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
     from uql.llm.gate import Gate
-    from uql.session.events import Watcher
     from uql.session.session import Session
 
 

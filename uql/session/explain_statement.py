@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from uql.compiler.explain_formats import Measured, Sampled, written
-from uql.compiler.physical import Block
+from uql.compiler.physical import Block, PhysicalPlan
 from uql.compiler.planner import plan
 from uql.engine.execute import Pilot, pilot
 from uql.engine.outcome import Outcome, text_outcome, text_table
@@ -18,7 +18,6 @@ from uql.session.run_context import in_context
 if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.compiler.bound import BoundStatement
-    from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Explain
     from uql.kernels.base import Context
     from uql.llm.gate import Gate

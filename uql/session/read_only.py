@@ -13,15 +13,14 @@ import duckdb
 
 from uql.base.errors import DataError
 from uql.compiler.statement_targets import tokens
+from uql.compiler.syntax import Explain, Option, Select, SetOption, Statement, Union
 
 if TYPE_CHECKING:
-    from uql.compiler.syntax import Option, SetOption, Statement
     from uql.sources.catalog import Catalog
 
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!/\*|\*/).)*\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
-_OPTIONS = re.compile(
-    r"\s*(?:ANALYZE\b|\([\w\s,]*\))", re.IGNORECASE
-)  # no quotes and no comments: they could hide a parenthesis
+# no quotes and no comments: they could hide a parenthesis
+_OPTIONS = re.compile(r"\s*(?:ANALYZE\b|\([\w\s,]*\))", re.IGNORECASE)
 _READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _READING_WORDS = {
     "SELECT",
@@ -83,8 +82,6 @@ def reads(piece: Statement | str, *, temporary: bool = False) -> bool:
     >>> reads("EXPLAIN ANALYZE COPY t TO 'x.csv'"), reads("WITH x AS (DELETE FROM t RETURNING *) FROM x"), reads("PIVOT t ON a")
     (False, False, True)
     """
-    from uql.compiler.syntax import Explain, Select, SetOption, Union
-
     if isinstance(piece, str):
         return any(map(_is_query, _below_explain(piece)))
     query = piece.statement if isinstance(piece, Explain) else piece

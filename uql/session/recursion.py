@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import duckdb
 
 from uql.base.errors import UQLSyntaxError
 from uql.base.sql_text import first_line, quote
-from uql.compiler.lexer import tokenize
-
-if TYPE_CHECKING:
-    from uql.compiler.lexer import Token
+from uql.compiler.lexer import Token, tokenize
 
 _BEFORE = 'ask the model before it, in a table of its own: WITH RECURSIVE first AS (SELECT … "…"), '
 
@@ -90,8 +86,7 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
             ) from None
         found = found[:start] + f"FROM {view}".ljust(end - start) + found[end:]
     word: Token = tokens[at]
-    without: str = found[: word.lexpos] + " " * len("RECURSIVE") + found[word.endlexpos :]
-    return without
+    return found[: word.lexpos] + " " * len("RECURSIVE") + found[word.endlexpos :]
 
 
 def _commons(tokens: list[Token], at: int) -> list[_Common]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
+from uql.base.version import __version__
 
 if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
@@ -97,8 +98,6 @@ def drawing_of(
         model: the name of the model.
         calls: its budget. Where a design cannot be gone on with, each budget is a run of its own.
     """
-    from uql.base.version import __version__
-
     if calls == 0:
         return None
     kept = {f.name: getattr(settings, f.name) for f in fields(Settings) if f.name not in LIMITS | BESIDE}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import BindError, ConfigError
 from uql.base.settings import Settings
+from uql.llm.run_record import Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from uql.llm.budget import Budget
     from uql.llm.ledger import Ledger
     from uql.llm.open_ledgers import Ledgers
-    from uql.llm.run_record import Run
     from uql.session.replay import Replay
     from uql.sources.catalog import Catalog
 
@@ -113,8 +113,6 @@ class Said:
             id: of a new run.
             replay: the run whose draws it takes up.
         """
-        from uql.llm.run_record import Run
-
         if self.before is not None:
             before = self.before
             return Run(before.id, before.seed, self.text, started=before.since, root=before.root, again=True)

@@ -10,6 +10,7 @@ import duckdb
 
 from uql.base.errors import BindError, BudgetError, ConfigError, UQLError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
+from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption, Statement
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
 from uql.session.plain_query import plain_query
@@ -34,7 +35,6 @@ from uql.session.store_estimates import listed, placed, refusal
 if TYPE_CHECKING:
     from uql.compiler.bind.scope import CatalogLike
     from uql.compiler.bound import BoundStatement
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, SetOption, Statement
     from uql.session.session import Session
 
 
@@ -210,8 +210,6 @@ def _wrapped(session: Session, piece: Piece, text: str) -> PreparedStatement | N
 
 
 def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
-    from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption
-
     source = piece.script
 
     def bound(query: Query) -> BoundStatement:
@@ -249,8 +247,6 @@ def _writes(
     session: Session, piece: Piece, tree: CreateTable | Insert | CopyQuery, bound: BoundStatement
 ) -> PreparedStatement:
     """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: checked before the query is paid for, then run at once."""
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert
-
     source, catalog = piece.script, session.catalog
     result = prepare(session, bound, source)
     if isinstance(tree, Insert) and not tree.columns:

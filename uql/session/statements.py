@@ -12,6 +12,8 @@ import duckdb
 
 from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
+from uql.compiler.statement_targets import changed, options, without_options
+from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, is_read_only, reading
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.compiler.bound import BoundItem, BoundStatement
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Span, Statement
     from uql.sources.catalog import Catalog
 
 _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote
@@ -46,7 +47,6 @@ def write(
         bound: its query.
     Raises: DataError (UQL509); BudgetError (UQL401) where a table has no columns for the interval of an estimate.
     """
-    from uql.compiler.syntax import CreateTable, Insert
     from uql.kernels.duck import Duck, typed_columns
     from uql.session.store_estimates import carried, counted, mark, together
 
@@ -133,7 +133,6 @@ def check_target(
         source: its text.
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
-    from uql.compiler.syntax import CopyQuery, CreateTable
     from uql.kernels.finish import null_columns
     from uql.show.render import unique_names
 
@@ -162,8 +161,6 @@ def check_target(
 
 def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery) -> bool:
     """Is there a table of the name already that CREATE TABLE gives?"""
-    from uql.compiler.syntax import CreateTable
-
     if not isinstance(statement, CreateTable):
         return False
     *_, name = statement.name
@@ -183,8 +180,6 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
 
 def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
     """The statement as DuckDB has it, over a query for the rows."""
-    from uql.compiler.syntax import CreateTable, Insert
-
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
         exists = "IF NOT EXISTS " if statement.if_not_exists else ""
@@ -325,7 +320,6 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
         error: why.
     """
     from uql.compiler.bind.own_text import duckdb_text
-    from uql.compiler.syntax import Query
 
     source, parameters = _without_options(piece.source, False)[0], piece.parameters
     sql = source if '"' not in source else None
@@ -343,15 +337,12 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
 
 def _without_options(source: str, partial: bool) -> tuple[str, bool]:
     """A statement of DuckDB's own without UQL's `WITH (…)`, and whether estimates may go into tables."""
-    from uql.compiler.statement_targets import options, without_options
-
     source, tail = without_options(source)
     return source, bool(options(tail).get("partial", partial))
 
 
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
-    from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import mark, placed, refusal, together
 
     change = changed(source)
@@ -376,7 +367,6 @@ def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outco
         sql: one statement of DuckDB's.
         parameters: values of `$name`.
     """
-    from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import counted
 
     check_sql_reads(catalog, sql)

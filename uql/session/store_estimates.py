@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uql.base.errors import BudgetError
@@ -175,8 +176,6 @@ def together(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def counted(outcome: Outcome, rows: Sequence[tuple[object, ...]]) -> Outcome:
     """The outcome of a statement that wrote the rows of another: their count, as DuckDB gives it."""
-    from dataclasses import replace
-
     import pyarrow as pa
 
     table = pa.table({"Count": pa.array([row[0] for row in rows], pa.int64())})

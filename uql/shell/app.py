@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,14 +22,17 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.styles import style_from_pygments_cls
 
 from uql.api.background import run_interruptible
-from uql.base.errors import UQLError
+from uql.base.errors import UQLError, UQLSyntaxError
 from uql.base.printable import printable
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
+from uql.command.script import pieces
+from uql.compiler.syntax import Explain, Query, Select, Union
 from uql.llm.run_record import Cost
 from uql.shell.completion import UQLCompleter, texts_in
 from uql.shell.lexer import UQLLexer, highlighted, style
 from uql.show import render
+from uql.show.render import cost_line
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
@@ -148,8 +153,6 @@ class Shell:
 
     def run(self, text: str) -> None:
         """Runs statements, each shown as it is done. An error ends them."""
-        from uql.command.script import pieces
-
         self.statement = text
         try:
             for _, source in pieces(text):
@@ -348,7 +351,6 @@ def complete(text: str) -> bool:
     >>> complete("SELECT 1"), complete("SELECT ';"), complete("SELECT 1;"), complete(".help"), complete("? why")
     (False, False, True, True, True)
     """
-    from uql.base.errors import UQLSyntaxError
     from uql.compiler.parser import parse_script
 
     stripped = text.strip()
@@ -370,7 +372,6 @@ def mistake(con: Connection, text: str) -> str:
     import duckdb
 
     from uql.compiler.parser import parse, parse_script
-    from uql.compiler.syntax import Select, Union
 
     if not text.strip() or text.lstrip()[0] in ".?":
         return ""
@@ -392,9 +393,7 @@ def mistake(con: Connection, text: str) -> str:
 
 def _writes(source: str) -> bool:
     """Is it a statement that runs at once when it is read? It has no price to ask about first."""
-    from uql.base.errors import UQLSyntaxError
     from uql.compiler.parser import parse
-    from uql.compiler.syntax import Explain, Query, Select, Union
 
     try:
         tree = parse(source)
@@ -448,8 +447,6 @@ def errors(shell: Shell, argument: str) -> None:
 
 def cost(shell: Shell, argument: str) -> None:
     """what the last statement and the session have cost"""
-    from uql.show.render import cost_line
-
     if shell.last is not None:
         shell.say("last:    " + (cost_line(shell.last.cost) or "nothing was asked"))
     shell.say("session: " + (cost_line(shell.total) or "nothing was asked"))
@@ -473,7 +470,6 @@ def last(shell: Shell, argument: str) -> None:
 
 def page(shell: Shell, argument: str) -> None:
     """the last result, all its rows and whole cells, in the pager ($PAGER)"""
-    import io
     import pydoc
 
     result = shell.need_last()
@@ -622,8 +618,6 @@ COMMANDS: dict[str, Callable[[Shell, str], None]] = {
 
 def run_command(shell: Shell, line: str) -> None:
     """One dot command. Raises Leave."""
-    from difflib import get_close_matches
-
     name, _, argument = line.partition(" ")
     command = COMMANDS.get(name.lower().rstrip(";"))
     if command is None:

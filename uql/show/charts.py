@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import DataError
+from uql.base.media_types import media_type
 from uql.base.printable import printable
 from uql.show.plots import MAX_ROWS, Plot
 from uql.show.render import cell_width, format_estimate
@@ -121,8 +123,6 @@ class _Shape:
         return self._plot({"mark": "point", "encoding": {"x": x, "y": y}, "width": 480, "height": 320}, picked)
 
     def pictures(self) -> Plot:
-        import base64
-
         import pyarrow as pa
 
         if not self.images:
@@ -236,8 +236,6 @@ def _texts(data: pa.Table, column: str, missing: bool) -> pa.Table:
 
 def _image(value: bytes | None) -> str | None:
     """The media type of an image by its first bytes; None: it is not an image."""
-    from uql.base.media_types import media_type
-
     media = media_type(value) if value else ""
     return media if media.startswith("image/") else None
 

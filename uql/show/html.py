@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from uql.base.printable import printable
+from uql.engine.outcome import Outcome
 from uql.show.render import NUMBERS, footer, shown_rows
-
-if TYPE_CHECKING:
-    from uql.engine.outcome import Outcome
 
 MAX_ROWS = 40
 STYLE = """<style>

@@ -141,9 +141,8 @@ def _drawn(order: str, timeout_s: float) -> bytes:
         ) from None
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        told = [
-            line.strip() for line in said if line.strip() and not line.lstrip().startswith("at ")
-        ]  # no lines of its stack
+        # no lines of its stack
+        told = [line.strip() for line in said if line.strip() and not line.lstrip().startswith("at ")]
         why = next((line for line in reversed(told) if "rror:" in line), told[-1] if told else "the renderer died")
         raise DataError(f"the plot cannot be drawn: {why[:300]}", code="UQL510")
     return done.stdout

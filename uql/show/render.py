@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from uql.base.printable import printable
-from uql.engine.outcome import TEXT, Estimates, estimate_at, with_bounds
+from uql.engine.outcome import TEXT, Estimates, Outcome, estimate_at, with_bounds
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.compiler.cost import Quote, Range
-    from uql.engine.outcome import Outcome
     from uql.llm.run_record import Cost
 
 MAX_ROWS = 40  # of a table on a terminal: the first and the last half of it

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-NAME = re.compile(
-    PART.replace("[0-9.]+", r"[0-9.]+|\?"), re.DOTALL
-)  # of a part, or of a file whose parts cannot be listed
+# of a part, or of a file whose parts cannot be listed
+NAME = re.compile(PART.replace("[0-9.]+", r"[0-9.]+|\?"), re.DOTALL)
 BLOB = "blob:"  # begins the name of a file that the session wrote
 WHOLE = "?"  # the place of the one row that stands for a file whose parts cannot be listed
 NEEDS = {
@@ -219,9 +218,8 @@ class Parts:
     def _made(self) -> Path:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="uql-media-"))
-            weakref.finalize(
-                self, shutil.rmtree, self._folder, ignore_errors=True
-            )  # also of a connection that nobody closes
+            # also of a connection that nobody closes
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         return self._folder
 
     def _path(self, file: str) -> Path | Unreadable:

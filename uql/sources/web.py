@@ -21,9 +21,8 @@ from uql.base.media_types import Unreadable
 SECONDS = 20.0  # for one file, redirects included
 REDIRECTS = 3
 BLOCK = 65_536
-UNICAST = ipaddress.IPv6Network(
-    "2000::/3"
-)  # all that is given out of IPv6: the rest is private, reserved, or an old form of IPv4
+# all that is given out of IPv6: the rest is private, reserved, or an old form of IPv4
+UNICAST = ipaddress.IPv6Network("2000::/3")
 SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")  # RFC 3056
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 ISATAP = 0x5EFE  # RFC 5214: so bits 80 to 96, the last 32 are an IPv4 address

@@ -151,12 +151,10 @@ class Capabilities:
     descriptions: bool = True  # does it tell labels apart better with a description of each? Small models do not
     small: bool = False  # of a few billion parameters: it plans by candidates that vote, and writes no answers
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
-    sure_from: float | None = (
-        None  # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is
-    )
-    rows: int = (
-        1  # that a request may hold where the engine chooses (rows_per_request = 'auto'); 1: each is asked alone
-    )
+    # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is
+    sure_from: float | None = None
+    # that a request may hold where the engine chooses (rows_per_request = 'auto'); 1: each is asked alone
+    rows: int = 1
 
 
 class Provider(Protocol):

@@ -7,9 +7,10 @@ import json
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uql.base.errors import ConfigError
+from uql.llm.ledger import Ledger
 from uql.llm.prompts import fused, several
 from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest, Usage
@@ -20,9 +21,6 @@ from uql.llm.providers.http_client import learnt
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import Text
-
-if TYPE_CHECKING:
-    from uql.llm.ledger import Ledger
 
 IN_A_BATCH = 2048  # requests that wait for replies at once: as many as the gate has in hand
 

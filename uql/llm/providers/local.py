@@ -243,9 +243,8 @@ class Local:
         if problem is not None:
             raise CallError("server", str(problem.get("message", problem) if isinstance(problem, dict) else problem))
         said = formed(completion, reply)
-        evaluated = counts({"usage": reply.get("timings")}, "prompt_n")[
-            0
-        ]  # less than all where a prefix was evaluated before
+        # less than all where a prefix was evaluated before
+        evaluated = counts({"usage": reply.get("timings")}, "prompt_n")[0]
         usage.input_tokens += evaluated or said.input_tokens
         usage.output_tokens += said.output_tokens
         return said

@@ -97,9 +97,8 @@ async def aggregate(
         if findings and all(f.output.table is not None or f.output.value == [] for f in findings):
             return _as_it_is(NO_ROWS, sources, findings)
         return Words("", _json("", sources), "nothing was found")
-    found = [
-        f for f in findings if _has_no_rows(f.output) or not _is_nothing(f.output)
-    ]  # that nothing matches is one too
+    # that nothing matches is one too
+    found = [f for f in findings if _has_no_rows(f.output) or not _is_nothing(f.output)]
     if pick and write is not False and style == "short":
         found = await _picked(ctx, question, found, frozenset(hidden))
         write = False

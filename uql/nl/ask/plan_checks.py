@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
-from uql.base.errors import UQLError
+from uql.base.errors import GuardError, QuestionError, UQLError
 from uql.base.schema import Field, Modality
 from uql.base.settings import Settings
 from uql.nl.guard.guard import check_sql, check_uql
@@ -95,8 +95,6 @@ def check_node(
         settings: under which its statement is bound.
     Raises: UQLError of any kind, saying what is wrong.
     """
-    from uql.base.errors import GuardError, QuestionError
-
     tables = [*sources, *node.inputs]
     fields: tuple[Field, ...] | None = None
     match node.kind:

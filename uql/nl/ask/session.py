@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
-from uql.llm.providers.base import LearnsContext
+from uql.llm.providers.base import LearnsContext, Provider
 from uql.llm.run_record import Run
+from uql.nl.adapters import open_adapters
 from uql.nl.adapters.base import Adapter
 from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, in_words, value_of
 from uql.nl.ask.answer import Answer, PlanView, hidden_columns
+from uql.nl.ask.answer_metrics import semantic_hit
 from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.executor import FATAL, Executor, Limits
 from uql.nl.ask.node_runners import plan_text, result_text
@@ -42,12 +44,12 @@ from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
 from uql.session.events import DoneEvent, finished
+from uql.show.progress import watching
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.features.embedder import Embedder
-    from uql.llm.providers.base import Provider
     from uql.session.session import Session
 
 Mode = Literal["meta", "dag", "interleaved"]
@@ -131,8 +133,6 @@ class QuestionSession:
     def answer(self, question: str, **options: Any) -> Answer:
         """As `ask`, to its end, in place of other statements of the session."""
         self._session.check_open()
-        from uql.show.progress import watching
-
         wanted, told = self._settings.progress, bool(self._session.listeners)
         with self._session.lock, watching(self._session.on_event, wanted, told):
             self._session.catalog.begin()
@@ -213,8 +213,6 @@ class QuestionSession:
             reference: the right answer.
         Returns: in [0, 1].
         """
-        from uql.nl.ask.answer_metrics import semantic_hit
-
         run = Run(uuid.uuid4().hex[:12], self._settings.seed, f"judge: {question}")
         async with Gate.open(self._settings, run=run, model=self._model, calls=1) as gate:
             gate.subscribe(self._emit)
@@ -430,8 +428,6 @@ class _Asking:
         self.ctx.emit(NodeEvent("plan", "done", f"{steps} step{'s' * (steps != 1)}"))
 
     def _answerer(self) -> Answerer:
-        from uql.nl.adapters import open_adapters
-
         given = self.options.adapters
         adapters = open_adapters() if given is None else given if isinstance(given, Mapping) else open_adapters(given)
         return Answerer(adapters, self.options.router, hidden=self.hidden)

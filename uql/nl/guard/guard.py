@@ -30,9 +30,8 @@ MOST_NODES = 5_000
 DEEPEST = 200
 BUDGET = CALLS_ROWS  # where the caller gives no budget
 MEMORY = 512  # MiB of a statement and its tables
-logging.getLogger("sqlglot").addHandler(
-    logging.NullHandler()
-)  # what it cannot read is refused, and said by the refusal
+# what it cannot read is refused, and said by the refusal
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,62}\Z")  # a name that is not a path, address or file
 _SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema", "uql_")
 

@@ -18,12 +18,15 @@ import duckdb
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.locked_duckdb import lock
 from uql.base.settings import Settings
-from uql.compiler.parser import parse_script
+from uql.compiler.parser import parse, parse_script
 from uql.compiler.sql import literal, quote
+from uql.compiler.syntax import Select, Union
+from uql.engine.outcome import Outcome
+from uql.llm.run_record import Cost
 from uql.nl.guard.duckdb_process import as_connection, child_duckdb
 from uql.nl.guard.gate_bridge import apart
 from uql.nl.guard.guard import BUDGET, check_uql, sql_runner, tables_of
-from uql.nl.plan.result_schema import apart_names
+from uql.nl.plan.result_schema import apart_names, fields_of
 from uql.session.execute_statement import outcome
 from uql.session.script import run_script
 from uql.session.session import Session
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.base.schema import Field
-    from uql.engine.outcome import Outcome
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.nl.schema.scope import Source
@@ -98,10 +100,6 @@ class Workspace:
         return outcome
 
     async def _of_sql(self, checked: str, allowed: Collection[str], to: str | None) -> Outcome:
-        from uql.engine.outcome import Outcome
-        from uql.llm.run_record import Cost
-        from uql.nl.plan.result_schema import fields_of
-
         table = await self.sql(checked, tables=allowed, to=to)
         return Outcome(table, [f.type for f in fields_of(table, {})], {}, [], Cost())
 
@@ -279,9 +277,6 @@ def longest_text(table: pa.Table) -> int:
 
 def budget_of(text: str) -> int | None:
     """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is not a query."""
-    from uql.compiler.parser import parse
-    from uql.compiler.syntax import Select, Union
-
     try:
         tree = parse(text)
     except UQLError:

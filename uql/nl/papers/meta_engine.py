@@ -210,9 +210,8 @@ class Answerer:
         ranked: tuple[Ranked, ...] = () if given is None else (Ranked(given, node.sources, 1.0),)
         ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
         reasons: list[str] = []
-        nothing: Output | None = (
-            None  # of a statement that runs and finds no rows: the answer where no adapter has another
-        )
+        # of a statement that runs and finds no rows: the answer where no adapter has another
+        nothing: Output | None = None
         for one in ranked:
             read = {name: sources[name] for name in (*one.sources, *earlier) if name in sources}
             for name in self._order(text, one.operator, node.adapters):

@@ -19,6 +19,7 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field, Modality, Table
 from uql.compiler.sql import literal, quote
 from uql.nl.ask.context import AskContext
+from uql.nl.prompts import columns as words
 from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
@@ -44,9 +45,8 @@ MAX_TABLES = 18
 MOST_JOINS = 12  # that are written one by one
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
-_OWNED = re.compile(
-    r"\b(?:its|their|his|her|my|our|your) [a-z]\w*"
-)  # praised for their music: of no kind that is so called
+# praised for their music: of no kind that is so called
+_OWNED = re.compile(r"\b(?:its|their|his|her|my|our|your) [a-z]\w*")
 _LISTED = re.compile(r"\s*[,;|]\s*")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
@@ -63,8 +63,6 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
         scope: its columns are the choice.
         tokens: that the schema may take in the prompt.
     """
-    from uql.nl.prompts import columns as words
-
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.shown]
     try:
         said = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))

@@ -44,9 +44,8 @@ somewhere such themselves though through throughout till together toward towards
 versus very via whereas whether while within yours yourself already almost always approximately exactly here nearly now often
 quite sometimes still then today tomorrow too twice usually yesterday
 """
-_COMPARED = re.compile(
-    r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'"
-)  # values of words; codes and dates are said otherwise
+# values of words; codes and dates are said otherwise
+_COMPARED = re.compile(r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'")
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b", re.IGNORECASE)
 _LATE = re.compile(r"\b(youngest|newest|latest|most recent)\b", re.IGNORECASE)
 
