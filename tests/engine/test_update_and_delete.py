@@ -32,6 +32,9 @@ CHANGES = [
     "UPDATE films SET letters = (SELECT count(*) FROM reviews r WHERE r.film = films.film AND <pos r.text>)",
     "DELETE FROM films WHERE NOT EXISTS (SELECT 1 FROM reviews r WHERE r.film = films.film AND r.stars > 3 AND <pos r.text>)",
     "UPDATE films f SET letters = 0 WHERE 2 > (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <joke r.text>)",
+    'DELETE FROM reviews AS "my rows" WHERE NOT <pos> AND "my rows".id > 3',
+    "UPDATE reviews /* the table */ r -- its name\n SET film = <topic> -- a comment, SET x = 1\n WHERE <pos> -- the end",
+    "UPDATE reviews SET film = <topic> WHERE <joke> RETURNING *",
     "INSERT INTO reviews (id, stars, day, film) SELECT id + 100, <rating>, <written>, <topic> FROM reviews WHERE <pos>",
     "INSERT INTO reviews (id, stars) SELECT id + 100, r FROM (SELECT id, <rating> AS r FROM reviews) WHERE id < 9",
 ]

@@ -13,7 +13,7 @@ from uql.base.errors import DataError, UQLError, UQLSyntaxError
 from uql.base.schema import Table
 from uql.base.sql_text import quote
 from uql.compiler.parser import parse
-from uql.compiler.statement_targets import Token, changed, tokens
+from uql.compiler.statement_targets import Token, changed, tokens, without_comments
 
 Piece = str | tuple[int, int]
 ROW, NEW = "__uql_row", "__uql_new"
@@ -49,7 +49,7 @@ class Rewritten:
             raise self.placed(error) from None
 
     def placed(self, error: UQLError) -> UQLError:
-        """The error with its place in the statement as it was written."""
+        """The error with its place in the statement as it was written, its comments apart."""
         if error.text == self.text:
             if error.start >= 0:
                 end = self._place(max(error.start, error.end - 1)) + 1
@@ -91,6 +91,7 @@ def rewritten(
         nested: texts in sub-queries count too, not only those outside of them.
     Raises: as `table_of`; DataError (UQL509) where the rows are not those of a table.
     """
+    source = without_comments(source)
     found = tokens(source)
     first = 1 if found and found[0].word == "EXPLAIN" else 0
     verb = found[first].word if len(found) > first else ""
@@ -113,7 +114,7 @@ def rewritten(
             end=name[1],
             help="name the table that it reads",
         )
-    alias = source[name[1] : clauses["head"][1]].split()
+    alias = [token.text for token in found if name[1] <= token.start < clauses["head"][1]]
     row = f"{alias[-1] if alias else quote(change.name[-1])}.rowid"
     target: tuple[Piece, ...] = ((name[0], clauses["head"][1]),)
     others = [part for word in ("FROM", "USING") if (part := clauses.get(word))]
