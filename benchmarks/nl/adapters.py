@@ -5,7 +5,8 @@
 
 `run` asks every adapter each question of the open halves of `judged_plain` and `judged_reading`, and of three suites with plans by hand,
 with the tables that it needs as sources. They ask the witness (witness.py) over OpenAI's protocol, through the endpoint of the gate as
-in a session, but each adapter's worker stays for all questions. `report` trains routers on one half of the questions and judges them on the other.
+in a session, but each adapter's worker stays for all questions. `report` trains routers on one half of the questions and judges them
+on the other.
 """
 
 from __future__ import annotations
