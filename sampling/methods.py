@@ -161,25 +161,30 @@ def _random_search(h: Hunt) -> RetrievalSampler:
     return Search(h.n_rows, h.budget, **h.common)
 
 
-def _made_from(given: type[Sample | Hunt], make: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Makes a sampler from what `given` holds, by keyword."""
-    return lambda *sizes, **kept: make(given(*sizes, **kept))
+def aggregate(make: Callable[[Sample], AggregateSampler]) -> MakeAggregate:
+    """Makes a sampler from the fields of `Sample`, by keyword."""
+    return lambda *sizes, **kept: make(Sample(*sizes, **kept))
+
+
+def retrieval(make: Callable[[Hunt], RetrievalSampler]) -> MakeRetrieval:
+    """Makes a sampler from the fields of `Hunt`, by keyword."""
+    return lambda *sizes, **kept: make(Hunt(*sizes, **kept))
 
 
 AGGREGATE: dict[str, MakeAggregate] = {
-    "asd": _made_from(Sample, _asd),
-    "uqe": _made_from(Sample, _uqe),
-    "uniform": _made_from(Sample, _uniform),
-    "importance": _made_from(Sample, _importance),
-    "stratified": _made_from(Sample, _stratified),
+    "asd": aggregate(_asd),
+    "uqe": aggregate(_uqe),
+    "uniform": aggregate(_uniform),
+    "importance": aggregate(_importance),
+    "stratified": aggregate(_stratified),
 }
 
 # every name of a method for aggregates is one for retrieval too; those without a search of their own ask random rows
 RETRIEVAL: dict[str, MakeRetrieval] = {
-    "asd": _made_from(Hunt, _learned),
-    "learned": _made_from(Hunt, _learned),
-    "uqe": _made_from(Hunt, _uqe_search),
-    "uniform": _made_from(Hunt, _random_search),
-    "importance": _made_from(Hunt, _random_search),
-    "stratified": _made_from(Hunt, _random_search),
+    "asd": retrieval(_learned),
+    "learned": retrieval(_learned),
+    "uqe": retrieval(_uqe_search),
+    "uniform": retrieval(_random_search),
+    "importance": retrieval(_random_search),
+    "stratified": retrieval(_random_search),
 }

@@ -67,13 +67,13 @@ def con() -> Iterator[uql.Connection]:
 def test_the_sampler_of_the_page_keeps_the_contract(check: Callable[[Any], None]) -> None:
     from docs.shuffled import shuffled
 
-    check(methods._aggregate(shuffled))
+    check(methods.aggregate(shuffled))
 
 
 def test_the_sampler_of_the_page_estimates_a_count(con: uql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     from docs.shuffled import shuffled
 
-    monkeypatch.setitem(methods.AGGREGATE, "shuffled", methods._aggregate(shuffled))
+    monkeypatch.setitem(methods.AGGREGATE, "shuffled", methods.aggregate(shuffled))
     monkeypatch.setitem(methods.RETRIEVAL, "shuffled", methods.RETRIEVAL["uniform"])
     count = 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good"'
     found = con.uql(f"{count} WITH (method = 'shuffled', budget = 100)").estimates["n"]

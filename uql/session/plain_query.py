@@ -29,6 +29,7 @@ from uql.compiler.syntax import (
     Select,
     SelectItem,
     Star,
+    String,
     TableFunction,
     TableName,
     Union,
@@ -135,7 +136,7 @@ def described(catalog: Catalog, tree: Query, script: str, parameters: Mapping[st
 def _is_other(node: object) -> bool:
     """Does the binder say what it means: a text, a file, what gives several columns, a parameter as a key, GROUP BY ALL?"""
     match node:
-        case Quoted() | TableFunction() | TableName(file=True) | Call(name="columns" | "unnest"):
+        case Quoted() | String(double=True) | TableFunction() | TableName(file=True) | Call(name="columns" | "unnest"):
             return True
         case OrderKey(expr=Parameter()) | GroupKey(expr=Parameter()):
             return True

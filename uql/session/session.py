@@ -334,7 +334,10 @@ class Session:
             except UQLError as error:
                 raise error.at(text) from None
             except duckdb.Error as error:
-                raise refused(error, bound()).at(text) from error
+                place = None
+                with suppress(duckdb.Error, UQLError):  # nothing can be bound in a transaction that the error has ended
+                    place = bound()
+                raise refused(error, place).at(text) from error
             finally:
                 self.last_run = self.last_run or latest
                 self.emit(DoneEvent())

@@ -243,6 +243,8 @@ class Catalog:
         """The tables that hold estimates or a part of the rows, and the views over them: the statement that made them so."""
         noted = self._rows(
             "SELECT comment, database_name, schema_name, table_name FROM system.main.duckdb_tables() WHERE comment IS NOT NULL"
+            " UNION ALL SELECT comment, database_name, schema_name, view_name FROM system.main.duckdb_views()"
+            " WHERE comment IS NOT NULL"
         )
         found = {(d, s, t): words for said, d, s, t in noted if said and (words := said_estimated(said)) is not None}
         if not found:
