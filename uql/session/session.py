@@ -335,7 +335,7 @@ class Session:
                 raise error.at(text) from None
             except duckdb.Error as error:
                 place = None
-                with suppress(duckdb.Error, UQLError):  # nothing can be bound in a transaction that the error has ended
+                with suppress(duckdb.Error):  # nothing can be bound in a transaction that the error has ended
                     place = bound()
                 raise refused(error, place).at(text) from error
             finally:
