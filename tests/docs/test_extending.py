@@ -10,13 +10,13 @@ from typing import Any
 import duckdb
 import pytest
 from hash_model import HashModel
+from sampler_contract import AGGREGATE_CHECKS
 from wire_cases import PROTOCOLS, Case, asked, opened
 
 import uql
 from uql.llm.ledger_keys import encoded
 from uql.llm.questions import Cell, Row
 from uql.sampling import methods
-from uql.sampling.checks import AGGREGATE_CHECKS
 
 HERE = Path(__file__).parent
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from sampler_contract import ask_all
 
 from uql.sampling.by_group import ByGroupSampler, Ranking
-from uql.sampling.checks import ask_all
 
 SIZES = (4, 4, 5, 5, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60, 120, 260)
 

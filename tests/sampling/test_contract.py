@@ -1,8 +1,8 @@
-"""Every method keeps the contract of uql.sampling.checks."""
+"""Every method keeps the contract of sampler_contract.py."""
 
 import pytest
+from sampler_contract import AGGREGATE_CHECKS, RETRIEVAL_CHECKS
 
-from uql.sampling.checks import AGGREGATE_CHECKS, RETRIEVAL_CHECKS
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from sampler_contract import ask_all, holds
 
-from uql.sampling.checks import ask_all, holds
 from uql.sampling.groupby import ClassModel, GroupBySampler, farthest_first
 from uql.sampling.intervals import unseen_share
 

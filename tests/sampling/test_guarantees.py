@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from sampler_contract import World, ask_all
 
-from uql.sampling.checks import World, ask_all
 from uql.sampling.recall import RecallSearch
 from uql.sampling.unverified import BettingTest, UnverifiedSearch
 

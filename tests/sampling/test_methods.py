@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from sampler_contract import World, ask_all, errors, holds
 
 from uql.sampling.asd import AsdSampler
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
-from uql.sampling.checks import World, ask_all, errors, holds
 from uql.sampling.clusters import best_clusters, separation
 from uql.sampling.importance import ImportanceSampler, inclusion
 from uql.sampling.methods import AGGREGATE

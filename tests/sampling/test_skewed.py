@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from sampler_contract import ask_all
 
-from uql.sampling.checks import ask_all
 from uql.sampling.intervals import Skew
 from uql.sampling.methods import AGGREGATE
 

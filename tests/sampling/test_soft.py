@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from sampler_contract import ask_all
 
 from uql.sampling.asd import AsdSampler
 from uql.sampling.calibration import Calibration, calibration, soft_mean, soft_total
-from uql.sampling.checks import ask_all
 
 
 def world(seed=0, n=4000):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from sampler_contract import World, holds
 
-from uql.sampling.checks import World, holds
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
 

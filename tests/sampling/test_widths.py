@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from sampler_contract import ask_all
 
-from uql.sampling.checks import ask_all
 from uql.sampling.distinct_rows import Units, UnitSample
 from uql.sampling.groupby import GroupBySampler
 from uql.sampling.methods import AGGREGATE

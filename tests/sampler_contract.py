@@ -2,8 +2,6 @@
 broke.
 
 The tests run every check over every method of the tables; a method of one's own can be held against them too.
->>> from uql.sampling.methods import AGGREGATE
->>> check_budget_and_no_row_twice(AGGREGATE["uniform"])
 """
 
 from __future__ import annotations
