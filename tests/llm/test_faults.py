@@ -205,6 +205,47 @@ def test_the_limiter_uses_what_is_allowed_and_no_more(run, rate: int, unit: str)
     run(go())
 
 
+@pytest.mark.parametrize("unit", ["requests", "tokens"])
+def test_gates_that_use_one_ledger_share_the_rate_of_one_account(run, tmp_path: Path, unit: str) -> None:
+    """Four gates as four processes have them: a connection to the ledger each, and one account of 100 calls a second."""
+    began: list[float] = []
+    state = {"free": 0.0, "refused": 0}
+
+    def script(request, number):
+        now = time.monotonic()
+        began.append(now)
+        state["free"] = max(state["free"], now - 1.0) + 0.01  # a burst of a second's worth is let pass
+        if state["free"] > now + 0.01:
+            state["refused"] += 1
+            state["free"] -= 0.01
+            return CallError("rate_limit", "slow down", retry_after_s=0.05)
+        return None
+
+    async def asks(part: int) -> None:
+        allowed = {"requests_per_minute": 6000} if unit == "requests" else {"tokens_per_minute": 60_000}
+        provider = Scripted(script, latency_s=0.03, tokens=(8, 2), limits=Limits(64, account="one", **allowed))
+        async with Gate.open(Settings(ledger=str(tmp_path / "ledger.sqlite")), model=provider, calls=None) as g:
+            assert not (await g.ask(SO, [row(f"{part} {n}") for n in range(100)])).failures
+
+    async def go() -> None:
+        await asyncio.gather(*map(asks, range(4)))
+        assert 400 / (began[-1] - began[0]) >= 0.75 * 100
+        assert state["refused"] <= 4
+
+    run(go())
+
+
+def test_slices_of_a_rate_follow_each_other_but_for_other_accounts(run) -> None:
+    async def go() -> None:
+        with Ledger(":memory:") as ledger:
+            begin = [await ledger.take_rate("m", "a", "requests", 2.0) for _ in range(3)]
+            other = [await ledger.take_rate(*rate, 1.0) for rate in (("m", "b", "requests"), ("m", "a", "tokens"))]
+        assert begin == pytest.approx([-0.6, 1.4, 3.4], abs=0.2)
+        assert other == pytest.approx([-0.6, -0.6], abs=0.2)
+
+    run(go())
+
+
 def test_concurrency_falls_when_the_provider_says_so_and_comes_back(run) -> None:
     async def go() -> None:
         def script(request, number):

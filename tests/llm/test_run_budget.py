@@ -16,10 +16,11 @@ from postgres_server import Server
 from scripted import Scripted, row
 
 from uql.base.settings import Settings
+from uql.llm import limiter
 from uql.llm.budget import Reservation
 from uql.llm.gate import Gate
 from uql.llm.ledger import Ledger
-from uql.llm.providers.base import CallError
+from uql.llm.providers.base import CallError, Request
 from uql.llm.questions import Predicate
 from uql.llm.run_budget import RunBudget
 from uql.llm.run_record import Run
@@ -147,3 +148,42 @@ def test_a_call_that_is_tried_again_is_taken_again(place: str) -> None:
 
     with Ledger(place) as ledger:
         asyncio.run(go(ledger))
+
+
+def billed_here(seed: int) -> tuple[int, int]:
+    """(cap, calls that the provider counted) of a run of several workers in this process, with refusals, late replies and workers that stop."""
+    chance = random.Random(seed)
+    cap, workers = chance.randint(0, 60), chance.randint(1, 6)
+    fault, stopping = chance.choice([0.0, 0.1, 0.5]), chance.randint(0, workers)
+    bill: list[str] = []
+
+    def script(request: Request, n: int) -> CallError | None:
+        bill.append(request.row.cells[0].value)  # billed as it arrives
+        return CallError(chance.choice(["server", "timeout"]), "no") if chance.random() < fault else None
+
+    async def work(ledger: Ledger, n: int) -> None:
+        rows = [row(f"row number {i}") for i in range(40)]
+        random.Random(f"{seed} {n}").shuffle(rows)
+        model = Scripted(script=script, latency_s=chance.choice([0.0, 0.001]), concurrency=chance.choice([1, 4, 16]))
+        budget = RunBudget(ledger, "r", cap)
+        async with Gate.open(Settings(on_error="null"), model=model, ledger=ledger, run=Run("r"), budget=budget) as g:
+            await g.ask(Predicate("it is long"), rows)
+
+    async def go(ledger: Ledger) -> None:
+        tasks = [asyncio.create_task(work(ledger, n)) for n in range(workers)]
+        for task in chance.sample(tasks, stopping):
+            await asyncio.sleep(chance.uniform(0, 0.01))
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with Ledger(":memory:") as ledger:
+        asyncio.run(go(ledger))
+    return cap, len(bill)
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(40, marks=pytest.mark.slow)])
+def test_random_caps_workers_and_faults_never_overspend(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter, "FIRST_PAUSE_S", 0.001)
+    found = [billed_here(seed) for seed in range(first, 40 if not first else 1000)]
+    assert all(calls <= cap for cap, calls in found)
+    assert any(calls == cap for cap, calls in found)

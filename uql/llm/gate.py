@@ -235,7 +235,8 @@ class Gate(Sender):
                     self._calibrations[opened.name] = await asyncio.to_thread(kept, self.ledger, opened.name)
                     self._audits[opened.name] = await asyncio.to_thread(kept_audits, self.ledger, opened.name)
                     concurrency = None if self.settings.batch else self.settings.concurrency
-                    self._limiters[key] = Limiter(opened.limits, concurrency=concurrency)
+                    share = partial(self.ledger.take_rate, opened.name, opened.limits.account)
+                    self._limiters[key] = Limiter(opened.limits, concurrency=concurrency, share=share)
                     self._providers[key] = opened
             found = self._providers[key]
         return found

@@ -42,6 +42,7 @@ from uql.llm.ledger_rows import (
     StoredRun,
 )
 from uql.llm.ledger_sqlite import SQLite, default_path
+from uql.llm.limiter import BURST_S
 from uql.llm.providers.base import Answer
 from uql.llm.run_owner import killed
 
@@ -357,6 +358,30 @@ class Ledger:
             taken = min(calls, max(0, cap - made))
             db.execute("UPDATE reserved SET calls = calls + ? WHERE run = ?", (taken, run))
             return taken
+
+        return await self.transact(work)
+
+    async def take_rate(self, model: str, account: str, unit: str, seconds: float) -> float:
+        """Take the next so many seconds of a rate that all users of the ledger share.
+
+        Args:
+            model: its name.
+            account: whose rate it is; users of one model with other accounts have rates of their own.
+            unit: "requests" or "tokens".
+            seconds: of the rate.
+        Returns in how many seconds they begin; below 0: they have begun.
+        """
+        key = self.key(b"rate", model.encode(), account.encode(), unit.encode())
+
+        def work(db: Database) -> float:
+            now = db.now()
+            db.execute("INSERT INTO rates VALUES (?, 0) ON CONFLICT DO NOTHING", (key,))
+            # the others wait for the end of this transaction
+            begin = "CASE WHEN until < ? THEN ? ELSE until END"
+            least = now - BURST_S
+            db.execute(f"UPDATE rates SET until = {begin} + ? WHERE key = ?", (least, least, seconds, key))
+            until = float(db.execute("SELECT until FROM rates WHERE key = ?", (key,)).fetchone()[0])
+            return until - seconds - now
 
         return await self.transact(work)
 

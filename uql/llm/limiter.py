@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from uql.llm.failures import TRIES
@@ -17,14 +17,38 @@ FIRST_PAUSE_S = 0.5
 LONGEST_WAIT_S = 120.0  # that a provider is believed when it wants to be left alone
 LEAST_SEEN = 20  # replies before one can be told to be late
 USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours
+BURST_S = 0.6  # of a rate that may be spent at once after a pause
+SLICE_S = 0.25  # of a shared rate, taken at once
+
+Share = Callable[[str, float], Awaitable[float]]
+"""(name of a rate, seconds) → in how many seconds from now the next so many seconds of that rate begin, which are the caller's alone."""
 
 
 class Bucket:
-    """A rate: `per_minute` units, spent ahead of time at most a hundredth of a minute's worth (at least one unit's)."""
+    """A rate: `per_minute` units, spent ahead of time at most BURST_S worth (at least one unit's).
 
-    def __init__(self, per_minute: float | None) -> None:
-        self.per_minute = per_minute
+    A rate that several processes share is taken in slices of time, each of which is one process's.
+    """
+
+    def __init__(self, name: str, per_minute: float | None, share: Share | None = None) -> None:
+        self.name, self.per_minute = name, per_minute
+        self._share = share
         self._free_at = 0.0  # when everything taken so far has been earned
+        self._until = 0.0  # the end of the last slice
+
+    def _seconds(self, units: float) -> float:
+        return 0.0 if self.per_minute is None else units * 60.0 / (USED * self.per_minute)
+
+    async def make_room(self, units: float) -> None:
+        """Takes a slice of a shared rate where the last one does not hold so many units."""
+        needed, now = self._seconds(units), time.monotonic()
+        used = max(self._free_at, now - BURST_S)
+        if self._share is None or self.per_minute is None or used + needed <= self._until:
+            return
+        left = max(0.0, self._until - used)
+        taken = max(SLICE_S, needed - left)
+        begins = await self._share(self.name, taken) + time.monotonic()
+        self._free_at, self._until = begins - left, begins + taken
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next unit may be taken."""
@@ -32,11 +56,10 @@ class Bucket:
 
     def take(self, units: float, now: float) -> None:
         if self.per_minute is not None:
-            self._free_at = max(self._free_at, now - 0.6) + units * 60.0 / (USED * self.per_minute)
+            self._free_at = max(self._free_at, now - BURST_S) + self._seconds(units)
 
     def give_back(self, units: float) -> None:
-        if self.per_minute is not None:
-            self._free_at -= units * 60.0 / (USED * self.per_minute)
+        self._free_at -= self._seconds(units)
 
 
 class Limiter:
@@ -45,16 +68,24 @@ class Limiter:
     Args:
         concurrency: the user's own number of requests in flight: a cap, and no adapting above it.
         rng: of the jitter in pauses.
+        share: gives slices of the rates, where other processes use the same ones.
     """
 
-    def __init__(self, limits: Limits, *, concurrency: int | None = None, rng: random.Random | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        concurrency: int | None = None,
+        rng: random.Random | None = None,
+        share: Share | None = None,
+    ) -> None:
         self.most = max(1, concurrency if concurrency is not None else limits.concurrency)
         self.adaptive = limits.adaptive
         self.window = float(min(self.most, 8) if limits.adaptive and concurrency is None else self.most)
         self.in_flight = 0
         self._rng = rng or random.Random(0)
-        self._requests = Bucket(limits.requests_per_minute)
-        self._tokens = Bucket(limits.tokens_per_minute)
+        self._requests = Bucket("requests", limits.requests_per_minute, share)
+        self._tokens = Bucket("tokens", limits.tokens_per_minute, share)
         self._limits = limits
         self._share = 0.5  # of the tokens that a call may have at most, those that it had, on the average
         self._paused_until = 0.0
@@ -135,6 +166,8 @@ class Limiter:
         if self._gate is None:
             self._gate = asyncio.Lock()
         async with self._gate:  # first come, first served
+            await self._requests.make_room(1)
+            await self._tokens.make_room(tokens)
             while True:
                 now = time.monotonic()
                 wait = max(self._requests.wait_s(now), self._tokens.wait_s(now), self._paused_until - now)

@@ -10,6 +10,7 @@ from uql.base.endpoints import origin
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Limits
+from uql.llm.providers.http_client import account_of
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -70,5 +71,6 @@ def address(text: str, settings: Settings, limits: Limits) -> Address:
         concurrency=own.concurrency or limits.concurrency,
         requests_per_minute=own.requests_per_minute,
         tokens_per_minute=own.tokens_per_minute,
+        account=account_of(key),
     )
     return Address(url, model, key, stated)

@@ -17,7 +17,7 @@ from uql.llm.providers.batches import ANTHROPIC, Service
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import Said, counts, formed
-from uql.llm.providers.http_client import Client, ambient_headers, vendor_key
+from uql.llm.providers.http_client import Client, account_of, ambient_headers, vendor_key
 from uql.llm.providers.wire import posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
@@ -55,7 +55,7 @@ class Anthropic(ChatProvider):
     ) -> None:
         self.model, self.name = model, f"anthropic:{model}"
         self.price: Price | None = price or price_of(self.name)
-        self.limits = Limits(concurrency=64, adaptive=True)
+        self.limits = Limits(concurrency=64, adaptive=True, account=account_of(api_key))
         headers = ambient_headers("ANTHROPIC_CUSTOM_HEADERS") if url == VENDOR_URL else {}
         headers |= {"anthropic-version": VERSION}
         self._client = Client(url, api_key=api_key, timeout_s=timeout_s, headers=headers, heard=self._heard)

@@ -135,6 +135,7 @@ class Limits:
     tokens_per_minute: float | None = None
     timed: bool = True  # requests end after settings.timeout_s; not where work in this process cannot be taken back
     adaptive: bool = False  # concurrency grows and shrinks with what the provider bears
+    account: str = ""  # whose rates these are, a digest of the key: processes with one account share them
 
 
 @dataclass(frozen=True, slots=True)

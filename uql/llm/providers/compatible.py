@@ -25,7 +25,7 @@ from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Pric
 from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider, json_form
 from uql.llm.providers.chat_reply import Said, completion, formed
-from uql.llm.providers.http_client import client
+from uql.llm.providers.http_client import account_of, client
 from uql.llm.providers.wire import call, posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
@@ -78,7 +78,7 @@ class Compatible(ChatProvider):
         self.name = f"{url}#{model}"
         self.is_local = urlsplit(url).hostname in LOOPBACK
         self.price = price if price is not None else (Price(0.0, 0.0) if self.is_local else None)
-        self.limits = Limits(concurrency=64, adaptive=True)
+        self.limits = Limits(concurrency=64, adaptive=True, account=account_of(api_key))
         self._client = client(url, api_key=api_key, timeout_s=timeout_s, vendor=vendor, heard=self._heard)
         self._probing = asyncio.Lock()
         self._limit = "max_tokens"  # what the server calls the cap of the reply

@@ -21,7 +21,6 @@ from uql.llm.providers.base import (
     Answer,
     CallError,
     Capabilities,
-    Limits,
     Price,
     Problem,
     Request,
@@ -87,7 +86,7 @@ class OpenAI(Compatible):
         self.name = f"openai:{model}"
         self.is_local = False
         self.price = price or price_of(self.name)
-        self.limits = Limits(concurrency=256, adaptive=True)
+        self.limits = replace(self.limits, concurrency=256)
         self._limit = "max_completion_tokens"
         learnt = remembered.facts(self.name) if url == VENDOR_URL else {}
         self._refused = {name for name in learnt.get("refused", ()) if name in (*OPTIONAL, "response_format")}
