@@ -20,7 +20,7 @@ from uql.base.schema import Field, Table
 from uql.compiler.bound import Bound, BoundItem, BoundSelect, BoundTable
 from uql.compiler.join_plans import aliases_in
 from uql.compiler.physical import Correlated, PerValue, PhysicalPlan, SemFilter
-from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql, render
+from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -171,7 +171,7 @@ def _valued(found: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Contex
 def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) -> Expr:
     """The same node over a table of the sub-query's rows: its operand is known when the model has answered."""
     over = _over(found.query, found.passing, Binary("=", Column("", LEFT), Column("", ROW)))
-    inner = render(query_sql(over, flat_column, flat_virtual))
+    inner = query_sql(over, flat_column, flat_virtual)
     rows = f"(SELECT rowid AS {ROW} FROM {quote(outer.name)})"
     names = ", ".join(f"c{i}" for i in range(len(found.query.items)))
     table, _ = ctx.duck.create(f"SELECT __t.{ROW} AS {LEFT}, q.* FROM {rows} AS __t, LATERAL ({inner}) AS q({names})")
@@ -238,7 +238,7 @@ async def _pairs(
     inside = [c for c in part.columns if c.table in own]
     around = [c for c in part.columns if c.table not in own and c in outer.fields]
     items = tuple(BoundItem(c, c.label, "") for c in inside) or (BoundItem(Number("1"), "__one", "INTEGER"),)
-    right, _ = ctx.duck.create(render(query_sql(BoundSelect(items, part.source, where=part.own))))
+    right, _ = ctx.duck.create(query_sql(BoundSelect(items, part.source, where=part.own)))
     on = ctx.duck.expression(part.pairs) if part.pairs is not None else "true"
     left = ", ".join([f"rowid AS {LEFT}", *(quote(c.label) for c in around)])
     name, n = ctx.duck.create(
@@ -284,7 +284,7 @@ def _value(node: Exists | InQuery | Quantified | ScalarQuery, found: _Answers) -
         return query_sql(over, flat_column, flat_virtual) if query == found.part else sub_query(query)
 
     plain = InQuery(node.operand, node.query) if isinstance(node, InQuery) else node
-    value = render(expression(plain, flat_column, flat_virtual, inner))
+    value = expression(plain, flat_column, flat_virtual, inner)
     if found.unknown is None:
         return f"({value})"
     open_ = f"EXISTS (SELECT 1 FROM {quote(found.unknown)} AS __u WHERE __u.{LEFT} = {ROW})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,10 @@ import duckdb
 from uql.base.duckdb_functions import aggregate_functions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
-from uql.compiler.sql import base_column, expression, flat_column, flat_virtual, query_sql, render
+from uql.compiler.sql import base_column, expression, flat_column, flat_virtual, query_sql
 from uql.compiler.subqueries import aliases_of
-from uql.compiler.syntax import Column, Expr, Node, Query
+from uql.compiler.syntax import Column, Expr, Query
+from uql.compiler.walk import with_children
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,7 +163,7 @@ class Duck:
         if isinstance(expr, Column) and not replaced:
             return quote(expr.label)
         swapped = _swap(expr, replaced) if replaced else expr
-        return render(expression(swapped, _flat, flat_virtual, sub_query))
+        return expression(swapped, flat_column, flat_virtual, sub_query)
 
     @cached_property
     def aggregates(self) -> Container[str]:
@@ -171,32 +171,16 @@ class Duck:
         return aggregate_functions(self.connection) if self._aggregates is None else self._aggregates()
 
 
-def _flat(column: Column) -> Any:
-    return flat_column(column)
-
-
-def sub_query(query: Query) -> Any:
+def sub_query(query: Query) -> str:
     """A concrete sub-query in an expression over a materialised relation: outer columns are flat, its own are not."""
     assert isinstance(query, Bound)
     inner = set(aliases_of(query.query))
-    return query_sql(query.query, lambda c: base_column(c) if c.table in inner or not c.table else _flat(c))
+    return query_sql(query.query, lambda c: base_column(c) if c.table in inner or not c.table else flat_column(c))
 
 
 def _swap(expr: Expr, replaced: Mapping[Expr, str]) -> Expr:
     """The expression with sub-expressions replaced by columns of an inner relation, outermost first."""
     if expr in replaced:
         return Column("", replaced[expr])
-    updates: dict[str, Any] = {}
-    for f in fields(expr):
-        value = getattr(expr, f.name)
-        if isinstance(value, Query):
-            continue
-        if isinstance(value, Node):
-            new: Any = _swap(value, replaced)  # type: ignore[arg-type]
-        elif isinstance(value, tuple):
-            new = tuple(_swap(v, replaced) if isinstance(v, Node) and not isinstance(v, Query) else v for v in value)  # type: ignore[arg-type]
-        else:
-            continue
-        if new != value:
-            updates[f.name] = new
-    return replace(expr, **updates) if updates else expr
+    swapped: Expr = with_children(expr, lambda below: below if isinstance(below, Query) else _swap(below, replaced))
+    return swapped

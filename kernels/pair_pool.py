@@ -23,7 +23,7 @@ from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.joins import is_inner
 from uql.compiler.physical import Block, Goal
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import aliases, derived, in_expressions, outer_columns, visible_aliases
 from uql.compiler.syntax import Column, Expr, Number
 from uql.compiler.walk import columns
@@ -94,7 +94,7 @@ def sides_of(block: Block) -> Sides | None:
             source = BoundJoin("CROSS", source, part)
         items = tuple(BoundItem(c, c.label, "") for c in needed if c.table in group)
         items = items or (BoundItem(Number("1"), "__one", "INTEGER"),)
-        found.append(render(query_sql(BoundSelect(items, source, where=conjunction(own_terms)))))
+        found.append(query_sql(BoundSelect(items, source, where=conjunction(own_terms))))
     return Sides((found[0], found[1]), conjunction(between))
 
 
@@ -206,7 +206,7 @@ def _ordered(block: Block, fields: dict[Column, Field], total: int, ctx: Context
         order_by=block.order.keys,
         limit=max(RANDOM, 2 * (ctx.purse.left or 0)),
     )
-    name, n = ctx.duck.create(render(query_sql(query)))
+    name, n = ctx.duck.create(query_sql(query))
     numbers, sizes = np.zeros(n, dtype=np.int64), np.array([total], dtype=np.int64)
     return Relation(ctx.duck, name, n, fields, block.scan.tables, Pool(total, numbers, numbers, numbers, sizes, None))
 

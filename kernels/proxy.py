@@ -12,7 +12,6 @@ from uql.base.errors import ConfigError
 from uql.kernels.duck import Duck, quote
 
 if TYPE_CHECKING:
-    from uql.compiler.sql import Sql
     from uql.kernels.relation import Relation
 
 COLUMN = "__proxy"
@@ -24,28 +23,27 @@ NEEDS = (
 )
 
 
-def scored(rows: Sql, text: str) -> str:
-    """The query of the candidate rows with their proxy as one more column. Raises ConfigError (UQL105) where it is no SQL."""
+def item(text: str) -> str:
+    """The proxy as one more item of the query of the candidate rows. Raises ConfigError (UQL105) where it is no SQL."""
     import sqlglot
 
     try:
         expression = sqlglot.parse_one(text, dialect="duckdb")
     except sqlglot.ParseError as error:
         raise ConfigError(f"proxy = {text!r}: {str(error).splitlines()[0]}", help=NEEDS) from error
-    assert isinstance(rows, sqlglot.exp.Select)
-    return rows.select(sqlglot.exp.alias_(expression, COLUMN)).sql(dialect="duckdb")
+    return sqlglot.exp.alias_(expression, COLUMN).sql(dialect="duckdb")
 
 
-def create(rows: Sql, text: str, duck: Duck) -> tuple[str, int]:
-    """The candidate rows with their proxy as one more column: a table's name and its number of rows.
+def create(rows: str, text: str, duck: Duck) -> tuple[str, int]:
+    """The candidate rows with their proxy: a table's name and its number of rows.
 
     Args:
-        rows: the query of the rows.
-        text: SQL over the tables of FROM.
-    Raises: ConfigError (UQL105) where it is no SQL, names a column that is not there, or is not a number.
+        rows: SQL of the rows, with the proxy as an item.
+        text: the proxy as written.
+    Raises: ConfigError (UQL105) where it names a column that is not there, or is not a number.
     """
     try:
-        name, n = duck.create(scored(rows, text))
+        name, n = duck.create(rows)
     except duckdb.Error as error:
         raise ConfigError(f"proxy = {text!r}: {str(error).splitlines()[0]}", help=NEEDS) from error
     (kind,) = duck.types(f"SELECT {COLUMN} FROM {quote(name)}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.bound import Bound
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.virtual import VirtualColumn
 from uql.llm.questions import Answers, Choice, Question, Row
 
@@ -35,7 +35,7 @@ def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Con
         if column.label_query is None:
             continue
         assert isinstance(column.label_query, Bound)
-        rows = ctx.duck.arrow(render(query_sql(column.label_query.query))).column(0).to_pylist()
+        rows = ctx.duck.arrow(query_sql(column.label_query.query)).column(0).to_pylist()
         labels = dict.fromkeys((*column.labels, *(str(r) for r in rows if r is not None)))
         relation[column].prompt.labels = tuple(labels)
 

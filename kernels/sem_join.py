@@ -16,7 +16,7 @@ from uql.base.schema import Field
 from uql.compiler.bound import BoundItem, BoundSelect, BoundSource
 from uql.compiler.join_plans import aliases_in
 from uql.compiler.physical import OuterJoin, SemFilter
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
 from uql.kernels.asking import open_calls
@@ -150,5 +150,5 @@ async def _side(
             own = [c for c in own if c.table in aliases_in(side.left)]
         return made, own
     items = tuple(BoundItem(c, c.label, "") for c in own) or (BoundItem(Number("1"), "__one", "INTEGER"),)
-    table, _ = ctx.duck.create(render(query_sql(BoundSelect(items, side, where=where))))
+    table, _ = ctx.duck.create(query_sql(BoundSelect(items, side, where=where)))
     return Joined(table, True), own

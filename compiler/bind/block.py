@@ -26,7 +26,7 @@ from uql.compiler.bound import (
     BoundSource,
     BoundUnion,
 )
-from uql.compiler.sql import expression, is_literal, render
+from uql.compiler.sql import expression, is_literal
 from uql.compiler.subqueries import field_of, in_expressions, with_leaves
 from uql.compiler.syntax import (
     Binary,
@@ -219,7 +219,7 @@ class Blocks:
         elif not any(isinstance(node, Name | Quoted | Query | Column) for node in walk(expr)):
             types = self.statement.types
             try:
-                value = self.statement.catalog.value(f"SELECT {render(expression(expr))}")
+                value = self.statement.catalog.value(f"SELECT {expression(expr)}")
             except types.error:
                 value = None
         text = self.statement.text[expr.span.start : expr.span.end] if expr.span.start >= 0 else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from uql.base.errors import BindError
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bound import BoundQuery
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import is_semantic_query
 from uql.compiler.syntax import (
     Binary,
@@ -80,7 +80,7 @@ def counted(
             help=f"store what it counts first (… TO counted), then write {clause} (SELECT n FROM counted)",
         )
     try:
-        value = statement.catalog.value(render(query_sql(query)))
+        value = statement.catalog.value(query_sql(query))
     except statement.types.error as error:
         raise BindError(f"{clause}: {str(error).splitlines()[0]}", code="UQL208", span=span) from error
     return None if value is None else Number(str(value), span=span)

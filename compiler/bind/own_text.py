@@ -12,7 +12,7 @@ from uql.compiler.bind.parameters import constant
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundItem
 from uql.compiler.lexer import Token, tokenize
-from uql.compiler.sql import expression, literal, quote, render
+from uql.compiler.sql import expression, literal, quote
 from uql.compiler.syntax import NO_SPAN, Cast, Column, ListExpr, Query, Quoted, Select, String, Union
 from uql.compiler.walk import walk
 
@@ -70,7 +70,7 @@ def _written(token: Token, strings: set[int], parameters: Mapping[str, object]) 
     if token.value not in parameters:
         return None
     value = constant(parameters[token.value], token.value, NO_SPAN)
-    return None if isinstance(value, ListExpr | Quoted | Cast) else f"({render(expression(value))})"
+    return None if isinstance(value, ListExpr | Quoted | Cast) else f"({expression(value)})"
 
 
 def _alike(found: tuple[str, str], item: BoundItem) -> bool:

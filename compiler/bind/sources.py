@@ -26,7 +26,7 @@ from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable
 from uql.compiler.joins import asks
-from uql.compiler.sql import expression, render
+from uql.compiler.sql import expression
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -152,12 +152,12 @@ class Sources:
 
     def _function(self, source: TableFunction) -> Part:
         call = self._constant_call(source.call)
-        sql = render(expression(call))
+        sql = expression(call)
         if source.call.name == "values":
             rows = [row.args for row in call.args if isinstance(row, Call)]
             if len({len(row) for row in rows}) != 1:
                 raise BindError("the rows of VALUES differ in length", code="UQL211", span=source.span)
-            sql = f"(VALUES {', '.join('(' + ', '.join(render(expression(v)) for v in row) + ')' for row in rows)})"
+            sql = f"(VALUES {', '.join('(' + ', '.join(expression(v) for v in row) + ')' for row in rows)})"
         try:
             table = self.statement.catalog.function_table(source.call.name, sql)
         except UQLError as error:

@@ -10,7 +10,7 @@ from uql.base.schema import Field
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
-from uql.compiler.sql import expression, render
+from uql.compiler.sql import expression
 from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, Position, SelectItem, Span, Star, String
 from uql.compiler.walk import rewrite, walk
 
@@ -133,7 +133,7 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
             kept = [by_name[name.lower()] for name in names]
         case Lambda(names=(_,)):
             listed = ListExpr(tuple(String(name) for name, _ in named))
-            sql = render(expression(Call("list_transform", (listed, argument))))
+            sql = expression(Call("list_transform", (listed, argument)))
             try:
                 flags = statement.catalog.value(f"SELECT {sql}")
             except statement.types.error as error:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
+from uql.base.sql_text import dotted
 from uql.compiler.bind.scope import CatalogLike, Scope
 from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
     base_column,
+    clauses,
     expression,
-    identifier,
     literal,
-    null_of,
     null_text,
     null_virtual,
     order_of_items,
     quote,
-    render,
-    set_clauses,
     source_sql,
     value_type,
 )
@@ -77,8 +74,8 @@ class DuckTypes:
             case Virtual():
                 return value_type(expr.column)
         try:
-            tree = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
-            return self.catalog.describe(f"SELECT {render(tree)} AS x")[0][1]
+            sql = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
+            return self.catalog.describe(f"SELECT {sql} AS x")[0][1]
         except self.error:
             return None
 
@@ -88,8 +85,6 @@ class DuckTypes:
         Raises: BindError: UQL209 with DuckDB's complaint about a function, a type, or a column that is no group key; UQL212 where
             an item is several columns.
         """
-        from sqlglot import exp
-
         column = self._null_column(scope, own=True)
         known = [
             self._alone(item.expr, scope) if not query.aggregated and not query.distinct else None
@@ -105,34 +100,22 @@ class DuckTypes:
         ):
             return [str(type) for type in known]  # columns of a table: nothing that DuckDB could refuse
 
-        def virtual(v: VirtualColumn) -> Any:
-            return null_virtual(v) if v.of_group else identifier("__virtual", v.name)
+        def virtual(v: VirtualColumn) -> str:
+            return null_virtual(v) if v.of_group else dotted(("__virtual", v.name))
 
-        def of(expr: Expr) -> Any:
+        def of(expr: Expr) -> str:
             return expression(expr, column, virtual, null_query)
 
-        tree = exp.Select(
-            expressions=[exp.alias_(of(item.expr), f"c{i}", quoted=True, copy=False) for i, item in enumerate(items)]
-            or [exp.alias_(exp.Null(), "c0")],
-            distinct=exp.Distinct() if query.distinct else None,
-        )
+        shown = [f"{of(item.expr)} AS c{i}" for i, item in enumerate(items)] or ["NULL AS c0"]
+        source = without_rows(query.source) if query.source is not None else None
+        tables = [source_sql(source, null_virtual, query=null_query, column=column)] if source is not None else []
         asked = [v for v in query.virtuals if not v.of_group]
-        if query.source is not None:
-            head = source_sql(without_rows(query.source), null_virtual, query=null_query, column=column)
-            joins = head.args.get("joins") or []
-            head.set("joins", None)
-            if asked:
-                joins = [*joins, exp.Join(this=_virtual_table(asked), kind="CROSS")]
-            tree = tree.from_(head)
-            tree.set("joins", joins)
-        elif asked:
-            tree = tree.from_(_virtual_table(asked))
-        set_clauses(tree, query, of)
-        keys = order_of_items(query.order_by, items, of)
-        if keys:
-            tree.set("order", exp.Order(expressions=keys))
+        tables += [_virtual_table(asked)] if asked else []
+        sql = f"SELECT {'DISTINCT ' if query.distinct else ''}{', '.join(shown)}"
+        sql += f" FROM {' CROSS JOIN '.join(tables)}" if tables else ""
+        sql += clauses(query, of) + order_of_items(query.order_by, items, of)
         try:
-            types = [type for _, type in self.catalog.describe(render(tree))]
+            types = [type for _, type in self.catalog.describe(sql)]
         except self.error as error:
             raise self.complaint(error, query, scope) from error
         if len(types) != max(1, len(items)):
@@ -230,8 +213,8 @@ class DuckTypes:
     def _refusal(self, expr: Expr, scope: Scope) -> tuple[Span, str] | None:
         """The smallest part of an expression that DuckDB refuses with NULLs for its columns, and why."""
         try:
-            tree = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
-            self.catalog.describe(f"SELECT {render(tree)} AS x")
+            sql = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
+            self.catalog.describe(f"SELECT {sql} AS x")
         except self.error as error:
             for child in children(expr):
                 if isinstance(child, Expr) and not isinstance(child, Lambda | Named):
@@ -241,12 +224,12 @@ class DuckTypes:
             return expr.span, first_line(error)
         return None
 
-    def _null_column(self, scope: Scope, own: bool) -> Callable[[Column], Any]:
-        def column(c: Column) -> Any:
+    def _null_column(self, scope: Scope, own: bool) -> Callable[[Column], str]:
+        def column(c: Column) -> str:
             if own and (not c.table or scope.owns(c) or scope.outer is None or scope.outer.field_of(c) is None):
                 return base_column(c)  # a column of FROM, the hidden side of a SEMI JOIN included
             field = scope.field_of(c)
-            return null_of(field.type if field is not None else "VARCHAR")
+            return null_text(field.type if field is not None else "VARCHAR")
 
         return column
 
@@ -330,17 +313,11 @@ def several_columns(query: BoundSelect) -> BindError:
     )
 
 
-def null_query(query: Query) -> Any:
+def null_query(query: Query) -> str:
     """A sub-query as one row of NULLs of its types: it was judged by itself."""
     assert isinstance(query, Bound)
     items = ", ".join(f"{null_text(item.type)} AS {quote(item.name)}" for item in query.query.items)
-    return _raw(f"SELECT {items}")
-
-
-def _raw(sql: str) -> Any:
-    from sqlglot import exp
-
-    return exp.Var(this=sql)
+    return f"SELECT {items}"
 
 
 def _asks_alone(where: Expr) -> bool:
@@ -368,11 +345,9 @@ def _empty(name: str, fields: tuple[Field, ...]) -> Table:
     return Table(name, f"(SELECT {items})", fields)
 
 
-def _virtual_table(virtuals: list[VirtualColumn]) -> Any:
-    from sqlglot import exp
-
-    items = ", ".join(f"{render(null_virtual(v))} AS {quote(v.name)}" for v in virtuals)
-    return exp.Table(this=_raw(f"(SELECT {items})"), alias=exp.TableAlias(this=exp.to_identifier("__virtual")))
+def _virtual_table(virtuals: list[VirtualColumn]) -> str:
+    items = ", ".join(f"{null_virtual(v)} AS {quote(v.name)}" for v in virtuals)
+    return f"(SELECT {items}) AS __virtual"
 
 
 def first_line(error: Exception) -> str:

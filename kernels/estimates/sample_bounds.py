@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.physical import Block
-from uql.compiler.sql import expression, flat_column, null_virtual, render
+from uql.compiler.sql import expression, flat_column, null_virtual
 from uql.compiler.syntax import Call, Star
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
@@ -45,7 +45,7 @@ def unsampled(calls: Sequence[Call], relation: Relation, ctx: Context) -> frozen
     open_ = [c for c in calls if c not in found and c.name != "count" and not isinstance(c.args[0], Star)]
     if open_:
         arguments = [expression(c.args[0], flat_column, null_virtual, sub_query) for c in open_]
-        types = ctx.duck.types(f"SELECT {', '.join(map(render, arguments))} FROM {quote(relation.name)}")
+        types = ctx.duck.types(f"SELECT {', '.join(arguments)} FROM {quote(relation.name)}")
         found |= {c for c, type in zip(open_, types, strict=True) if not NUMBER.fullmatch(type) and type != '"NULL"'}
     return frozenset(found)
 

@@ -17,7 +17,7 @@ from uql.base.settings import Settings
 from uql.compiler.binder import bind
 from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundStatement, BoundTable, BoundUnion
 from uql.compiler.parser import parse
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.syntax import Binary, Column, Exists, InList, Name, Number, Quoted, Select, String
 from uql.compiler.virtual import SemText, Virtual, VirtualColumn
 from uql.compiler.walk import walk
@@ -203,7 +203,7 @@ def test_options_go_over_the_settings(catalog: Catalog) -> None:
 @pytest.mark.parametrize("count", [2, 40, 2_000])
 def test_a_long_chain_of_conditions_binds_without_deep_recursion(catalog: Catalog, count: int) -> None:
     text = "SELECT COUNT(*) FROM reviews WHERE " + " OR ".join(f"id = {i}" for i in range(count))
-    sql = render(query_sql(bound(catalog, text).query))
+    sql = query_sql(bound(catalog, text).query)
     assert catalog.value(sql) == min(count, 20)
 
 
@@ -215,7 +215,7 @@ def test_a_long_chain_of_conditions_binds_without_deep_recursion(catalog: Catalo
     ids=repr,
 )  # fmt: skip
 def test_a_parameter_comes_back_from_duckdb_as_it_went_in(catalog: Catalog, value: object) -> None:
-    found = catalog.value(render(query_sql(bound(catalog, "SELECT $v AS v", v=value).query)))
+    found = catalog.value(query_sql(bound(catalog, "SELECT $v AS v", v=value).query))
     assert found == value
 
 
@@ -223,7 +223,7 @@ def test_a_parameter_comes_back_from_duckdb_as_it_went_in(catalog: Catalog, valu
 @given(text=st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30))
 def test_no_text_in_a_parameter_can_leave_its_quotes(text: str) -> None:
     catalog = shared()
-    assert catalog.value(render(query_sql(bound(catalog, "SELECT $v AS v", v=text).query))) == text
+    assert catalog.value(query_sql(bound(catalog, "SELECT $v AS v", v=text).query)) == text
 
 
 def test_a_list_parameter_fills_an_in_list(catalog: Catalog) -> None:

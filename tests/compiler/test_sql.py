@@ -8,7 +8,7 @@ import pytest
 from uql.base.errors import PlanError
 from uql.compiler.binder import bind
 from uql.compiler.parser import parse
-from uql.compiler.sql import expression, flat_column, query_sql, quote, render, type_sql
+from uql.compiler.sql import expression, flat_column, query_sql, quote, type_sql
 from uql.compiler.syntax import Binary, Column, Number, TypeName, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.operators import CONDITION
@@ -57,10 +57,10 @@ def catalog() -> Catalog:
 @pytest.mark.parametrize("text", QUERIES)
 def test_our_sql_gives_what_the_users_sql_gives(catalog: Catalog, text: str) -> None:
     statement = bind(parse(text), catalog, text=text)
-    ours = catalog.cursor.execute(render(query_sql(statement.query)))
+    ours = catalog.cursor.execute(query_sql(statement.query))
     names = [column[0] for column in ours.description or []]
     rows = ours.fetchall()
-    types = [type for _, type in catalog.describe(render(query_sql(statement.query)))]
+    types = [type for _, type in catalog.describe(query_sql(statement.query))]
     assert repr(rows) == repr(catalog.cursor.execute(text).fetchall())  # as text: NaN is not equal to itself
     assert [item.name for item in statement.query.items] == names
     assert [item.type for item in statement.query.items] == types
@@ -68,12 +68,12 @@ def test_our_sql_gives_what_the_users_sql_gives(catalog: Catalog, text: str) -> 
 
 def test_a_column_above_a_materialised_relation_is_one_identifier() -> None:
     tree = Binary("=", Column("r", 'odd "one"'), Unary("-", Number("1")))
-    assert render(expression(tree, flat_column)) == '"r.odd ""one""" = (-(1))'
+    assert expression(tree, flat_column) == '"r.odd ""one""" = (-(1))'
 
 
 def test_a_virtual_column_has_no_sql_of_its_own() -> None:
     column = VirtualColumn(0, "is so", CONDITION, "BOOLEAN", (Column("t", "s"),))
-    assert render(expression(Virtual(column))) == '"__v0"'
+    assert expression(Virtual(column)) == '"__v0"'
     catalog = Catalog(duckdb.connect())
     catalog.cursor.execute(TABLES)
     text = 'SELECT a FROM t WHERE "is so"'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ from uql.compiler.physical import (
     asking,
     asks,
 )
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import derived
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
@@ -68,9 +68,6 @@ from uql.kernels.limit_forecast import begun
 from uql.kernels.relation import Relation
 from uql.kernels.select import select
 from uql.sampling.intervals import clopper_pearson
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 async def execute(plan: PhysicalPlan, ctx: Context) -> Output:
@@ -388,7 +385,7 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
             relation = sharded.candidates(block, table, candidates_sql, fields, ctx)
     if relation is None:
         if guided is not None:
-            name, n = proxy.create(candidates_query(block), guided, ctx.duck)
+            name, n = proxy.create(candidates_sql(block, guided), guided, ctx.duck)
         else:
             name, n = ctx.duck.create(candidates_sql(block))
         relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
@@ -406,19 +403,15 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
 def candidates_sql(block: Block, score: str | None = None) -> str:
     """The rows that DuckDB leaves for the model, as SQL text, with the user's score of them. Raises ConfigError (UQL105) for one that is
     no SQL."""
-    guided = score is not None and (block.filter.stages or block.values.stages)
-    return proxy.scored(candidates_query(block), score or "") if guided else render(candidates_query(block))
-
-
-def candidates_query(block: Block) -> exp.Expression:
-    """The rows that DuckDB leaves for the model."""
     items = tuple(BoundItem(c, c.label, "") for c in block.scan.columns) or (
         BoundItem(Number("1"), "__one", "INTEGER"),
     )
     keys: tuple[OrderKey, ...] = ()
     if block.filter.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
         keys = block.order.keys
-    return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys))
+    guided = score is not None and (block.filter.stages or block.values.stages)
+    more = proxy.item(score) if guided and score is not None else ""
+    return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys), more=more)
 
 
 def _virtuals(block: Block) -> list[VirtualColumn]:

@@ -11,7 +11,7 @@ from uql.compiler.bound import (
     BoundQuery,
     BoundSelect,
 )
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import estimated_sources
 from uql.compiler.walk import aggregate_calls
 from uql.engine.outcome import Outcome
@@ -67,7 +67,7 @@ def rows(
         confidence: that the exact estimates name.
         sql: its text for DuckDB; None: written from the query.
     """
-    table = duck.arrow(render(query_sql(query)) if sql is None else sql)
+    table = duck.arrow(query_sql(query) if sql is None else sql)
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
     aggregated = isinstance(query, BoundSelect) and query.aggregated
     made = [i for i, item in enumerate(query.items) if aggregated and aggregate_calls(item.expr, duck.aggregates)]

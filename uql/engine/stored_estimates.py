@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from uql.compiler.bound import BoundDerived, BoundItem, BoundQuery, BoundSelect, BoundTable
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import estimated_sources, join_conditions, leaves
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
@@ -70,7 +70,7 @@ def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) ->
             items += [BoundItem(expr, f"__corner{j}", "DOUBLE") for j, expr in zip(places[i], made, strict=True)]
     if not places:
         return {}
-    table = duck.arrow(render(query_sql(replace(query, items=tuple(items)))))
+    table = duck.arrow(query_sql(replace(query, items=tuple(items))))
     found: Estimates = {}
     for i, at in places.items():
         if table.column(i).to_pylist() != rows.column(i).to_pylist():

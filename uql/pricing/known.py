@@ -52,7 +52,7 @@ from uql.compiler.physical import (
     UnionPlan,
     asked_joins,
 )
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
 from uql.compiler.virtual import VirtualColumn
@@ -302,7 +302,7 @@ class Knowledge:
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
         parts = [content(one) for one in shown] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
         parts += [f"hash({', '.join(f'__k{i}' for i in range(len(keys)))})"] if keys else []
-        sql = f"SELECT {', '.join(parts) or '1'} FROM ({render(query_sql(query))}) LIMIT {MOST_SEEN + 1}"
+        sql = f"SELECT {', '.join(parts) or '1'} FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
         try:
             rows = Duck(self.cursor).arrow(sql)
         except duckdb.Error:  # the values that a model will give stand as NULL here: not each statement takes that
@@ -397,7 +397,7 @@ class Knowledge:
         found = {}
         for c in videos:
             query = BoundSelect((BoundItem(c, "v", ""),), block.scan.source, None, limit=CLIPS_SEEN)
-            sql = f"SELECT avg(len(__uql_frames(v, {literal(EVERY)}))) FROM ({render(query_sql(query))})"
+            sql = f"SELECT avg(len(__uql_frames(v, {literal(EVERY)}))) FROM ({query_sql(query)})"
             try:
                 found[c] = float(Duck(self.cursor).scalar(sql) or 1)
             except duckdb.Error:  # a source that is not there before the run
@@ -407,7 +407,7 @@ class Knowledge:
     def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
         """Distinct contents of some columns among the candidates, those without any left out."""
         keys = tuple(BoundItem(c, c.label, "") for c in shown)
-        inner = render(query_sql(BoundSelect(keys, block.scan.source, conjunction(plain), distinct=True)))
+        inner = query_sql(BoundSelect(keys, block.scan.source, conjunction(plain), distinct=True))
         said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
         return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
 
@@ -526,9 +526,7 @@ class Knowledge:
         if where is None and isinstance(source, BoundTable) and source.table.row_count is not None:
             return float(source.table.row_count)
         star = BoundItem(Call("count", (Star(),)), "n", "BIGINT")
-        return float(
-            Duck(self.cursor).scalar(render(query_sql(BoundSelect((star,), source, where, aggregated=True)))) or 0
-        )
+        return float(Duck(self.cursor).scalar(query_sql(BoundSelect((star,), source, where, aggregated=True))) or 0)
 
     def _guess(self, source: BoundSource | None, derived: dict[str, Range]) -> Range:
         """The rows of a FROM clause in which some sources have not been run."""
@@ -547,9 +545,7 @@ class Knowledge:
             case Block():
                 return rows_out(plan, self(plan))
             case SqlQuery(query=query):
-                return Range.exactly(
-                    float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({render(query_sql(query))})") or 0)
-                )
+                return Range.exactly(float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({query_sql(query)})") or 0))
         raise TypeError(f"not a physical plan: {plan!r}")
 
 

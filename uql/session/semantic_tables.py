@@ -19,7 +19,7 @@ from uql.compiler.bound import BoundItem, BoundSelect, BoundStatement, BoundTabl
 from uql.compiler.cost import FREE
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block
-from uql.compiler.sql import query_sql, render
+from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import expressions
 from uql.compiler.syntax import Call, Column, CreateSemanticTable, DropSemanticTable, Query, Quoted, Refresh
 from uql.compiler.unparse import unparse
@@ -369,7 +369,7 @@ class _Work:
         read = tuple(dict.fromkeys(columns(*expressions(query))))
         items = [BoundItem(c, f"k{i}", "") for i, c in enumerate(keys)]
         items += [BoundItem(c, f"c{i}", "") for i, c in enumerate(read)]
-        inner = render(query_sql(BoundSelect(tuple(items), query.source, where=block.scan.where)))
+        inner = query_sql(BoundSelect(tuple(items), query.source, where=block.scan.where))
         named = [f"k{i} AS {quote(name)}" for i, name in enumerate(self.definition.key)]
         told = store.digest([f"c{i}" for i in range(len(read))])
         seen, _ = self.duck.create(f"SELECT {', '.join(named)}, {told} AS __digest FROM ({inner})")
@@ -399,7 +399,7 @@ class _Work:
         if not asked:
             return None
         wanted = tuple(dict.fromkeys((*self._key_columns(), *(c for v in asked for c in (*v.reads, *v.holes)))))
-        sql = render(query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source)))
+        sql = query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source))
         duck = self.session.kernel_duck(settings)
         name, n = duck.create(sql)
         self.duck.temporary.append(name)
