@@ -170,7 +170,7 @@ def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Cal
         if expr in places:
             return str(places[expr])
         if isinstance(expr, Binary) and expr.op == "COLLATE" and expr.left in places and isinstance(expr.right, String):
-            return f"{places[expr.left]} COLLATE {expr.right.value}"
+            return f"{places[expr.left]} COLLATE {_collation(expr.right)}"
         return of(expr)
 
     terms = [key_sql(key, term) for key in keys if key.expr in places or not is_literal(key.expr)]
@@ -249,7 +249,8 @@ class _Expressions(Writer):
         return quote(name)
 
     def function(self, name: str) -> str:
-        return name
+        """As it is: what a dotted name calls is a function of a schema, or a method, whose parts may have been written as "…"."""
+        return ".".join(part if part.isidentifier() else quote(part) for part in name.split("."))
 
 
 def _unary(w: Writer, node: Unary) -> str:
@@ -262,9 +263,14 @@ def _binary(w: Writer, node: Binary) -> str:
     if node.op == "^":
         return f"pow({left}, {right})"
     if node.op == "COLLATE" and isinstance(node.right, String):
-        return f"({left} COLLATE {node.right.value})"
+        return f"({left} COLLATE {_collation(node.right)})"
     text = f"{left} {node.op} {right}"
     return f"({text})" if node.op in ("->", "->>", "&", "|", "<<", ">>") else text
+
+
+def _collation(name: String) -> str:
+    """The name of a collation, each part quoted: it may have been written as "…"."""
+    return dotted(name.value.split("."))
 
 
 def _like(w: Writer, node: ast.Like) -> str:

@@ -29,7 +29,7 @@ def item(text: str) -> str:
 
     try:
         expression = sqlglot.parse_one(text, dialect="duckdb")
-    except sqlglot.ParseError as error:
+    except sqlglot.errors.SqlglotError as error:
         raise ConfigError(f"proxy = {text!r}: {str(error).splitlines()[0]}", help=NEEDS) from error
     return sqlglot.exp.alias_(expression, COLUMN).sql(dialect="duckdb")
 

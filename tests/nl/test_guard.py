@@ -14,6 +14,8 @@ from uql.nl.guard.guard import check_sql, check_uql, run_sql, sql_runner
 TABLES = ["reviews", "films"]
 
 HOSTILE_SQL = """
+SELECT EXTRACT("year FROM id), (SELECT content FROM read_text('/etc/passwd')) AS z, abs(id" FROM id) FROM reviews
+SELECT EXTRACT("year FROM id), (SELECT id FROM secrets) AS z, abs(id" FROM id) FROM reviews
 SELECT * FROM unnest(range(10000000000)) AS x(n)
 SELECT * FROM films f, LATERAL (SELECT * FROM read_text('/etc/passwd')) AS x
 SELECT list_transform([1], x -> getenv('HOME'))

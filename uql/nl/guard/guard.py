@@ -137,11 +137,22 @@ def sql_runner(
 
 # ------------------------------------------------------------------------------------------------------------------- SQL
 def _checked(text: str, tables: Collection[str] | None) -> Any:
+    """The tree of the text that `_text` writes of a checked tree: that text runs, so it is read and checked as well."""
+    _short(text)
+    given = None if tables is None else {name.lower() for name in tables}
+    written = _text(_allowed(text, given))
+    tree = _allowed(written, given)
+    if _text(tree) != written:
+        raise _refused("it is not SQL that can be read")
+    return tree
+
+
+def _allowed(text: str, given: set[str] | None) -> Any:
+    """The tree of one SELECT, each node of which is allowed."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    _short(text)
     try:
         trees = sqlglot.parse(text, read="duckdb", error_level=sqlglot.ErrorLevel.RAISE)
     except (SqlglotError, RecursionError) as error:
@@ -152,7 +163,6 @@ def _checked(text: str, tables: Collection[str] | None) -> Any:
     tree = statements[0]
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise _refused(f"{type(tree).__name__} is not a SELECT")
-    given = None if tables is None else {name.lower() for name in tables}
     for count, node in enumerate(tree.walk(), 1):
         if count > MOST_NODES or node.depth > DEEPEST:
             raise _refused("it is too large")
