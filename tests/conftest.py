@@ -4,12 +4,15 @@ test slow."""
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections import Counter
 
 import pytest
 
 gc.set_threshold(20_000, 20, 100)  # a sixth of a test's time is the collector's: most of the heap is modules, and stays
+
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # never the keyring of whoever runs the tests
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell without job control has begun this with "&"
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import keyring
+import keyring.backend
+import keyring.backends.fail
+import keyring.errors
 import pytest
 
 from uql.base import extras, keys
@@ -86,6 +90,95 @@ def test_a_damaged_file_of_keys_is_said() -> None:
     keys.keys_file().write_text("{")
     with pytest.raises(ConfigError, match="cannot be read"):
         keys.find("OPENAI_API_KEY")
+
+
+class Keyring(keyring.backend.KeyringBackend):
+    """A keyring that keeps what it is given until the test ends.
+
+    Args:
+        locked: it raises what a desktop's keyring raises when nobody unlocks it.
+    """
+
+    priority = 5
+
+    def __init__(self, locked: bool = False) -> None:
+        super().__init__()
+        self.held: dict[tuple[str, str], str] = {}
+        self.locked = locked
+
+    def check(self) -> None:
+        if self.locked:
+            raise keyring.errors.KeyringLocked("the collection is locked")
+
+    def get_password(self, service: str, username: str) -> str | None:
+        self.check()
+        return self.held.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.check()
+        self.held[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        self.check()
+        del self.held[service, username]
+
+
+@pytest.fixture
+def desktop() -> Iterator[Keyring]:
+    """A desktop's keyring in place of the one that keeps nothing (tests/conftest.py)."""
+    before, made = keyring.get_keyring(), Keyring()
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+def test_a_key_is_kept_in_the_keyring_where_there_is_one(
+    desktop: Keyring, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys.store("OPENAI_API_KEY", "sk-old", in_file=True)
+    for name in ("openai", "MY_KEY"):
+        type_in(f"{SECRET}\n", monkeypatch)
+        assert main(["keys", "set", name]) == 0
+    assert capsys.readouterr().out == "keyring\nkeyring\n"
+    assert desktop.held == {("uql", "OPENAI_API_KEY"): SECRET, ("uql", "MY_KEY"): SECRET}
+    assert "sk-" not in keys.keys_file().read_text(), "the file forgets the key that it had"
+    assert vendor_key("OPENAI_API_KEY", "OpenAI") == vendor_key("MY_KEY", "a gateway") == SECRET
+    assert main(["keys", "list"]) == 0
+    assert capsys.readouterr().out == "MY_KEY  keyring\nOPENAI_API_KEY  keyring\n"
+    assert main(["keys", "remove", "openai"]) == 0 and main(["keys", "remove", "openai"]) == 2
+    assert list(desktop.held) == [("uql", "MY_KEY")] and list(keys.places()) == ["MY_KEY"]
+
+
+def test_a_key_is_kept_in_the_file_on_demand(desktop: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys.store("OPENAI_API_KEY", "sk-old")
+    type_in(f"{SECRET}\n", monkeypatch)
+    assert main(["keys", "set", "openai", "--file"]) == 0
+    assert desktop.held == {} and vendor_key("OPENAI_API_KEY", "OpenAI") == SECRET
+    assert keys.places() == {"OPENAI_API_KEY": str(keys.keys_file())}
+
+
+def test_a_locked_keyring_is_an_error_that_says_what_to_do(
+    desktop: Keyring, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desktop.locked = True
+    type_in(f"{SECRET}\n", monkeypatch)
+    assert main(["keys", "set", "openai"]) == 2
+    said = capsys.readouterr().err
+    assert "the collection is locked" in said and "--file" in said and "Traceback" not in said
+    with pytest.raises(ConfigError, match="the collection is locked"):
+        vendor_key("OPENAI_API_KEY", "OpenAI")
+    type_in(f"{SECRET}\n", monkeypatch)
+    assert main(["keys", "set", "openai", "--file"]) == 0
+    assert vendor_key("OPENAI_API_KEY", "OpenAI") == SECRET, "the file does while the keyring is locked"
+    assert main(["doctor", "--no-call"]) == 3
+    assert "the collection is locked" in capsys.readouterr().out
+
+
+def test_a_keyring_without_a_backend_keeps_nothing() -> None:
+    assert isinstance(keyring.get_keyring(), keyring.backends.fail.Keyring)
+    assert keys.find("OPENAI_API_KEY") is None and not keys.remove("OPENAI_API_KEY")
+    assert keys.store("OPENAI_API_KEY", SECRET) == keys.place() == str(keys.keys_file())
+    assert keys.find("OPENAI_API_KEY") == SECRET
 
 
 def test_a_server_gets_the_key_that_its_endpoint_names(server: Server) -> None:

@@ -1,6 +1,8 @@
-"""Where the keys of models are found: the environment, the system's keyring, and a file that only the user can read.
+"""Where API keys are kept: the environment, the system's keyring, and a file that only the user can read.
 
-The file is `keys.json` in the user's folder of settings, with mode 600. A key never stands in a uql.toml.
+The keyring needs the extra `keys` (the package keyring) and a backend, as desktops have one. The file is `keys.json` in the user's
+folder of settings, with mode 600; a keyring cannot be listed, so the file has the names of its keys too, with "" in place of the key.
+A key is never in a uql.toml.
 """
 
 from __future__ import annotations
@@ -8,12 +10,17 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from uql.base.config import user_file
 from uql.base.errors import ConfigError
 
 FILE = "keys.json"
+KEYRING = "keyring"  # the place of that name
+_SERVICE = "uql"  # the keyring's entries are (_SERVICE, variable)
 VENDORS = {  # a vendor's short name → the variable of its key
     "openai": "OPENAI_API_KEY",
     "anthropic": "ANTHROPIC_API_KEY",
@@ -51,50 +58,138 @@ def variable(name: str) -> str:
 
 
 def find(name: str) -> str | None:
-    """The key of a variable; None where no place has it. The environment comes first, then the keyring, then the file."""
-    return os.environ.get(name) or _in_keyring(name) or _stored().get(name)
+    """The key of a variable; None where no place has it. The environment comes first, then the keyring, then the file.
+
+    Raises: ConfigError (UQL402) where only a keyring that cannot be read may have it.
+    """
+    given = os.environ.get(name)
+    if given:
+        return given
+    stored = _stored().get(name)
+    try:
+        return _in_keyring(name) or stored
+    except ConfigError:
+        if stored:
+            return stored
+        raise
 
 
 def places() -> dict[str, str]:
-    """Each key that is set, by its variable, and where it is found: "environment", "keyring" or the path of the file."""
+    """Each key that is set, by its variable, and where it is found: "environment", "keyring" or the path of the file.
+
+    Where the keyring cannot be read, the keys of the other places alone: `keyring_problem` says why.
+    """
     stored = _stored()
     found = {}
+    readable = keyring_problem() is None
     for name in sorted({*VENDORS.values(), *stored}):
         if os.environ.get(name):
             found[name] = "environment"
-        elif _in_keyring(name):
-            found[name] = "keyring"
-        elif name in stored:
+        elif readable and _in_keyring(name):
+            found[name] = KEYRING
+        elif stored.get(name):
             found[name] = str(keys_file())
     return found
 
 
-def store(name: str, key: str) -> Path:
-    """Keep a key in the file. Raises ConfigError (UQL402) for a key that is empty or not one printable word."""
+def keyring_problem() -> str | None:
+    """Why the keyring cannot be read; None where it can be, or there is none."""
+    try:
+        _in_keyring("OPENAI_API_KEY")
+    except ConfigError as error:
+        return error.message
+    return None
+
+
+def place() -> str:
+    """Where `store` keeps a key: "keyring", or the path of the file where there is no keyring."""
+    return KEYRING if _keeps() else str(keys_file())
+
+
+def store(name: str, key: str, *, in_file: bool = False) -> str:
+    """Keep a key, in the keyring where there is one, else in the file. The other of the two forgets it.
+
+    Args:
+        name: its variable.
+        key: it.
+        in_file: keep it in the file all the same.
+
+    Returns: where it is, as `place` says. Raises: ConfigError (UQL402) for a key that is empty or not one printable word, and where the
+        keyring does not take it.
+    """
     if not key or not key.isprintable() or " " in key:
         raise ConfigError("a key is one word of printable characters", code="UQL402")
-    return _write({**_stored(), name: key})
+    if in_file or not _keeps():
+        _write({**_stored(), name: key})
+        if keyring_problem() is None:
+            _forget_in_keyring(name)
+        return str(keys_file())
+    with _keyring_errors("store"):
+        _keyring().set_password(_SERVICE, name, key)
+    _write({**_stored(), name: ""})
+    return KEYRING
 
 
 def remove(name: str) -> bool:
-    """Forget a key of the file. Returns: was it there?"""
-    held = _stored()
-    if name not in held:
-        return False
-    del held[name]
-    _write(held)
-    return True
+    """Forget a key, in the keyring and in the file. Returns: was it there?"""
+    return bool(_forget_in_keyring(name) | _forget_in_file(name))
 
 
-def _in_keyring(name: str) -> str | None:
+# -------------------------------------------------------------------------------------------------------------- keyring
+def _keyring() -> Any:
+    """The package keyring; None where it is not installed."""
     try:
         import keyring
     except ImportError:
         return None
-    found: str | None = keyring.get_password("uql", name)
-    return found
+    return keyring
 
 
+def _keeps() -> bool:
+    """Is there a keyring that keeps secrets? Backends below priority 1 keep none, or in plain text."""
+    package = _keyring()
+    try:
+        return package is not None and package.get_keyring().priority >= 1
+    except RuntimeError:  # a backend that is configured and cannot run here
+        return False
+
+
+def _in_keyring(name: str) -> str | None:
+    package = _keyring()
+    if package is None:
+        return None
+    with _keyring_errors("read"):
+        found: str | None = package.get_password(_SERVICE, name)
+        return found
+    return None
+
+
+def _forget_in_keyring(name: str) -> bool:
+    if _in_keyring(name) is None:
+        return False
+    with _keyring_errors("change"):
+        _keyring().delete_password(_SERVICE, name)
+    return True
+
+
+@contextmanager
+def _keyring_errors(what: str) -> Iterator[None]:
+    """Turns what a keyring raises into ConfigError (UQL402); a keyring without a backend holds nothing."""
+    from keyring.errors import KeyringError, NoKeyringError
+
+    try:
+        yield
+    except NoKeyringError:
+        return
+    except KeyringError as error:
+        raise ConfigError(
+            f"the system's keyring cannot {what} a key: {error}",
+            code="UQL402",
+            help="unlock it; or keep the key in a file: uql keys set NAME --file",
+        ) from None
+
+
+# ----------------------------------------------------------------------------------------------------------------- file
 def _stored() -> dict[str, str]:
     path = keys_file()
     try:
@@ -106,7 +201,16 @@ def _stored() -> dict[str, str]:
     return {str(name): str(key) for name, key in held.items()} if isinstance(held, dict) else {}
 
 
-def _write(held: dict[str, str]) -> Path:
+def _forget_in_file(name: str) -> bool:
+    held = _stored()
+    if name not in held:
+        return False
+    key = held.pop(name)
+    _write(held)
+    return bool(key)
+
+
+def _write(held: dict[str, str]) -> None:
     """Write the file anew; nobody else can read it at any time, and a full disk leaves the old one."""
     path = keys_file()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,4 +222,3 @@ def _write(held: dict[str, str]) -> Path:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    return path

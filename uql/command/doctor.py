@@ -112,6 +112,9 @@ def _keys() -> Iterator[Check]:
         yield Check("key", name, "ok", place)
     if not found:
         yield Check("key", "–", "missing", "no key of a vendor is set", "uql keys set openai")
+    problem = keys.keyring_problem()
+    if problem is not None:
+        yield Check("key", "keyring", "fails", problem, "unlock it, or uql keys set NAME --file")
 
 
 def _local() -> Iterator[Check]:
@@ -127,10 +130,10 @@ def _servers(settings: Settings) -> Iterator[Check]:
     """Ollama, and the vendors whose key is set: do they list models?"""
     from uql.base import keys
 
-    quick = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S))
+    quick, found = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S)), keys.places()
     for name in SERVERS:
         key = keys.VENDORS.get(name)
-        if key is None or keys.find(key):
+        if key is None or key in found:
             yield _reached("server", name, partial(_listed, name, quick), wanted=key is not None)
 
 

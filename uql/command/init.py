@@ -172,7 +172,7 @@ def _ask_key(kind: str) -> None:
     variable = keys.VENDORS.get(kind)
     if variable is not None and keys.find(variable) is None:
         key = typer.prompt(
-            f"key for {kind}, kept in {keys.keys_file()} (empty: later)",
+            f"key for {kind}, kept in {keys.place()} (empty: later)",
             default="",
             hide_input=True,
             show_default=False,

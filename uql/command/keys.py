@@ -1,4 +1,4 @@
-"""`uql keys set | list | remove`: keys of models, in a file that only the user can read."""
+"""`uql keys set | list | remove`: API keys of models, in the system's keyring or in a file that only the user can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uql.command.outcome import Code, UsageError, command, narrate, new_app
 from uql.command.output import print_json
 
 app = new_app(
-    "Keys of models: the environment comes first, then the keyring, then a file of mode 600 that this writes."
+    "API keys of models: the environment comes first, then the system's keyring (extra keys), then a file of mode 600."
 )
 Name = Annotated[
     str,
@@ -23,8 +23,16 @@ Name = Annotated[
 
 
 @command(app, "set")
-def set_(name: Name) -> None:
-    """Keep a key. It is asked for without being shown, or read from standard input; it is no argument, which a shell would remember."""
+def set_(
+    name: Name,
+    in_file: Annotated[
+        bool, typer.Option("--file", help="In the file of mode 600, also where there is a keyring.")
+    ] = False,
+) -> None:
+    """Keep a key, in the system's keyring where there is one, else in a file that only you can read; prints which.
+
+    It is asked for without being shown, or read from standard input. It is not an argument, because shells keep a history.
+    """
     from uql.base import keys
 
     variable = keys.variable(name)
@@ -34,7 +42,7 @@ def set_(name: Name) -> None:
         key = sys.stdin.readline()
     if not key.strip():
         raise UsageError("no key was given", help=f"uql keys set {name} < FILE, or type it when it is asked for")
-    print(keys.store(variable, key.strip()))
+    print(keys.store(variable, key.strip(), in_file=in_file))
     if keys.places().get(variable) == "environment":
         narrate(f"{variable} is set in the environment too, which comes first", "note")
 
@@ -45,6 +53,9 @@ def list_(as_json: options.Json = False) -> None:
     from uql.base import keys
 
     found = keys.places()
+    problem = keys.keyring_problem()
+    if problem is not None:
+        narrate(problem, "warning")
     if as_json:
         print_json(found)
         return
@@ -56,10 +67,10 @@ def list_(as_json: options.Json = False) -> None:
 
 @command(app)
 def remove(name: Name) -> int:
-    """Forget a key of the file."""
+    """Forget a key, in the keyring and in the file."""
     from uql.base import keys
 
     variable = keys.variable(name)
     if keys.remove(variable):
         return Code.OK
-    raise UsageError(f"{keys.keys_file()} holds no {variable}")
+    raise UsageError(f"no {variable} is kept in the keyring or in {keys.keys_file()}")
