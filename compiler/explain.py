@@ -118,7 +118,7 @@ class Explained:
     warnings: tuple[str, ...]
     alternatives: tuple[Alternative, ...] = ()
     answered_from: str = ""  # the run that answers it for no call
-    limit: str = ""  # what ends the sampling, in the place of a number of calls
+    limit: str = ""  # what ends the sampling, in the place of the budget
     unit: Unit | None = None  # USD of a token; None: the model has no price
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
-PAGES = ("*.md", "*.ipynb", "*.svg", "*.png", "*.css", "*.cff")
+PAGES = ("*.md", "*.ipynb", "*_marimo.py", "*.svg", "*.png", "*.css", "*.cff")
+BENCHMARKS = ("*.md", "*/README.md", "nl/papers.md")
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=["']?(?:https?:)?//[^\s"'>]+"""
     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preload|icon|preconnect))[^>]*\bhref=["']?(?:https?:)?//[^\s"'>]+"""
@@ -51,10 +52,10 @@ def stage(pages: Path) -> None:
                 write_notebook(path, place.with_suffix(".md"))
             if path.suffix == ".md":  # the tables of the benchmarks are a part of the site
                 place.write_text(path.read_text("utf-8").replace("](../benchmarks/", "](benchmarks/"), "utf-8")
-    for path in [*(ROOT / "benchmarks").glob("*.md"), *(ROOT / "benchmarks").glob("*/README.md")]:
+    for path in (path for pattern in BENCHMARKS for path in (ROOT / "benchmarks").glob(pattern)):
         place = pages / path.relative_to(ROOT)
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, place)
+        place.write_text(path.read_text("utf-8").replace("../docs/", "../"), "utf-8")
 
 
 def write_notebook(path: Path, page: Path) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from uql.sampling.model_errors import Audit
 
 UNMEASURED = (
-    "the model's own errors are not in this interval: `uql calibrate` measures them, `audit = 'table'` corrects by them"
+    "the model's own errors are not included: `uql calibrate` measures them, `audit = 'table'` corrects for them"
 )
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from website.build import DOCS, loaded, main
+from website.build import DOCS, loaded, main, stage
 
 CONFIG = (DOCS / "website" / "mkdocs.yml").read_text("utf-8")
 
@@ -16,6 +16,17 @@ def test_every_page_is_in_the_navigation_and_every_entry_is_a_page() -> None:
     named = set(re.findall(r"[\w/-]+\.md$", CONFIG, re.M))
     pages = {path.relative_to(DOCS) for path in [*DOCS.rglob("*.md"), *DOCS.glob("examples/*.ipynb")]}
     assert named == {path.with_suffix(".md").as_posix() for path in pages if "dbt" not in path.parts}
+
+
+def test_every_link_of_the_site_leads_to_a_file_of_it(tmp_path: Path) -> None:
+    stage(tmp_path)
+    links = [
+        (page.relative_to(tmp_path), target)
+        for page in tmp_path.rglob("*.md")
+        for target in re.findall(r"\]\((?!\w+:)([^)#\s]+)(?:#[^)\s]*)?\)", page.read_text("utf-8"))
+    ]
+    assert len(links) > 100
+    assert [(page, to) for page, to in links if not (tmp_path / page.parent / to).exists()] == []
 
 
 @pytest.mark.parametrize(

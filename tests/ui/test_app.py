@@ -188,6 +188,11 @@ def test_the_price_is_known_before_anything_is_asked(page: TestClient, model: Ha
     assert model.calls == 0
 
 
+def test_where_an_error_ends_the_sample_no_budget_is_named(page: TestClient) -> None:
+    found = post(page, "/api/check", COUNT.replace("budget = 40", "error = 0.1")).json()["plan"]
+    assert found["budget_calls"] is None and found["price"]["calls"]["high"] > 128
+
+
 def test_an_error_has_its_place_in_the_text(page: TestClient) -> None:
     text = 'SELECT COUNT(*) FROM reviewz WHERE "it is good"'
     error = post(page, "/api/check", text).json()["error"]
@@ -336,8 +341,8 @@ def test_the_head_shows_and_changes_budget_and_counts_what_was_spent(page: TestC
 
 
 def test_saved_queries_of_a_ledger_in_a_server_stand_beside_the_usual_one() -> None:
-    assert Saved("postgresql://ann:secret@db.example/uql").path == Saved(None).path
-    assert Saved(":memory:").path is None
+    assert Saved("postgresql://ann:secret@db.example/uql").file.path == Saved(None).file.path
+    assert Saved(":memory:").file.path is None
 
 
 def test_queries_are_saved_beside_the_ledger_and_the_ledgers_runs_are_listed(tmp_path: Path, model: HashModel) -> None:
@@ -363,6 +368,32 @@ def test_queries_are_saved_beside_the_ledger_and_the_ledgers_runs_are_listed(tmp
     with TestClient(app(broken, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
         assert client.get("/api/saved").json()["error"]["code"] == "UQL503"
     broken.close()
+
+
+def test_open_tabs_are_kept_for_each_database(tmp_path: Path, model: HashModel) -> None:
+    def page_over(database: str, work: Any, ledger: str = str(tmp_path / "ledger.sqlite")) -> Any:
+        own = Session(uql.connect(tmp_path / database, model=model, ledger=ledger))
+        with TestClient(app(own, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+            found = work(client)
+        own.close()
+        return found
+
+    def texts(client: TestClient) -> Any:
+        return client.get("/api/tabs").json()["texts"]
+
+    def keep(client: TestClient) -> Any:
+        return client.post("/api/tabs", json={"texts": ["SELECT 1", COUNT]}, headers={"X-UQL": "1"}).status_code
+
+    assert page_over("a.duckdb", texts) == [] and page_over("a.duckdb", keep) == 200
+    assert page_over("a.duckdb", texts) == ["SELECT 1", COUNT] and page_over("b.duckdb", texts) == []
+    assert (tmp_path / "open_tabs.json").stat().st_mode & 0o777 == 0o600
+    assert page_over("c.duckdb", keep, ":memory:") == 200
+    assert list(json.loads((tmp_path / "open_tabs.json").read_text())) == [str(tmp_path / "a.duckdb")]
+
+
+@pytest.mark.parametrize("body", [{}, {"texts": "SELECT 1"}, {"texts": [1]}])
+def test_tabs_that_are_no_texts_are_refused(page: TestClient, body: Any) -> None:
+    assert page.post("/api/tabs", json=body, headers={"X-UQL": "1"}).status_code == 400
 
 
 def test_a_dropped_file_is_a_table_of_this_session(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

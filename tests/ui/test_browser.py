@@ -70,14 +70,19 @@ def served(session: Session) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def session() -> Session:
     duck = duckdb.connect(":memory:")
     duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(300)")
     duck.execute("CREATE TABLE big AS SELECT range AS id, 'row ' || range AS name FROM range(100000)")
     duck.execute("CREATE TABLE things (id INT, picture BLOB, about JSON, html VARCHAR)")
     hostile = "<img src=x onerror=window.hurt=1>"
     duck.execute("INSERT INTO things VALUES (1, ?, ?, ?), (2, NULL, NULL, NULL)", [png(), '{"a": [1, 2]}', hostile])
-    with served(Session(uql.attach(duck, model=Stumbling({"it is good": 0.4}), ledger=":memory:"))) as found:
+    return Session(uql.attach(duck, model=Stumbling({"it is good": 0.4}), ledger=":memory:"))
+
+
+@pytest.fixture(scope="module")
+def address(session: Session) -> Iterator[str]:
+    with served(session) as found:
         yield found
 
 
@@ -96,10 +101,12 @@ def browser(address: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(browser: Any, address: str) -> Any:
+def page(browser: Any, address: str, session: Session) -> Any:
     sized(browser, 1200, 900)
     if browser.current_url.startswith("http"):
         browser.execute_script("sessionStorage.clear()")
+        browser.get("about:blank")
+    session.tabs.keep([])
     browser.get(address)
     until(lambda: "reviews" in browser.find_element("id", "tables").text)
     return browser
@@ -224,6 +231,24 @@ def test_statements_have_tabs_that_keep_their_rows_and_live_through_a_reload(pag
     until(lambda: len(page.find_elements("css selector", "#sheets [role=tab]")) == 2)
     page.find_element("id", "close-sheet").click()
     assert statement(page) == "SELECT 'second' AS a"
+
+
+def test_tabs_are_there_again_on_another_port_and_apart_from_another_database(browser: Any, tmp_path: Path) -> None:
+    def tabs(database: str, *, add: str = "") -> list[str]:
+        """The tabs that a page of its own over a database shows, before one is added."""
+        own = Session(uql.connect(tmp_path / database, model=HashModel({}), ledger=str(tmp_path / "ledger.sqlite")))
+        with served(own) as address:
+            browser.get(address)
+            until(lambda: "reads only" in browser.find_element("id", "mode").text)
+            found = [tab.text for tab in browser.find_elements("css selector", "#sheets [role=tab]")]
+            if add:
+                set_statement(browser, add)
+                until(lambda: add in own.tabs.texts())
+            browser.get("about:blank")  # it would go on to keep its tabs
+        return found
+
+    assert tabs("a.duckdb", add="SELECT 'kept'") == ["Statement 1"]
+    assert tabs("a.duckdb") == ["SELECT 'kept'"] and tabs("b.duckdb") == ["Statement 1"]
 
 
 def test_nothing_of_the_last_result_stays_under_a_statement_that_fails(page: Any) -> None:

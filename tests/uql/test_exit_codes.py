@@ -168,7 +168,7 @@ def test_stdout_is_clean_csv_while_progress_is_drawn(own_world: Path, monkeypatc
     code, out, said = on_a_terminal(words)
     assert code == 0
     assert list(csv.reader(io.StringIO(out))) == [["id", "stars"], ["1", "5"], ["3", "4"], ["5", "5"]]
-    assert "of 256 calls" in said
+    assert "of at most 256 calls" in said
     assert "6 calls" in said.splitlines()[-1]
 
 

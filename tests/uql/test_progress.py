@@ -62,8 +62,8 @@ def test_a_log_gets_a_line_now_and_then_with_the_estimate_so_far() -> None:
     run(Progress(stream=stream, clock=Clock(1.0)))
     lines = stream.getvalue().splitlines()
     assert 3 <= len(lines) <= 5
-    assert lines[0] == "$0.0100 of $1.00, 10 of 64 calls, 1.0 rows/s, 54 s left"
-    assert lines[-1].startswith("$0.0370 of $1.00, 37 of 64 calls")
+    assert lines[0] == "$0.0100 of $1.00, 10 of at most 64 calls, 1.0 rows/s, at most 54 s left"
+    assert lines[-1].startswith("$0.0370 of $1.00, 37 of at most 64 calls")
     assert lines[-1].endswith("n = 120 ± 14")
 
 
@@ -73,7 +73,7 @@ def test_a_terminal_gets_one_block_that_is_gone_at_the_end(monkeypatch: pytest.M
     threads = threading.active_count()
     run(Progress(stream=stream, clock=Clock(0.2)))
     shown = stream.getvalue()
-    assert "of 64 calls" in shown
+    assert "of at most 64 calls" in shown
     assert "n = 120 ± 14" in shown
     assert shown.count("\n\n") == 0
     assert threading.active_count() == threads
@@ -91,7 +91,7 @@ def test_the_next_statement_begins_anew() -> None:
     run(progress)
     run(progress)
     assert progress.counts.calls == 40
-    assert progress.counts.line().startswith("$0.0400 of $1.00, 40 of 64 calls")
+    assert progress.counts.line().startswith("$0.0400 of $1.00, 40 calls")
 
 
 def test_no_more_than_five_estimates_are_shown() -> None:
@@ -128,7 +128,7 @@ def test_a_notebook_gets_one_place_that_is_written_anew_and_is_empty_at_the_end(
     run(Progress(clock=Clock(0.1)))
     (handle,) = handles
     assert len(handle.shown) > 3 and handle.shown[-1] == ""
-    assert "3 of 64 calls" in handle.shown[0] and "n = 120 ± 14" in handle.shown[-2]
+    assert "3 of at most 64 calls" in handle.shown[0] and "n = 120 ± 14" in handle.shown[-2]
 
 
 def test_a_line_that_must_be_said_is_said_also_where_nothing_is_shown() -> None:

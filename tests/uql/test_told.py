@@ -117,9 +117,9 @@ def test_after_the_end_no_time_is_left() -> None:
     for _ in range(64):
         counts.add(event("call", usd=0.0))
     counts.seconds = 16.0
-    assert counts.line().endswith("16 s left")
+    assert counts.line().endswith("at most 16 s left")
     counts.add(event("done"))
-    assert "left" not in counts.line() and counts.line().startswith("64 of 128 calls")
+    assert "left" not in counts.line() and counts.line().startswith("64 calls")
     counts.add(event("call", usd=0.0))
     assert "left" in counts.line()
 
@@ -158,8 +158,8 @@ def test_ctrl_c_where_nothing_was_asked_names_no_run(own_world: Path) -> None:
     ("words", "missing", "message"),
     [
         (["models", "pull"], "xllamacpp", "local models need the package xllamacpp"),
-        (["ui"], "uvicorn", "pages need the package uvicorn"),
-        (["shell"], "prompt_toolkit", "statements one after another need the package prompt_toolkit"),
+        (["ui"], "uvicorn", "pages of `uql ui` need the package uvicorn"),
+        (["shell"], "prompt_toolkit", "interactive shells need the package prompt_toolkit"),
     ],
 )
 def test_a_missing_extra_is_said_before_anything_is_fetched(

@@ -58,7 +58,9 @@ class UQLError(Exception):
     Args:
         message: what is wrong, one line.
         code: "UQL101" …; each class has a default.
-        text, start, end: the statement and the place in it, as character offsets.
+        text: the statement.
+        start: of the place in it, as a character offset.
+        end: of the place.
         span: the place, in one.
         help: what to write instead.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 COMMANDS = {  # name → the module that holds its typer app, and one line of help
-    "shell": ("uql.command.shell", "statements one after another, with completion, prices and reasons"),
+    "shell": ("uql.command.shell", "an interactive shell, with completion, prices and reasons"),
     "run": ("uql.command.run", "run a script of statements, with variables and exit codes for CI"),
     "ask": ("uql.command.ask", "answer a question in words, by UQL that is shown"),
     "model": ("uql.command.model", "the semantic model of a database: write a first one, check it"),

@@ -22,7 +22,7 @@ def shell(
     from uql.base.extras import need
     from uql.command.query import connect
 
-    need("statements one after another", "shell", "prompt_toolkit", "pygments")
+    need("interactive shells", "shell", "prompt_toolkit", "pygments")
     if not sys.stdin.isatty():
         raise UsageError("the shell needs a terminal", help="uql -f FILE runs a script, and so does a pipe")
     with connect(database, options.settings_of(settings, model=model), read_only=read_only) as con:

@@ -31,7 +31,7 @@ def ui(
     from uql.command.query import connect
     from uql.ui.session import Session
 
-    need("pages", "ui", "starlette", "uvicorn")
+    need("pages of `uql ui`", "ui", "starlette", "uvicorn")
     with connect(database, options.settings_of(settings, model=model), read_only=not write) as con:
         _serve(Session(con, write=write), port, not no_browser)
 

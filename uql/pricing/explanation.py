@@ -134,7 +134,7 @@ def explanation(
     if knowledge.settings.budget is None and share_asked(best, knowledge.quote(best), knowledge) is not None:
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
-        found = replace(found, limit=target)
+        found = replace(found, limit=target, budget=None)
     if sample is not None and knowledge.costs:
         found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)

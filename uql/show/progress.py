@@ -36,9 +36,9 @@ class Counts:
 
     >>> counts = Counts(calls=64, cap=256, cached=3, seconds=20.0)
     >>> counts.line()
-    '64 of 256 calls, 3.2 rows/s, 3 from the ledger, 60 s left'
+    '64 of at most 256 calls, 3.2 rows/s, 3 from the ledger, at most 60 s left'
     >>> Counts(calls=64, cap=256, usd=0.0123, priced=True, usd_cap=0.5).line()
-    '$0.0123 of $0.50, 64 of 256 calls'
+    '$0.0123 of $0.50, 64 of at most 256 calls'
     """
 
     calls: int = 0
@@ -92,7 +92,8 @@ class Counts:
         if self.ended and self.cached and not self.calls:
             parts.append("0 new calls")
         else:
-            parts.append(f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls")
+            most = "" if self.cap is None or self.ended else f" of at most {self.cap:,}"
+            parts.append(f"{self.calls:,}{most} call{'s' if most or self.calls != 1 else ''}")
         if self.embedded is not None:
             parts.append("embedding {1:,} rows: {0:,} done".format(*self.embedded))
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
@@ -133,9 +134,9 @@ def _pace(rows_a_second: float) -> str:
 def _left(seconds: float) -> str:
     """
     >>> _left(54), _left(1500)
-    ('54 s left', '25 min left')
+    ('at most 54 s left', 'at most 25 min left')
     """
-    return f"{seconds:.0f} s left" if seconds < 180 else f"{seconds / 60:,.0f} min left"
+    return f"at most {seconds:.0f} s left" if seconds < 180 else f"at most {seconds / 60:,.0f} min left"
 
 
 class Progress:

@@ -84,6 +84,8 @@ def app(session: Session, token: str) -> Starlette:
             Route("/api/history", handlers.history),
             Route("/api/saved", handlers.saved),
             Route("/api/saved", handlers.save, methods=["POST"]),
+            Route("/api/tabs", handlers.tabs),
+            Route("/api/tabs", handlers.keep_tabs, methods=["POST"]),
             Route("/api/files", handlers.file, methods=["POST"]),
             Route("/api/check", handlers.check, methods=["POST"]),
             Route("/api/runs", handlers.runs),
@@ -173,6 +175,19 @@ class Handlers:
         if not isinstance(name, str) or not isinstance(text, str) or not name.strip():
             return _bad('send {"name": …, "text": …}')
         return await _answered("", lambda: self.session.save(name, text))
+
+    async def tabs(self, request: Request) -> Response:
+        held = self.session.tabs
+        return await _answered("", lambda: {"database": held.database, "texts": held.texts()})
+
+    async def keep_tabs(self, request: Request) -> Response:
+        given = await _object(request)
+        if isinstance(given, Response):
+            return given
+        texts = given.get("texts")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            return _bad('send {"texts": […]}')
+        return await _answered("", lambda: self.session.tabs.keep(texts))
 
     async def file(self, request: Request) -> Response:
         """Takes a dropped file, at most LONGEST_FILE bytes, which are written to disk as they come."""

@@ -18,7 +18,7 @@ from uql.base.errors import DataError, UQLError, UQLSyntaxError
 from uql.session.read_only import check_reads
 from uql.show.progress import Counts
 from uql.ui import grid
-from uql.ui.saved import Saved
+from uql.ui.saved import Saved, Tabs
 
 if TYPE_CHECKING:
     from uql.api.connection import Connection
@@ -135,6 +135,8 @@ class Session:
         self._current: Work | None = None
         self._spent = Counts()  # by everything that has ended
         self._saved = Saved(connection.configured.ledger)
+        database = self._checks.session.database()
+        self.tabs = Tabs(connection.configured.ledger, str(Path(database).resolve() if database else Path.cwd()))
         self._dropped: tempfile.TemporaryDirectory[str] | None = None  # the files that were dropped on the page
 
     def close(self) -> None:

@@ -43,7 +43,9 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
     Raises: ConfigError where no model is set or its kind is unknown; what the provider's own opening raises.
     """
     if spec is None:
-        raise ConfigError("no model is set", code="UQL402", help=f"model = one of: {CHOICES}")
+        raise ConfigError(
+            "no model is set", code="UQL402", help=f"`uql init` chooses one; or set model to one of: {CHOICES}"
+        )
     if not isinstance(spec, str):
         return spec
     if spec.startswith("local?"):

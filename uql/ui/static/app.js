@@ -4,24 +4,35 @@ import { Editor, quoted } from "/static/editor.js";
 import { clearGrid, columnsTable, drawGrid } from "/static/grid.js";
 import { $, api, button, make, problem, range, table, walk, whole, worded } from "/static/page.js";
 
-let plan = null, checks = 0, source = null, tables = [], spent = { calls: 0, usd: 0 };
+let plan = null, checks = 0, keeping = 0, source = null, tables = [], spent = { calls: 0, usd: 0 };
 
 // ----------------------------------------------------------------------------------------------------------- statements
-// A sheet is a statement with its last run: {text, run}. The texts live as long as the browser's tab.
-const sheets = JSON.parse(sessionStorage.getItem("sheets") ?? '[""]').map((text) => ({ text, run: null }));
+// A sheet is a statement with its last run: {text, run}. Each tab of the browser has its own over a reload; a new one begins with those
+// that were open last over this database, which the server keeps.
+const last = await api("tabs").catch((error) => ({ database: "", texts: [], error }));
+const place = `sheets of ${last.database}`;
+const own = JSON.parse(sessionStorage.getItem(place) ?? "[]");
+const sheets = (own.length ? own : last.texts.length ? last.texts : [""]).map((text) => ({ text, run: null }));
 let sheet = sheets[0];
 export const editor = new Editor($("editor"), edited, () => begin(editor.text, "uql"));
 
 function edited() {
   sheet.text = editor.text;
-  sessionStorage.setItem("sheets", JSON.stringify(sheets.map((s) => s.text)));
   drawSheets();
   drawExamples();
   clearTimeout(checks);
   checks = setTimeout(check, 250);
 }
+const shortened = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
+function keepSheets() {
+  const texts = sheets.map((s) => s.text);
+  sessionStorage.setItem(place, JSON.stringify(texts));
+  clearTimeout(keeping);
+  keeping = setTimeout(() => api("tabs", { texts: texts.filter((text) => text.trim()) }).catch(problem), 250);
+}
 function drawSheets() {
-  $("sheets").replaceChildren(...sheets.map((one, i) => button(one.text.replace(/\s+/g, " ").trim().slice(0, 24) || `Statement ${i + 1}`, () => open(one), {
+  keepSheets();
+  $("sheets").replaceChildren(...sheets.map((one, i) => button(shortened(one.text.replace(/\s+/g, " ").trim()) || `Statement ${i + 1}`, () => open(one), {
     id: `sheet-${i}`, role: "tab", ariaSelected: String(one === sheet), tabIndex: one === sheet ? 0 : -1, title: "Delete closes it",
     onkeydown: (event) => { if (event.key === "Delete") close(one); }, onauxclick: () => close(one),
   })));
@@ -197,6 +208,7 @@ function show(name) {
 async function fill(view, work) {
   const run = sheet.run;
   if (view !== "history" && !ready(run)) return;
+  $(`view-${view}`).replaceChildren(make("p", { className: "quiet", textContent: "Loading …" }));
   try {
     const parts = await work(run);
     if (sheet.run === run) $(`view-${view}`).replaceChildren(...parts);
@@ -353,4 +365,5 @@ document.addEventListener("keydown", (event) => {
 });
 if (window.matchMedia("(max-width: 640px)").matches) $("tables-box").open = false;
 open(sheet);
+if (last.error) problem(last.error);
 await Promise.all([state(), schema(), saved()]);

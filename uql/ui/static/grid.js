@@ -110,6 +110,7 @@ async function drawCell(cell) {
   if (why.clauses.length) parts.push(correction(run, row, why.clauses));
   $("cell").replaceChildren(...parts);
   $("cell").hidden = false;
+  $("cell").scrollIntoView({ block: "nearest" });
 }
 function correction(run, row, clauses) {
   const clause = make("select", { ariaLabel: "the text that is answered" }, ...clauses.map((c) => make("option", { textContent: c, value: c })));
