@@ -130,7 +130,9 @@ def reviews(folder: Path) -> Example:
         "the customer sends it back": "returns",
     }
     comments = {"text": "a review that a customer wrote"}
-    return Example("reviews", "SELECT * FROM data ORDER BY id", *_written(folder, rows, labels), comments, answers)
+    return Example(
+        "reviews", "SELECT * FROM data ORDER BY id", *_written(folder, "reviews", rows, labels), comments, answers
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- news
@@ -186,7 +188,9 @@ def news(folder: Path) -> Example:
         labels.append({"id": len(labels), "section": section, "strike": strike, "place": a})
     answers = {"it reports a strike": "strike", "the section": "section", "the town where it happens": "place"}
     comments = {"text": "headline and first sentences of a news item"}
-    return Example("news", "SELECT * FROM data ORDER BY day, id", *_written(folder, rows, labels), comments, answers)
+    return Example(
+        "news", "SELECT * FROM data ORDER BY day, id", *_written(folder, "news", rows, labels), comments, answers
+    )
 
 
 # --------------------------------------------------------------------------------------------------- pictures, reports
@@ -211,7 +215,9 @@ def pictures(folder: Path) -> Example:
         "more balls than cubes": "spheres > cubes",
         "the number of objects": "obj_count",
     }
-    return Example("pictures", "SELECT * FROM data ORDER BY id", *_written(folder, rows, labels), {}, answers)
+    return Example(
+        "pictures", "SELECT * FROM data ORDER BY id", *_written(folder, "pictures", rows, labels), {}, answers
+    )
 
 
 def reports(folder: Path) -> Example:
@@ -234,18 +240,18 @@ def reports(folder: Path) -> Example:
     return Example(
         "reports",
         f"SELECT * FROM (VALUES {names}) t(doc)",
-        *_written(folder, rows, labels),
+        *_written(folder, "reports", rows, labels),
         {"doc": "document"},
         answers,
     )
 
 
-def _written(folder: Path, rows: list[dict[str, Any]], labels: list[dict[str, Any]]) -> tuple[Path, Path]:
-    """The files of rows and labels."""
+def _written(folder: Path, name: str, rows: list[dict[str, Any]], labels: list[dict[str, Any]]) -> tuple[Path, Path]:
+    """The files of rows and labels, named by the data set, since a folder may hold several."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = folder / "data.parquet", folder / "labels.parquet"
+    found = folder / f"{name}.data.parquet", folder / f"{name}.labels.parquet"
     for path, held in zip(found, (rows, labels), strict=True):
         pq.write_table(pa.Table.from_pylist(held), path)
     return found

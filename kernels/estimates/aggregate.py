@@ -22,7 +22,7 @@ from uql.kernels.estimates import audit as judged
 from uql.kernels.estimates.by_group import Target
 from uql.kernels.estimates.derived_pairs import doubted
 from uql.kernels.estimates.error_correction import Correction, audited
-from uql.kernels.estimates.error_target import half_width, note_error
+from uql.kernels.estimates.error_target import half_width, note_error, note_wide
 from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
@@ -114,7 +114,10 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
             ]
         return replace(groups, exact=False, seen=frozenset(calls))
     groups = _estimated(of, (only_seen, whole), sampled, stored, checked, chances)
-    note_error([e for call in watched for e in groups.estimates[call]], len(sampled.told), relation.total, ctx)
+    shown_widths = [e for call in watched for e in groups.estimates[call]]
+    note_error(shown_widths, len(sampled.told), relation.total, ctx)
+    if told_live and relation.pool is None:
+        note_wide(shown_widths, len(sampled.told), relation.total, ctx)
     return groups
 
 

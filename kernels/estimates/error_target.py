@@ -12,6 +12,8 @@ from uql.sampling.base import Estimate
 if TYPE_CHECKING:
     from uql.kernels.base import Context
 
+WIDE = 0.25  # half an interval over its value, above which a note says what would narrow it
+OFFERED = 0.1  # the error that the note names
 PILOT_ROWS = (64, 128)  # least and most: 1/x² of them, between these
 SPARE = 1.5  # times the rows that the pilot foretells are allowed, where no budget is given
 
@@ -60,6 +62,23 @@ def half_width(estimate: Estimate) -> float:
     if value is None or low is None or high is None:
         return math.inf
     return 0.0 if high == low else (high - low) / (2 * abs(value)) if value else math.inf
+
+
+def note_wide(found: Sequence[Estimate], asked: int, n: int, ctx: Context) -> None:
+    """Says of a wide interval about how many rows would narrow it, where a user asked for no error and more rows would.
+
+    Args:
+        found: the estimates of a statement without groups.
+        asked: rows of the sample.
+        n: rows in all.
+    """
+    widest = max((half_width(e) for e in found), default=0.0)
+    if ctx.settings.error is not None or not WIDE < widest < math.inf or any(e.unknown for e in found):
+        return
+    needed = rows_foretold(widest / OFFERED, max(asked, 1), n)
+    ctx.notes.append(
+        f"the interval is wide: about {needed:,} of {n:,} rows would give ±{OFFERED:.0%}: WITH (error = {OFFERED:g})"
+    )
 
 
 def note_error(found: Sequence[Estimate], asked: int, n: int, ctx: Context) -> None:

@@ -81,3 +81,16 @@ def texts(output: Any) -> tuple[str, tuple[str, ...]]:
     """What is compared of an output: its text, and which kinds of data it has."""
     data = output.get("data", {})
     return skeleton(output.get("text") or data["text/plain"]), tuple(sorted(data))
+
+
+def test_data_sets_in_one_folder_keep_their_labels(tmp_path: Path) -> None:
+    import tomllib
+
+    from uql.benchmarks.datasets.__main__ import main
+
+    files = []
+    for name in ("reviews", "news"):
+        assert main([name, str(tmp_path / f"{name}.duckdb")]) == 0
+        held = tomllib.loads((tmp_path / f"{name}.toml").read_text("utf-8"))
+        files += [held["data"], held["labels"]]
+    assert len(set(files)) == 4

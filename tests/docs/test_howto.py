@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,9 +36,9 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
         )
         made.execute("CREATE TABLE answered AS SELECT body, id % 2 = 0 AS answer FROM reviews WHERE id < 9")
         made.execute("CREATE TABLE labelled AS SELECT body, id % 2 = 0 AS label FROM reviews")
-        made.execute("COPY (SELECT body AS text FROM reviews) TO 'reviews.csv'")
-    for name in ("photos", "mail/2026", "logs"):
+    for name in ("photos", "mail/2026", "logs", "docs/examples"):
         Path(name).mkdir(parents=True)
+    shutil.copy(ROOT / "docs/examples/reviews.csv", "docs/examples")
     Image.new("RGB", (4, 4), "red").save("photos/a.png")
     Path("mail/2026/a.pdf").write_bytes(b"%PDF-1.4")
     Path("logs/a.log").write_text('{"id": 1}\n')

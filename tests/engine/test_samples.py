@@ -1,5 +1,7 @@
 """How a query uses samples: shares without WHERE, rows that the ledger knows, tokens as budget, small groups."""
 
+import re
+
 import pytest
 from hash_model import HashModel
 
@@ -44,6 +46,23 @@ def test_a_count_stops_at_the_error_asked_for(large):
     con = large.connect(budget=1000)
     found = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (error = 0.2)").estimates["n"]
     assert found.high - found.low <= 0.4 * found.value and found.calls in (62, 64, 128, 256)
+
+
+def wide_notes(con, condition, options=""):
+    result = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {condition} {options}")
+    result.run()
+    return [note for note in result.notes if "the interval is wide" in note]
+
+
+def test_a_wide_interval_says_about_how_many_rows_would_narrow_it(large):
+    con = large.connect(budget=40)
+    (note,) = wide_notes(con, POSITIVE, "WITH (budget = 12)")
+    assert re.fullmatch(
+        r"the interval is wide: about [\d,]+ of [\d,]+ rows would give ±10%: WITH \(error = 0\.1\)", note
+    )
+    assert wide_notes(con, POSITIVE, "WITH (budget = 400)") == [], "it is narrow"
+    assert wide_notes(con, POSITIVE, "WITH (error = 0.3, budget = 20)") == [], "an error was asked for"
+    assert wide_notes(con, POSITIVE, "WITH (exact)") == []
 
 
 def test_a_search_begins_with_what_the_ledger_knows(large, tmp_path):
