@@ -158,10 +158,10 @@ def _in_keyring(name: str) -> str | None:
     package = _keyring()
     if package is None:
         return None
+    found: str | None = None
     with _keyring_errors("read"):
-        found: str | None = package.get_password(_SERVICE, name)
-        return found
-    return None
+        found = package.get_password(_SERVICE, name)
+    return found
 
 
 def _forget_in_keyring(name: str) -> bool:
