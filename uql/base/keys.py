@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +122,7 @@ def store(name: str, key: str, *, in_file: bool = False) -> str:
         if keyring_problem() is None:
             _forget_in_keyring(name)
         return str(keys_file())
-    with _keyring_errors("store"):
-        _keyring().set_password(_SERVICE, name, key)
+    _of_keyring("set_password", name, key)
     _write({**_stored(), name: ""})
     return KEYRING
 
@@ -155,38 +152,37 @@ def _keeps() -> bool:
 
 
 def _in_keyring(name: str) -> str | None:
-    package = _keyring()
-    if package is None:
-        return None
-    found: str | None = None
-    with _keyring_errors("read"):
-        found = package.get_password(_SERVICE, name)
-    return found
+    return _of_keyring("get_password", name)
 
 
 def _forget_in_keyring(name: str) -> bool:
     if _in_keyring(name) is None:
         return False
-    with _keyring_errors("change"):
-        _keyring().delete_password(_SERVICE, name)
+    _of_keyring("delete_password", name)
     return True
 
 
-@contextmanager
-def _keyring_errors(what: str) -> Iterator[None]:
-    """Turns what a keyring raises into ConfigError (UQL402); a keyring without a backend holds nothing."""
+def _of_keyring(function: str, *arguments: str) -> str | None:
+    """What a function of the package keyring returns for our service; None where there is no keyring.
+
+    Raises: ConfigError (UQL402) where the keyring is locked or fails.
+    """
+    package = _keyring()
+    if package is None:
+        return None
     from keyring.errors import KeyringError, NoKeyringError
 
     try:
-        yield
+        found: str | None = getattr(package, function)(_SERVICE, *arguments)
     except NoKeyringError:
-        return
+        return None
     except KeyringError as error:
         raise ConfigError(
-            f"the system's keyring cannot {what} a key: {error}",
+            f"the system's keyring cannot be used: {error}",
             code="UQL402",
             help="unlock it; or keep the key in a file: uql keys set NAME --file",
         ) from None
+    return found
 
 
 # ----------------------------------------------------------------------------------------------------------------- file
