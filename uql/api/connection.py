@@ -242,6 +242,21 @@ class Connection:
         frames = visible(sys._getframe(1))
         return Fluent(table(name), lambda text: self.statement(text, {}, frames))
 
+    def read_csv(self, path: str) -> Fluent:
+        """A query over a CSV file: `con.read_csv("reviews.csv").where(uql.sem("it is positive")).count().show()`.
+
+        Args:
+            path: of a file or a glob, whatever its name ends in.
+
+        >>> import uql
+        >>> uql.connect().read_csv("logs/*.txt").limit(5)
+        SELECT * FROM read_csv('logs/*.txt') LIMIT 5
+        """
+        from uql.api.fluent import Fluent, csv_file
+
+        frames = visible(sys._getframe(1))
+        return Fluent(csv_file(path), lambda text: self.statement(text, {}, frames))
+
     def register(self, name: str, source: object, type: str | None = None) -> tuple[str, ...]:
         """Makes a folder, a file, a glob or a data frame a table of this session, as `con.register("shots", "photos/")`.
 

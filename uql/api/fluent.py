@@ -38,6 +38,15 @@ def table(name: str) -> ast.Select:
     return query
 
 
+def csv_file(path: str) -> ast.Select:
+    """SELECT * FROM a CSV file of this path."""
+    if path.lower().endswith((".csv", ".tsv")):
+        return table(path)
+    query = parse(f"SELECT * FROM read_csv({literal(path)})")
+    assert isinstance(query, ast.Select)
+    return query
+
+
 class Fluent:
     """A query so far. Each call gives a new one; looking at it (`show`, `df`, `estimates` …) makes its `Result`.
 
@@ -65,6 +74,29 @@ class Fluent:
         """One row a group; a keyword names its key: `group_by(reason=uql.sem("the main complaint"))`."""
         parts = tuple(ast.GroupKey(item.expr, item.alias) for item in _items(keys, named))
         return self._with(group_by=(*self._query.group_by, *parts))
+
+    def agg(self, *columns: Any, **named: Any) -> Fluent:
+        """Aggregates of all rows, or of each group after its keys: `group_by("film").agg(n="COUNT(*)", mood="AVG(stars)")`."""
+        keys = [ast.SelectItem(ast.Name((key.alias,)) if key.alias else key.expr) for key in self._query.group_by]
+        return self._with(items=(*keys, *_items(columns, named)))
+
+    def count(self) -> Fluent:
+        """The number of rows as `n`, or that of each group after its keys.
+
+        >>> import uql
+        >>> reviews = uql.connect().read_csv("reviews.csv")
+        >>> reviews.where(uql.sem("it is positive")).count()
+        SELECT count(*) AS n FROM 'reviews.csv' WHERE PROMPT "it is positive"
+        >>> reviews.group_by(topic=uql.sem("the topic")).count()
+        SELECT topic, count(*) AS n FROM 'reviews.csv' GROUP BY PROMPT "the topic" AS topic
+        >>> reviews.limit(5).count()
+        SELECT count(*) AS n FROM (SELECT * FROM 'reviews.csv' LIMIT 5) AS counted
+        """
+        query = self._query
+        if query.limit is not None or query.distinct or query.distinct_on:
+            inner = ast.Derived(replace(query, options=()), "counted")
+            return Fluent(ast.Select((), inner, options=query.options), self._run).count()
+        return self._with(order_by=()).agg(n="COUNT(*)")
 
     def having(self, *conditions: Any) -> Fluent:
         """Groups for which every condition holds."""
