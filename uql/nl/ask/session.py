@@ -395,8 +395,7 @@ class _Asking:
             return await self.planner.plan(step=step)
         told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
         results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in kept)
-        stay = [name for node in run.plan.nodes if node.kind is NodeKind.ANSWER for name in node.inputs]
-        return await self.planner.plan(kept=kept, why=told, results=results, stay=stay, step=step)
+        return await self.planner.plan(kept=kept, why=told, results=results, stay=run.plan.answer, step=step)
 
     def _given(self, plan: Plan) -> Checked:
         """A plan of the user's own, checked as one of the model's."""
@@ -517,12 +516,9 @@ class _Asking:
 
     def _note_found(self) -> None:
         """Notes what was found before a limit ended the run."""
-        if (self.executor.limit or self.ctx.gate.budget.exhausted) and not self.made.notes:
-            found = (
-                [self._finding(self.executor.plan, name, o) for name, o in self.executor.outputs.items()]
-                if self.executor.plan
-                else []
-            )
+        run = self.executor
+        if (run.limit or self.ctx.gate.budget.exhausted) and not self.made.notes:
+            found = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
             self.made.notes += [f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots]
 
     def _writes(self) -> bool | None:
@@ -531,13 +527,8 @@ class _Asking:
         return False if plain and self.model.capabilities.small else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
-        told = Step(
-            node.name,
-            node.kind.value,
-            written.text or written.cannot,
-            "the answer",
-            "done" if not written.cannot else "failed",
-        )
+        state = "done" if not written.cannot else "failed"
+        told = Step(node.name, node.kind.value, written.text or written.cannot, "the answer", state)
         told.problem, told.prompts, told.tries = written.cannot, step.prompts, 1
         told.seconds, told.cost = seconds, step.cost
         self.executor.steps.append(told)
@@ -548,9 +539,8 @@ class _Asking:
         if plan is None:
             return []
         outputs = self.executor.outputs
-        last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
-        names = [n for n in (last.inputs if last is not None else ()) if n in outputs]
-        if last is not None and len(names) < len(last.inputs) and self.options.mode == "dag" and self.executor.failed:
+        names = [n for n in plan.answer if n in outputs]
+        if len(names) < len(plan.answer) and self.options.mode == "dag" and self.executor.failed:
             return []  # a part of it would pass for the whole
         for name in list(names):  # a plot is about the rows it shows
             if outputs[name].plots:
@@ -624,14 +614,8 @@ class _Asking:
         plan, outputs = self.executor.plan, self.executor.outputs
         if plan is None:
             return
-        last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
         cited = [(c.node, c.row) for c in self.made.citations]
-        shown = [
-            (n, i)
-            for n in (last.inputs if last is not None else ())
-            if n in outputs
-            for i in range(outputs[n].rows or 0)
-        ]
+        shown = [(n, i) for n in plan.answer if n in outputs for i in range(outputs[n].rows or 0)]
         named = {n.name for n in plan.nodes}
         cells = [cell for cell in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED] if cell[0] in named]
         with self.ctx.workspace.runner() as run:
@@ -641,19 +625,14 @@ class _Asking:
 
     def _finish(self) -> None:
         made, run = self.made, self.executor
-        planned = [n.name for n in run.plan.nodes] if run.plan is not None else []
-        place = {name: i for i, name in enumerate(planned)}  # of the plan, whichever node was done first
+        nodes, behind = (run.plan.nodes, set(run.plan.answer)) if run.plan is not None else ((), set())
+        place = {node.name: i for i, node in enumerate(nodes)}  # of the plan, whichever node was done first
         outputs = dict(sorted(run.outputs.items(), key=lambda item: place.get(item[0], len(place))))
         made.steps, made.results, made.replans = run.steps, outputs, run.replans
         states = {step.node: step.state for step in run.steps}
         made.plan = PlanView(run.plan or self.options.plan, states, made.plan.operators)
-        answer = next((n for n in run.plan.nodes if n.kind is NodeKind.ANSWER), None) if run.plan is not None else None
-        behind = set(answer.inputs) if answer is not None else set()
         behind -= self._read_by_others(behind & set(outputs))
-        plots = (
-            [n for n in run.plan.nodes if n.name in behind and n.kind is NodeKind.PLOT] if run.plan is not None else []
-        )
-        drawn = {name for plot in plots for name in plot.inputs}
+        drawn = {name for n in nodes if n.name in behind and n.kind is NodeKind.PLOT for name in n.inputs}
         for name, output in outputs.items():
             if output.table is not None and (name in behind or name in drawn):
                 made.tables[name] = output.table

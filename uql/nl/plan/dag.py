@@ -97,6 +97,11 @@ class Plan:
         except CycleError as cycle:
             raise QuestionError(f"the nodes {' → '.join(cycle.args[1])} wait for each other") from None
 
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """The names of the nodes that the answer is written from."""
+        return next((node.inputs for node in self.nodes if node.kind is NodeKind.ANSWER), ())
+
     def __getitem__(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
 

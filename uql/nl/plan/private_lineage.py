@@ -7,16 +7,13 @@ cannot be followed is taken for private.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
-
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Field
 from uql.compiler.parser import parse
-from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, Union
+from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, TableName, Union
 from uql.compiler.syntax import Node as Tree
 from uql.nl.guard.guard import below, every
 from uql.nl.plan.dag import Node, NodeKind
@@ -63,51 +60,53 @@ def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Fi
 
 def _private_names(node: Node, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
     """The lower-case names of the result's columns that are private."""
-    every = frozenset(name.lower() for name in columns)
-    if node.kind is NodeKind.UQL:
-        try:
-            tree = parse(node.body)
-        except UQLError:
-            return every
-        return _of_uql(tree, columns, private)
-    if node.kind is NodeKind.SQL:
-        try:
-            statement = sqlglot.parse_one(node.body, read="duckdb")
-        except SqlglotError:
-            return every
-        return _of_sql(statement, columns, private) if isinstance(statement, exp.Expression) else every
-    return every
+    if node.kind in (NodeKind.UQL, NodeKind.SQL):
+        with suppress(UQLError):  # SQL that UQL's grammar does not have is not followed
+            return _of_query(parse(node.body), columns, private)
+    return frozenset(name.lower() for name in columns)
 
 
-# -------------------------------------------------------------------------------------------------------------------- UQL
-def _of_uql(tree: Tree, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
+def _of_query(tree: Tree, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
     known = {name.lower() for name in private}
     nodes = list(every(tree))
-    if any(getattr(node, "columns", ()) for node in nodes if isinstance(node, CommonTable | Source)):
-        return frozenset(name.lower() for name in columns)  # AS t(a, b): names by their places are not followed
+    tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
+    rows = {name.lower() for node in tables for name in _called(node)}
+    whole = any(isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in rows for node in nodes)
+    if whole or any(getattr(node, "columns", ()) for node in tables):
+        return frozenset(
+            name.lower() for name in columns
+        )  # whole rows, and AS t(a, b): names by places, are not followed
     selects = [node for node in nodes if isinstance(node, Select)]
     unions = [_branches(node) for node in nodes if isinstance(node, Union)]
     size = -1
     while len(known) != size:
         size = len(known)
         for select in selects:
-            known |= {item.alias.lower() for item in select.items if item.alias and _names_uql(item.expr, known)}
+            known |= {item.alias.lower() for item in select.items if item.alias and _names(item.expr, known)}
         for branches in unions:  # columns of one place are one column, named by the first
             for place, item in enumerate(branches[0].items):
                 others = [branch.items[place] for branch in branches if place < len(branch.items)]
-                if any(_names_uql(other.expr, known) for other in others):
+                if any(_names(other.expr, known) for other in others):
                     name = item.alias or (item.expr.parts[-1] if isinstance(item.expr, Name) else "")
                     known.add(name.lower())
     top = tree if isinstance(tree, Select) else None
     items = top.items if top is not None and not any(isinstance(i.expr, Star) for i in top.items) else ()
     found = {name.lower() for name in columns if name.lower() in known}
     if len(items) <= len(columns):
-        found |= {columns[i].lower() for i, item in enumerate(items) if _names_uql(item.expr, known)}
+        found |= {columns[i].lower() for i, item in enumerate(items) if _names(item.expr, known)}
         found -= {columns[i].lower() for i, item in enumerate(items) if _is_clean(item, known)}
     for branch in _branches(tree) if isinstance(tree, Union) else ():
-        named = [i for i, item in enumerate(branch.items) if _names_uql(item.expr, known)]
+        named = [i for i, item in enumerate(branch.items) if _names(item.expr, known)]
         found |= {columns[i].lower() for i in named if i < len(columns)}
     return frozenset(found)
+
+
+def _called(table: Tree) -> tuple[str, ...]:
+    """The names by which a statement may call a table, and a row of it."""
+    if isinstance(table, CommonTable):
+        return (table.name,)
+    alias = getattr(table, "alias", None)
+    return (alias,) if alias else table.parts[-1:] if isinstance(table, TableName) else ()
 
 
 def _branches(tree: Tree) -> list[Select]:
@@ -119,10 +118,10 @@ def _branches(tree: Tree) -> list[Select]:
 
 def _is_clean(item: SelectItem, known: Collection[str]) -> bool:
     """A public value under a private column's name: only where the item is a plain count."""
-    return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names_uql(item.expr, known)
+    return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names(item.expr, known)
 
 
-def _names_uql(tree: Tree, known: Collection[str]) -> bool:
+def _names(tree: Tree, known: Collection[str]) -> bool:
     if isinstance(tree, Call) and tree.name.lower() == "count" and tree.over is None:
         return False
     if isinstance(tree, Name):
@@ -133,37 +132,4 @@ def _names_uql(tree: Tree, known: Collection[str]) -> bool:
         return any(
             "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in known
         ) or (not tree.forced and tree.text.lower() in known)
-    return any(_names_uql(part, known) for part in below(tree))
-
-
-# -------------------------------------------------------------------------------------------------------------------- SQL
-def _of_sql(statement: exp.Expression, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
-    every = frozenset(name.lower() for name in columns)
-    named = {alias.name.lower() for alias in statement.find_all(exp.TableAlias) if alias.name}
-    named |= {table.name.lower() for table in statement.find_all(exp.Table)}
-    rows = (c for c in statement.find_all(exp.Column) if not c.table and c.name.lower() in named)
-    if statement.find(exp.SetOperation) or any(a.columns for a in statement.find_all(exp.TableAlias)) or any(rows):
-        return every  # names by their places, and whole rows as values, are not followed
-    known = {name.lower() for name in private}
-    size = -1
-    while len(known) != size:
-        size = len(known)
-        for select in statement.find_all(exp.Select):
-            known |= {
-                item.alias.lower()
-                for item in select.expressions
-                if isinstance(item, exp.Alias) and _names_sql(item.this, known)
-            }
-    items = statement.expressions if isinstance(statement, exp.Select) else []
-    found = {name.lower() for name in columns if name.lower() in known}
-    if len(items) == len(columns) and not any(item.is_star for item in items):
-        found |= {columns[i].lower() for i, item in enumerate(items) if _names_sql(item, known)}
-    return frozenset(found)
-
-
-def _names_sql(item: exp.Expression, known: Collection[str]) -> bool:
-    if isinstance(item, exp.Count):
-        return False
-    if isinstance(item, exp.Column):
-        return item.name.lower() in known
-    return any(_names_sql(part, known) for part in item.iter_expressions())
+    return any(_names(part, known) for part in below(tree))
