@@ -9,46 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from uql.compiler import cost, physical
 from uql.compiler.bound import BoundItem, BoundStatement
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import (
-    NEIGHBOURS,
-    SUMMARY_ROWS,
-    Calls,
-    Known,
-    Quote,
-    Range,
-    Tokens,
-    Unit,
-    by_words,
-    calls_of,
-    groups_of,
-    model_answers,
-    stage_tokens,
-    written_tokens,
-)
 from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import aliases_in, describe_join, fields_in, fields_of, sources_of
 from uql.compiler.orders import cost_of
-from uql.compiler.physical import (
-    Block,
-    Correlated,
-    Goal,
-    Order,
-    OuterJoin,
-    PhysicalPlan,
-    SqlQuery,
-    Stage,
-    UnionPlan,
-    asked_joins,
-)
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.operators import COMPARE
 
-Knowledge = Callable[[Block], Known]
+Knowledge = Callable[[physical.Block], cost.Known]
 Notes = tuple[str, ...]
 Schema = tuple[tuple[str, str], ...]  # names and DuckDB types of columns
 DUCKDB = "duckdb"
@@ -63,14 +36,14 @@ class Step:
     what: str = ""
     notes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()  # columns shown to the model
-    calls: Range | None = None  # rows asked, if no budget limits them
+    calls: cost.Range | None = None  # rows asked, if no budget limits them
     inputs: tuple[Step, ...] = ()
     questions: tuple[VirtualColumn, ...] = ()
     source: str = ""  # the tables that the rows asked come from, as events name them
     measured: int | None = None  # rows asked by a run
     within: float = 1.0  # share of the calls that the budget is expected to allow
-    tokens: Tokens | None = None  # in and out, of these calls
-    rows: Range | None = None  # that it gives; None: not known
+    tokens: cost.Tokens | None = None  # in and out, of these calls
+    rows: cost.Range | None = None  # that it gives; None: not known
     kernel: str = DUCKDB  # what runs it: a module of `uql.kernels`, or DuckDB
     gives: Schema | None = None  # its columns, where they are other ones than those of the rows below it
 
@@ -113,17 +86,17 @@ class Explained:
 
     step: Step
     readings: tuple[str, ...]
-    quote: Quote
+    quote: cost.Quote
     budget: int | None
     warnings: tuple[str, ...]
     alternatives: tuple[Alternative, ...] = ()
     answered_from: str = ""  # the run that answers it for no call
     limit: str = ""  # what ends the sampling, in the place of the budget
-    unit: Unit | None = None  # USD of a token; None: the model has no price
+    unit: cost.Unit | None = None  # USD of a token; None: the model has no price
 
 
 def explained(
-    statement: BoundStatement, plan: PhysicalPlan, known: Knowledge, quote: Quote, budget: int | None
+    statement: BoundStatement, plan: physical.PhysicalPlan, known: Knowledge, quote: cost.Quote, budget: int | None
 ) -> Explained:
     """What EXPLAIN says; no model is asked.
 
@@ -142,18 +115,18 @@ def explained(
     return Explained(steps(plan, known, beyond), tuple(told), quote, budget, tuple(warnings))
 
 
-def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None:
+def _refused(plan: physical.PhysicalPlan, quote: cost.Quote, budget: int | None) -> str | None:
     """Why a run is refused (UQL401), or may be, before anything is sent."""
-    if budget is None or quote.every.high <= budget or not isinstance(plan, Block):
+    if budget is None or quote.every.high <= budget or not isinstance(plan, physical.Block):
         return None
     values = any(not stage.of_pairs for stage in (*plan.values.stages, *plan.values.late))
     pairs = any(stage.of_pairs for stage in plan.values.stages)
-    if plan.filter.goal is Goal.EVERY and values:
+    if plan.filter.goal is physical.Goal.EVERY and values:
         sure = quote.every.low > budget
         why = "each row needs a value"
-    elif plan.filter.goal is Goal.SEARCH and plan.has_window:
+    elif plan.filter.goal is physical.Goal.SEARCH and plan.has_window:
         sure, why = not pairs, "a window looks at every row that passes"
-    elif plan.filter.goal is Goal.SEARCH and plan.values.stages and plan.order.by_score:
+    elif plan.filter.goal is physical.Goal.SEARCH and plan.values.stages and plan.order.by_score:
         sure, why = True, "the order needs the value of each row that passes"
     elif plan.aggregate.sets:
         sure, why = True, "ROLLUP, CUBE and GROUPING SETS need each row"
@@ -184,7 +157,7 @@ def tree(step: Step, depth: int = 0) -> list[str]:
     return lines
 
 
-def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
+def quote_lines(quote: cost.Quote, budget: int | None, limit: str = "") -> list[str]:
     """The price, low–high in parentheses where they differ.
 
     Args:
@@ -259,7 +232,7 @@ def alternative_line(found: Alternative) -> str:
     return f"{found.what}: {usd}{number(quote.calls)} calls, {tokens}{seconds}; {found.why}"
 
 
-def number(r: Range, places: int = 0) -> str:
+def number(r: cost.Range, places: int = 0) -> str:
     """expected (low–high), or the number alone where it is certain."""
     low, expected, high = (f"{x:,.{places}f}" for x in (r.low, r.expected, r.high))
     return low if low == high else f"{expected} ({low}–{high})"
@@ -271,7 +244,7 @@ def _reading(read_as: str, detail: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ the steps
-def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
+def steps(plan: physical.PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
     """The tree of a plan's steps, the last one outermost.
 
     Args:
@@ -279,9 +252,9 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
         beyond: there may be more to ask than the budget allows.
     """
     match plan:
-        case SqlQuery():
+        case physical.SqlQuery():
             return Step("DuckDB", "the whole query", ("no model is asked",), gives=_items(plan.query.items))
-        case UnionPlan():
+        case physical.UnionPlan():
             left, right = steps(plan.left, known, beyond), steps(plan.right, known, beyond)
             name = plan.op.capitalize() + ("All" if plan.all else "")
             rows = _union_rows(plan, left.rows, right.rows)
@@ -289,25 +262,27 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
             if plan.order.keys:
                 found = Step("Sort", plan.order.line, inputs=(found,), rows=found.rows)
             return _limited(plan.order, found)
-        case Block():
+        case physical.Block():
             return _block(plan, known, beyond)
     raise TypeError(f"not a physical plan: {plan!r}")
 
 
-def _union_rows(plan: UnionPlan, left: Range | None, right: Range | None) -> Range | None:
+def _union_rows(plan: physical.UnionPlan, left: cost.Range | None, right: cost.Range | None) -> cost.Range | None:
     if left is None or right is None:
         return None
     most = left + right if plan.op.upper() == "UNION" else left
     return most if plan.all and most is not left else replace(most, low=0.0)
 
 
-def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
+def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
     known = knowledge(block)
-    calls = calls_of(block, known)
+    calls = cost.calls_of(block, known)
     values, order, summaries = block.values, block.order, block.summaries
     items = _items(block.project.items)
 
-    def asked(operator: str, stage: Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()) -> Step:
+    def asked(
+        operator: str, stage: physical.Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()
+    ) -> Step:
         made = _ask(stage, calls.by_stage, known, block.scan.tables, (*notes, *stage.notes, *after), (below,))
         return replace(made, operator=operator, what=what or stage.line, rows=below.rows)
 
@@ -323,24 +298,24 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
             first = ("a taxonomy from some rows first: 1 call",)
             step = asked(groups[0].operator.shown_as, stage, step, first, values.groups_line(stage), apart)
         elif stage.of_pairs:
-            nearest = (f"of each row and the {NEIGHBOURS} nearest to it in meaning",)
+            nearest = (f"of each row and the {cost.NEIGHBOURS} nearest to it in meaning",)
             step = asked(stage.columns[0].operator.shown_as, stage, step, nearest)
         elif stage not in late and any(c in s.columns for s in values.stages for c in stage.columns):
             step = asked("SemMap", stage, step)
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)
     if along:
-        rider = Stage(along)
+        rider = physical.Stage(along)
         made = Step("SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), questions=along)
         step = replace(made, inputs=(step,), rows=step.rows, kernel="sem_filter")
     if block.aggregate.present:
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
         line = block.project.line + block.aggregate.line
-        rows = groups_of(block, calls.passing)
+        rows = cost.groups_of(block, calls.passing)
         step = Step("Aggregate", line, sampled, inputs=(step,), rows=rows, kernel="estimates.aggregate", gives=items)
     if summaries.columns:
         column, notes = summaries.columns[0], summaries.notes(bool(block.aggregate.keys))
-        reads = _labels(Stage((column,)))
-        tokens = written_tokens(calls.summaries, SUMMARY_ROWS, column.operator, known)
+        reads = _labels(physical.Stage((column,)))
+        tokens = cost.written_tokens(calls.summaries, cost.SUMMARY_ROWS, column.operator, known)
         made = Step(column.operator.shown_as, summaries.line, notes, reads, calls.summaries, tokens=tokens)
         step = replace(made, inputs=(step,), rows=step.rows, kernel=column.operator.kernel, gives=items)
     for operator, condition in (("Having", block.aggregate.having), ("Qualify", block.project.qualify)):
@@ -352,7 +327,7 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     if order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
-        read = written_tokens(compared, 2, COMPARE, known) if compared is not None else None
+        read = cost.written_tokens(compared, 2, COMPARE, known) if compared is not None else None
         made = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=read, rows=step.rows)
         step = replace(made, kernel=COMPARE.kernel) if order.by_score else made
     step = _limited(order, step)
@@ -366,12 +341,12 @@ def _items(items: tuple[BoundItem, ...]) -> Schema:
     return tuple((item.name, item.type) for item in items)
 
 
-def _some(rows: Range | None) -> Range | None:
+def _some(rows: cost.Range | None) -> cost.Range | None:
     """As many of the rows at most, perhaps none."""
     return replace(rows, low=0.0) if rows is not None else None
 
 
-def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step) -> Step:
+def _filter(block: physical.Block, known: cost.Known, calls: cost.Calls, beyond: bool, below: Step) -> Step:
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
     stages, notes, tables = block.filter.stages, _filter_notes(block, known, beyond), block.scan.tables
     if len(stages) == 1 and all(c.is_condition for c in stages[0].columns):
@@ -385,7 +360,7 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
     return replace(made, questions=questions)
 
 
-def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
+def _source(block: physical.Block, known: cost.Known, knowledge: Knowledge, beyond: bool) -> Step:
     inner: list[Step] = []
     first: dict[int, Step] = {}
     for alias, plan in block.inner.derived:
@@ -395,8 +370,8 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         else:
             first[id(plan)] = _derived(alias, plan, knowledge, beyond)
             inner.append(first[id(plan)])
-    asked = calls_of(block, known).by_stage
-    pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
+    asked = cost.calls_of(block, known).by_stage
+    pairs = dict(zip(physical.asked_joins(block), known.pairs, strict=True))
     for part in block.inner.correlated:
         below = [_derived(alias, plan, knowledge, beyond) for alias, plan in part.derived]
         rows_of = ", ".join(dict.fromkeys([block.scan.tables, *sorted(set(aliases(part.source)))]))
@@ -424,21 +399,21 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
     return Step("DuckDB", block.scan.line, inputs=(step,), rows=known.rows) if block.scan.where is not None else step
 
 
-def _derived(alias: str, plan: PhysicalPlan, knowledge: Knowledge, beyond: bool) -> Step:
+def _derived(alias: str, plan: physical.PhysicalPlan, knowledge: Knowledge, beyond: bool) -> Step:
     below = steps(plan, knowledge, beyond)
     return Step("Derived", alias, inputs=(below,), rows=below.rows)
 
 
 def _join(
-    join: OuterJoin,
-    pairs: dict[OuterJoin | Correlated, Range],
-    asked: dict[Stage, Range],
-    known: Known,
+    join: physical.OuterJoin,
+    pairs: dict[physical.OuterJoin | physical.Correlated, cost.Range],
+    asked: dict[physical.Stage, cost.Range],
+    known: cost.Known,
     inner: tuple[Step, ...],
 ) -> Step:
     """A join that is asked: under it its questions, then the joins inside it."""
     inside = tuple(
-        _join(side, pairs, asked, known, ()) for side in (join.left, join.right) if isinstance(side, OuterJoin)
+        _join(side, pairs, asked, known, ()) for side in (join.left, join.right) if isinstance(side, physical.OuterJoin)
     )
     before = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
     where = f" WHERE {show(before)}" if before is not None else ""
@@ -451,9 +426,9 @@ def _join(
 
 
 def _ask(
-    stage: Stage,
-    calls: Mapping[Stage, Range],
-    known: Known,
+    stage: physical.Stage,
+    calls: Mapping[physical.Stage, cost.Range],
+    known: cost.Known,
     tables: str,
     notes: Notes | None = None,
     inputs: tuple[Step, ...] = (),
@@ -461,30 +436,30 @@ def _ask(
     """The step of a stage. `tables`: those of the rows that it asks."""
     notes = stage.notes if notes is None else notes
     rows = calls.get(stage)
-    tokens = stage_tokens(stage, rows, known) if rows is not None else None
+    tokens = cost.stage_tokens(stage, rows, known) if rows is not None else None
     made = Step("Ask", stage.line, notes, _labels(stage), rows, inputs, stage.columns, tables, tokens=tokens)
     return replace(made, kernel=stage.columns[0].operator.kernel)
 
 
-def _labels(stage: Stage) -> tuple[str, ...]:
+def _labels(stage: physical.Stage) -> tuple[str, ...]:
     """The columns shown to the model."""
-    return tuple(c.label for c in Stage(stage.columns).shown)
+    return tuple(c.label for c in physical.Stage(stage.columns).shown)
 
 
 BY_WORDS = "from the attribute that it compares, asked of each row: this model is near chance on two texts side by side"
 BY_ATTRIBUTE = "from one attribute a side if one decides it; else a search, pairs near in meaning first"
 
 
-def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
+def _filter_notes(block: physical.Block, known: cost.Known, beyond: bool) -> tuple[str, ...]:
     assert block.filter.formula is not None
     notes = []
-    if block.filter.goal is Goal.FIRST:
+    if block.filter.goal is physical.Goal.FIRST:
         notes.append(f"stops at {block.order.wanted:,} rows")
     if block.stops_at_first and not beyond:
         notes.append("stops at the first row of each result")
-    if by_words(block, known):
+    if cost.by_words(block, known):
         notes.append(BY_WORDS)
-    elif block.filter.goal is Goal.SEARCH and beyond:
+    elif block.filter.goal is physical.Goal.SEARCH and beyond:
         pairs = any(c.is_pair_condition for stage in block.filter.stages for c in stage.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
     if known.pilot:
@@ -497,10 +472,10 @@ def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _why(block: Block, known: Known) -> str:
+def _why(block: physical.Block, known: cost.Known) -> str:
     """The order chosen beside the written one, in calls a row."""
     assert block.filter.formula is not None
-    answers = model_answers(block.filter.formula, known)
+    answers = cost.model_answers(block.filter.formula, known)
     chosen = block.filter.stages
     ids = [min(c.id for c in s.columns) for s in chosen]
     written = sorted(range(len(ids)), key=ids.__getitem__)
@@ -511,7 +486,7 @@ def _why(block: Block, known: Known) -> str:
     return f"this order: {now:.2f} calls a row; the written order: {then:.2f}"
 
 
-def _limited(order: Order, below: Step) -> Step:
+def _limited(order: physical.Order, below: Step) -> Step:
     if not order.limit_line:
         return below
     return Step("Limit", order.limit_line, inputs=(below,), rows=below.rows and below.rows.capped(order.wanted))

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from uql.compiler import physical
+from uql.compiler import logical, physical
 from uql.compiler.bound import BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.fusions.where_with_limit import where_with_limit
 from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
-from uql.compiler.logical import (
-    Aggregate,
-    Limit,
-    LogicalPlan,
-    OneInput,
-    Project,
-    Scan,
-    SemAgg,
-    SemFilter,
-    SemGroup,
-    SemJoin,
-    SemMap,
-    SqlFilter,
-    build,
-)
 from uql.compiler.merge_subqueries import merged
 from uql.compiler.physical import Block, Goal, Order, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
 from uql.compiler.rules import apply, known_names
@@ -63,14 +48,14 @@ def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) ->
         return UnionPlan(left, right, query.all, query.items, _order(query), query.op)
     assert isinstance(query, BoundSelect)
     query = query if "merged" in disabled_rules else merged(query)
-    block = _block(apply(build(query), disabled_rules), query, disabled_rules, made)
+    block = _block(apply(logical.build(query), disabled_rules), query, disabled_rules, made)
     for stopping in where_with_limit(block):
         block = stopping
     check_physical(block, "planner")
     return block
 
 
-def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], made: Made) -> Block:
+def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], made: Made) -> Block:
     """Reads the chain of one SELECT from its outermost node down to its source."""
 
     def inner(below: BoundQuery) -> PhysicalPlan:
@@ -86,26 +71,26 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     summaries = physical.Summaries()
     project = physical.Project(query.items, query.distinct, query.qualify)
     node = top
-    while not isinstance(node, Scan | SemJoin):
+    while not isinstance(node, logical.Scan | logical.SemJoin):
         match node:
-            case SemMap():
-                has_limit_below = any(isinstance(n, Limit) for n in _chain(node.input))
+            case logical.SemMap():
+                has_limit_below = any(isinstance(n, logical.Limit) for n in _chain(node.input))
                 late, early = (late + node.columns, early) if has_limit_below else (late, early + node.columns)
-            case SemGroup():
+            case logical.SemGroup():
                 groups = node.columns
-            case SemAgg():
+            case logical.SemAgg():
                 summaries = physical.Summaries(node.columns, node.only, node.returned_only)
-            case SemFilter():
+            case logical.SemFilter():
                 asked.append(node.condition)
                 formula = Formula.of(node.condition)
                 filter = physical.SemFilter(formula, stages(virtuals(node.condition)), _goal(query, formula))
-            case SqlFilter():
+            case logical.SqlFilter():
                 pushed.append(node.condition)
-            case Project():
+            case logical.Project():
                 project = replace(project, items=node.items)
-            case Aggregate():
+            case logical.Aggregate():
                 aggregate = replace(aggregate, having=node.having)
-        assert isinstance(node, OneInput)
+        assert isinstance(node, logical.OneInput)
         node = node.input
 
     values = physical.Values(groups, stages((*groups, *early)), stages(tuple(c for c in late if c not in early)))
@@ -146,9 +131,9 @@ def _order(query: BoundSelect | BoundUnion) -> Order:
     return Order(query.order_by, query.limit, query.offset)
 
 
-def _chain(node: LogicalPlan) -> list[LogicalPlan]:
+def _chain(node: logical.LogicalPlan) -> list[logical.LogicalPlan]:
     found = [node]
-    while isinstance(node, OneInput):
+    while isinstance(node, logical.OneInput):
         node = node.input
         found.append(node)
     return found

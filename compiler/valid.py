@@ -9,24 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from uql.base.errors import PlanError
+from uql.compiler import logical
 from uql.compiler.formula import Formula
-from uql.compiler.logical import (
-    Aggregate,
-    Distinct,
-    Limit,
-    LogicalPlan,
-    Project,
-    Qualify,
-    Scan,
-    SemAgg,
-    SemFilter,
-    SemGroup,
-    SemJoin,
-    SemMap,
-    Sort,
-    SqlFilter,
-    Union,
-)
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.subqueries import aliases, is_semantic_query
 from uql.compiler.syntax import Expr
@@ -37,7 +21,7 @@ Output = tuple[tuple[str, str], ...]  # (name, DuckDB type) of every column of t
 Check = Callable[[Any], str | None]
 
 
-def check(plan: LogicalPlan, guilty: str, before: Output | None = None) -> Output:
+def check(plan: logical.LogicalPlan, guilty: str, before: Output | None = None) -> Output:
     """The output schema of a logical plan. Raises PlanError (UQL399) naming `guilty` where the plan is not valid or gives other columns.
 
     Args:
@@ -59,7 +43,7 @@ def check_physical(plan: PhysicalPlan, guilty: str) -> None:
             raise _error(guilty, f"{type(plan).__name__}: {name}")
 
 
-def problems(plan: LogicalPlan) -> Iterator[str]:
+def problems(plan: logical.LogicalPlan) -> Iterator[str]:
     """Everything wrong with a logical plan, from its sources up."""
     for below in plan.inputs:
         yield from problems(below)
@@ -69,37 +53,37 @@ def problems(plan: LogicalPlan) -> Iterator[str]:
             yield f"{type(plan).__name__}: {said}"
 
 
-def output(plan: LogicalPlan) -> Output:
+def output(plan: logical.LogicalPlan) -> Output:
     """The columns of the result."""
     match plan:
-        case Project(items=items) | Aggregate(items=items):
+        case logical.Project(items=items) | logical.Aggregate(items=items):
             return tuple((item.name, item.type) for item in items)
-        case Union(left=left):
+        case logical.Union(left=left):
             return output(left)
     return output(plan.inputs[0]) if plan.inputs else ()
 
 
-def known(plan: LogicalPlan) -> set[int]:
+def known(plan: logical.LogicalPlan) -> set[int]:
     """The virtual columns that have a value in every row of a node."""
     found = set().union(*(known(below) for below in plan.inputs))
     match plan:
-        case SemFilter(condition=condition) if is_semantic(condition):
+        case logical.SemFilter(condition=condition) if is_semantic(condition):
             found |= Formula.of(condition).sure()
-        case SemMap(columns=asked) | SemGroup(columns=asked) | SemAgg(columns=asked):
+        case logical.SemMap(columns=asked) | logical.SemGroup(columns=asked) | logical.SemAgg(columns=asked):
             found |= {c.id for c in asked}
     return found
 
 
-def scope(plan: LogicalPlan) -> set[str]:
+def scope(plan: logical.LogicalPlan) -> set[str]:
     """The aliases whose columns a node sees."""
-    if isinstance(plan, Scan):
+    if isinstance(plan, logical.Scan):
         return set(aliases(plan.source))
     return set().union(*(scope(below) for below in plan.inputs))
 
 
 # --------------------------------------------------------------------------------------------------------------- checks
 def _in_scope(get: Callable[[Any], list[Expr | None]]) -> Check:
-    def test(plan: LogicalPlan) -> str | None:
+    def test(plan: logical.LogicalPlan) -> str | None:
         seen = scope(plan)
         for column in columns(*get(plan)):
             if column.table and column.table not in seen:
@@ -109,10 +93,10 @@ def _in_scope(get: Callable[[Any], list[Expr | None]]) -> Check:
     return test
 
 
-def _answered(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], LogicalPlan]) -> Check:
+def _answered(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], logical.LogicalPlan]) -> Check:
     """Every virtual column of these expressions was asked below; those of groups are asked later."""
 
-    def test(plan: LogicalPlan) -> str | None:
+    def test(plan: logical.LogicalPlan) -> str | None:
         have = known(below(plan))
         for column in virtuals(*get(plan)):
             if not column.of_group and column.id not in have:
@@ -122,21 +106,21 @@ def _answered(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], Lo
     return test
 
 
-def _concrete(plan: SqlFilter) -> str | None:
+def _concrete(plan: logical.SqlFilter) -> str | None:
     return "holds a quoted text, which DuckDB cannot answer" if is_semantic(plan.condition) else None
 
 
-def _semantic(plan: SemFilter | SemJoin) -> str | None:
-    over = isinstance(plan, SemJoin) and any(isinstance(side, SemJoin) for side in plan.inputs)
+def _semantic(plan: logical.SemFilter | logical.SemJoin) -> str | None:
+    over = isinstance(plan, logical.SemJoin) and any(isinstance(side, logical.SemJoin) for side in plan.inputs)
     return None if over or is_semantic(plan.condition) else "holds no quoted text: it is DuckDB's"
 
 
 def _reads(plan: Any) -> str | None:
-    asked = virtuals(plan.condition) if isinstance(plan, SemFilter | SemJoin) else plan.columns
+    asked = virtuals(plan.condition) if isinstance(plan, logical.SemFilter | logical.SemJoin) else plan.columns
     for column in asked:
         if not column.reads and not column.holes:
             return f'"{column.text}" reads nothing'
-    return None if asked or isinstance(plan, SemJoin) else "asks nothing"
+    return None if asked or isinstance(plan, logical.SemJoin) else "asks nothing"
 
 
 def _asks(allowed: Callable[[VirtualColumn], bool]) -> Check:
@@ -157,7 +141,7 @@ def _once(plan: Any) -> str | None:
     return None
 
 
-def _over(*types: type[LogicalPlan]) -> Check:
+def _over(*types: type[logical.LogicalPlan]) -> Check:
     def test(plan: Any) -> str | None:
         wanted = " or ".join(t.__name__ for t in types)
         return None if isinstance(plan.input, types) else f"stands over {type(plan.input).__name__}, not {wanted}"
@@ -167,27 +151,27 @@ def _over(*types: type[LogicalPlan]) -> Check:
 
 def _before_groups(plan: Any) -> str | None:
     """Rows are filtered and asked before they are grouped, projected or made distinct."""
-    if isinstance(plan.input, Aggregate | Project | Distinct | SemAgg | Union):
+    if isinstance(plan.input, logical.Aggregate | logical.Project | logical.Distinct | logical.SemAgg | logical.Union):
         return f"stands over {type(plan.input).__name__}: its rows are gone"
     return None
 
 
-def _summaries(plan: Aggregate | Project) -> str | None:
+def _summaries(plan: logical.Aggregate | logical.Project) -> str | None:
     """What a Project shows of groups was asked; an Aggregate's is asked above it."""
     missing = [c for c in virtuals(*(i.expr for i in plan.items)) if c.of_group]
     return f'"{missing[0].text}" is a summary of groups, and there are none' if missing else None
 
 
-def _unique(plan: Scan) -> str | None:
+def _unique(plan: logical.Scan) -> str | None:
     names = list(aliases(plan.source))
     return None if len(set(names)) == len(names) else "two sources have one alias"
 
 
-def _numbers(plan: Limit) -> str | None:
+def _numbers(plan: logical.Limit) -> str | None:
     return "a number below 0" if (plan.count or 0) < 0 or plan.offset < 0 else None
 
 
-def _sides(plan: Union) -> str | None:
+def _sides(plan: logical.Union) -> str | None:
     left, right = output(plan.left), output(plan.right)
     return None if len(left) == len(right) else f"{len(left)} columns and {len(right)}"
 
@@ -200,32 +184,32 @@ def _condition(plan: Any) -> list[Expr | None]:
     return [plan.condition]
 
 
-def _keys(plan: Sort) -> list[Expr | None]:
+def _keys(plan: logical.Sort) -> list[Expr | None]:
     return [key.expr for key in plan.keys]
 
 
-def _aggregated(plan: Aggregate) -> list[Expr | None]:
+def _aggregated(plan: logical.Aggregate) -> list[Expr | None]:
     return [*_items(plan), plan.having, *(key.expr for key in plan.keys)]
 
 
-LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
-    Scan: (_unique,),
-    SqlFilter: (_concrete, _in_scope(_condition), _before_groups),
-    SemFilter: (_semantic, _reads, _in_scope(_condition), _before_groups),
-    SemJoin: (_semantic, _reads, _in_scope(_condition)),
-    SemMap: (
+LOGICAL: dict[type[logical.LogicalPlan], tuple[Check, ...]] = {
+    logical.Scan: (_unique,),
+    logical.SqlFilter: (_concrete, _in_scope(_condition), _before_groups),
+    logical.SemFilter: (_semantic, _reads, _in_scope(_condition), _before_groups),
+    logical.SemJoin: (_semantic, _reads, _in_scope(_condition)),
+    logical.SemMap: (
         _reads,
         _asks(lambda column: column.by_row or column.of_pairs),
     ),  # a value may be asked again where a filter has only perhaps asked it
-    SemGroup: (_reads, _asks(lambda column: column.names_groups), _once, _before_groups),
-    Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),
-    SemAgg: (_reads, _asks(lambda column: column.of_group), _once, _over(Aggregate)),
-    Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
-    Qualify: (_answered(_condition, lambda plan: plan.input),),
-    Distinct: (_over(Project, Aggregate, SemAgg, Qualify),),
-    Sort: (_answered(_keys, lambda plan: plan.input),),
-    Limit: (_numbers,),
-    Union: (_sides,),
+    logical.SemGroup: (_reads, _asks(lambda column: column.names_groups), _once, _before_groups),
+    logical.Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),
+    logical.SemAgg: (_reads, _asks(lambda column: column.of_group), _once, _over(logical.Aggregate)),
+    logical.Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
+    logical.Qualify: (_answered(_condition, lambda plan: plan.input),),
+    logical.Distinct: (_over(logical.Project, logical.Aggregate, logical.SemAgg, logical.Qualify),),
+    logical.Sort: (_answered(_keys, lambda plan: plan.input),),
+    logical.Limit: (_numbers,),
+    logical.Union: (_sides,),
 }
 
 

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from uql.compiler import logical
 from uql.compiler.bound import BoundDerived, BoundSelect, BoundSource
-from uql.compiler.logical import (
-    Aggregate,
-    LogicalPlan,
-    OneInput,
-    Project,
-    Qualify,
-    Scan,
-    SemFilter,
-    SemJoin,
-    Sort,
-    SqlFilter,
-)
 from uql.compiler.subqueries import expressions, in_expressions, join_conditions, outer_columns, with_leaves
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.walk import columns, is_semantic, virtuals
 
 
-def unused_columns(plan: LogicalPlan) -> LogicalPlan:
+def unused_columns(plan: logical.LogicalPlan) -> logical.LogicalPlan:
     """Project(Scan((SELECT film, "the topic" AS t …) AS d), film) → Project(Scan((SELECT film …) AS d), film).
 
     Looks at a whole block at once, since any node above may name a column. Safe: a column that no expression names is in no row of
@@ -34,15 +23,15 @@ def unused_columns(plan: LogicalPlan) -> LogicalPlan:
     def pruned(leaf: BoundSource) -> BoundSource:
         return _without(leaf, used) if isinstance(leaf, BoundDerived) else leaf
 
-    def visit(node: LogicalPlan) -> LogicalPlan:
-        if isinstance(node, Scan):
+    def visit(node: logical.LogicalPlan) -> logical.LogicalPlan:
+        if isinstance(node, logical.Scan):
             source = with_leaves(node.source, pruned) if node.source is not None else None
             return node if source is node.source else replace(node, source=source)
-        if isinstance(node, SemJoin):
+        if isinstance(node, logical.SemJoin):
             left, right = visit(node.left), visit(node.right)
             same = left is node.left and right is node.right
             return node if same else replace(node, left=left, right=right)
-        if isinstance(node, OneInput):
+        if isinstance(node, logical.OneInput):
             below = visit(node.input)
             return node if below is node.input else replace(node, input=below)
         return node
@@ -67,7 +56,7 @@ def _without(source: BoundDerived, used: set[Column]) -> BoundDerived:
     return replace(source, query=replace(inner, virtuals=asked), fields=tuple(field for field, _ in kept))
 
 
-def _used(plan: LogicalPlan) -> Iterator[Column]:
+def _used(plan: logical.LogicalPlan) -> Iterator[Column]:
     """Every column that an expression of the block names, those of sub-queries in it included."""
     exprs: list[Expr | None] = []
     stack = [plan]
@@ -76,19 +65,19 @@ def _used(plan: LogicalPlan) -> Iterator[Column]:
         stack += node.inputs
         match node:
             case (
-                SqlFilter(condition=condition)
-                | SemFilter(condition=condition)
-                | SemJoin(condition=condition)
-                | Qualify(condition=condition)
+                logical.SqlFilter(condition=condition)
+                | logical.SemFilter(condition=condition)
+                | logical.SemJoin(condition=condition)
+                | logical.Qualify(condition=condition)
             ):
                 exprs.append(condition)
-            case Aggregate(keys=keys, items=items, having=having):
+            case logical.Aggregate(keys=keys, items=items, having=having):
                 exprs += [*(k.expr for k in keys), *(i.expr for i in items), having]
-            case Project(items=items):
+            case logical.Project(items=items):
                 exprs += [i.expr for i in items]
-            case Sort(keys=order):
+            case logical.Sort(keys=order):
                 exprs += [k.expr for k in order]
-            case Scan(source=source):
+            case logical.Scan(source=source):
                 exprs += list(join_conditions(source))
     yield from columns(*exprs)
     for part in in_expressions(*exprs):

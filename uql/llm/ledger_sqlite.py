@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from uql.base.errors import ConfigError
+from uql.base.user_folder import user_folder
 from uql.llm.ledger_rows import BEFORE_FORMAT_3, FORMAT, FROM_FORMAT_1, FROM_FORMAT_2, SCHEMA
 
 T = TypeVar("T")
@@ -22,12 +23,7 @@ AT_ONCE = 500  # keys of one SELECT
 
 def default_path() -> Path:
     """$UQL_HOME/ledger.sqlite, else in the user's data folder."""
-    home = os.environ.get("UQL_HOME")
-    if home:
-        return Path(home).expanduser() / "ledger.sqlite"
-    from platformdirs import user_data_path
-
-    return user_data_path("uql", appauthor=False) / "ledger.sqlite"
+    return user_folder() / "ledger.sqlite"
 
 
 class SQLite(sqlite3.Connection):

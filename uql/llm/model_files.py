@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from uql.base.errors import DataError, UnknownModelError
+from uql.base.user_folder import user_folder
 from uql.llm.download import KnownModel, Progress, fetch, is_whole
 
 KNOWN = {
@@ -33,12 +34,7 @@ DEFAULT = "qwen2.5-coder-1.5b"
 
 def home() -> Path:
     """The folder of models: $UQL_HOME/models, else in the user's data folder."""
-    given = os.environ.get("UQL_HOME")
-    if given:
-        return Path(given).expanduser() / "models"
-    from platformdirs import user_data_path
-
-    return user_data_path("uql", appauthor=False) / "models"
+    return user_folder() / "models"
 
 
 def find(name: str = "") -> Path:

@@ -256,22 +256,16 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
     labelled = each * len(questions)
     share = Range(LEAST_UNSURE, UNSURE, 1.0).times(calls) + Range.exactly(labelled)
     part = share.times(1 / max(1.0, alone.calls.expected))
-
-    def both(tokens: Range) -> Range:
-        return Range(tokens.low * (1 + part.low), tokens.expected * (1 + part.expected), tokens.high * (1 + part.high))
-
-    two = replace(alone, calls=alone.calls + share, input_tokens=both(alone.input_tokens))
-    two = replace(two, output_tokens=both(alone.output_tokens), every=two.calls).timed(knowledge.pace)
+    both = Range.exactly(1.0) + part
+    two = replace(alone, calls=alone.calls + share, every=alone.calls + share)
+    two = replace(two, input_tokens=alone.input_tokens * both, output_tokens=alone.output_tokens * both)
+    two = two.timed(knowledge.pace)
     usd = cheap = None
     if small is not None and large is not None:
         alone = alone.priced(large.usd(1, 0), large.usd(0, 1))
         cheap = alone.priced(small.usd(1, 0), small.usd(0, 1)).usd
         assert cheap is not None and alone.usd is not None
-        usd = Range(
-            cheap.low + alone.usd.low * part.low,
-            cheap.expected + alone.usd.expected * part.expected,
-            cheap.high + alone.usd.high * part.high,
-        )
+        usd = cheap + alone.usd * part
     two = replace(two, usd=usd)
     cheaper = usd is None or alone.usd is None or usd.expected < alone.usd.expected
     names = settings.models

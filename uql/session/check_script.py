@@ -14,17 +14,8 @@ import duckdb
 
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Table
+from uql.compiler import syntax as ast
 from uql.compiler.parser import parse
-from uql.compiler.syntax import (
-    CopyQuery,
-    CreateSemanticTable,
-    CreateTable,
-    Explain,
-    Insert,
-    Query,
-    SetOption,
-    Statement,
-)
 from uql.session.statements import Piece, check_target, has_free_text, neither, placed_by_duckdb
 
 if TYPE_CHECKING:
@@ -32,7 +23,7 @@ if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
     from uql.sources.catalog import Catalog
 
-    Bind = Callable[[Piece, Query, "CatalogLike"], BoundStatement]
+    Bind = Callable[[Piece, ast.Query, "CatalogLike"], BoundStatement]
 
 _KEEPS = re.compile(
     r"(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT|CHECKPOINT|ANALYZE|VACUUM|EXPLAIN|SHOW|DESCRIBE|DESC|SUMMARIZE|PIVOT|UNPIVOT|WITH|FROM"
@@ -56,34 +47,34 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
             _check_own(piece, tree, catalog)
             known = known and _KEEPS.match(tree) is not None
             continue
-        if isinstance(tree, SetOption):
+        if isinstance(tree, ast.SetOption):
             known = known and tree.name != "quoted"
             continue
-        query = tree.statement if isinstance(tree, Explain) else getattr(tree, "query", tree)
-        if not isinstance(query, Query):  # REFRESH, DROP SEMANTIC TABLE
+        query = tree.statement if isinstance(tree, ast.Explain) else getattr(tree, "query", tree)
+        if not isinstance(query, ast.Query):  # REFRESH, DROP SEMANTIC TABLE
             known = False
             continue
         try:
             bound = bind(piece, query, tables)
-            if known and isinstance(tree, CreateTable | Insert | CopyQuery) and not _is_made(tree, tables):
+            if known and isinstance(tree, ast.CreateTable | ast.Insert | ast.CopyQuery) and not _is_made(tree, tables):
                 check_target(catalog.cursor, tree, bound.query.items, piece.script)
         except UQLError as error:
             by_duckdb = isinstance(error, BindError) and placed_by_duckdb(catalog, piece, error) is not None
             if known and not by_duckdb:
                 raise error.at(piece.script) from None
-            known = known and not isinstance(tree, CreateTable | CreateSemanticTable)
+            known = known and not isinstance(tree, ast.CreateTable | ast.CreateSemanticTable)
             continue
         _make(tree, query, bound, tables)
-        known = known and not isinstance(tree, CopyQuery)
+        known = known and not isinstance(tree, ast.CopyQuery)
 
 
-def _is_made(piece: CreateTable | Insert | CopyQuery, tables: _Tables) -> bool:
-    return not isinstance(piece, CopyQuery) and piece.name[-1].lower() in tables.made
+def _is_made(piece: ast.CreateTable | ast.Insert | ast.CopyQuery, tables: _Tables) -> bool:
+    return not isinstance(piece, ast.CopyQuery) and piece.name[-1].lower() in tables.made
 
 
-def _make(piece: Statement, query: Query, bound: BoundStatement, tables: _Tables) -> None:
+def _make(piece: ast.Statement, query: ast.Query, bound: BoundStatement, tables: _Tables) -> None:
     """Notes the table that a statement makes."""
-    if isinstance(piece, CreateTable | CreateSemanticTable):
+    if isinstance(piece, ast.CreateTable | ast.CreateSemanticTable):
         tables.add(piece.name[-1], bound)
     elif piece is query and bound.to is not None:
         tables.add(bound.to, bound)

@@ -12,28 +12,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import BindError
+from uql.compiler import syntax as ast
 from uql.compiler.bind.own_text import duckdb_text
 from uql.compiler.bind.parameters import names, refuse_unused
 from uql.compiler.statement_targets import tables
-from uql.compiler.syntax import (
-    Call,
-    Cast,
-    Expr,
-    GroupKey,
-    Join,
-    Name,
-    OrderKey,
-    Parameter,
-    Query,
-    Quoted,
-    Select,
-    SelectItem,
-    Star,
-    String,
-    TableFunction,
-    TableName,
-    Union,
-)
 from uql.compiler.walk import aggregate_calls, walk
 from uql.engine.outcome import Outcome
 from uql.engine.plain_sql import exact_estimates
@@ -70,7 +52,7 @@ class Described:
 
 
 def plain_query(
-    session: Session, tree: Query, piece: Piece, bound: Callable[[], BoundStatement]
+    session: Session, tree: ast.Query, piece: Piece, bound: Callable[[], BoundStatement]
 ) -> PreparedStatement | None:
     """The statement as DuckDB's own; None where `described` gives none.
 
@@ -103,7 +85,7 @@ def plain_query(
     )
 
 
-def described(catalog: Catalog, tree: Query, script: str, parameters: Mapping[str, Any]) -> Described | None:
+def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mapping[str, Any]) -> Described | None:
     """A query as DuckDB describes it.
 
     None where a text for a model stands in it, where a stored estimate is read, or where that is not certain without binding it.
@@ -114,9 +96,9 @@ def described(catalog: Catalog, tree: Query, script: str, parameters: Mapping[st
         parameters: values of `$name`.
     """
     first = tree
-    while isinstance(first, Union):
+    while isinstance(first, ast.Union):
         first = first.left
-    if not isinstance(first, Select) or any(map(_is_other, walk(tree, queries=True))):
+    if not isinstance(first, ast.Select) or any(map(_is_other, walk(tree, queries=True))):
         return None
     try:
         refuse_unused(parameters, names(tree))
@@ -136,26 +118,32 @@ def described(catalog: Catalog, tree: Query, script: str, parameters: Mapping[st
 def _is_other(node: object) -> bool:
     """Does the binder say what it means: a text, a file, what gives several columns, a parameter as a key, GROUP BY ALL?"""
     match node:
-        case Quoted() | String(double=True) | TableFunction() | TableName(file=True) | Call(name="columns" | "unnest"):
+        case (
+            ast.Quoted()
+            | ast.String(double=True)
+            | ast.TableFunction()
+            | ast.TableName(file=True)
+            | ast.Call(name="columns" | "unnest")
+        ):
             return True
-        case OrderKey(expr=Parameter()) | GroupKey(expr=Parameter()):
+        case ast.OrderKey(expr=ast.Parameter()) | ast.GroupKey(expr=ast.Parameter()):
             return True
-        case OrderKey(expr=Name(parts=(word,))) | GroupKey(expr=Name(parts=(word,))):
+        case ast.OrderKey(expr=ast.Name(parts=(word,))) | ast.GroupKey(expr=ast.Name(parts=(word,))):
             return word.lower() == "all"
-        case Select(distinct_on=keys):
-            return any(isinstance(key, Parameter) for key in keys)
+        case ast.Select(distinct_on=keys):
+            return any(isinstance(key, ast.Parameter) for key in keys)
     return False
 
 
-def _named(select: Select, found: Sequence[str], script: str) -> list[str] | None:
+def _named(select: ast.Select, found: Sequence[str], script: str) -> list[str] | None:
     """The names of the columns: AS, else the column's name, else the item as written. None where a column may be of several items.
 
     Args:
         found: the names that DuckDB gives.
         script: the text that the items stand in.
     """
-    stars = [i for i, item in enumerate(select.items) if isinstance(item.expr, Star)]
-    if len(stars) > 1 or (stars and isinstance(select.source, Join)):
+    stars = [i for i, item in enumerate(select.items) if isinstance(item.expr, ast.Star)]
+    if len(stars) > 1 or (stars and isinstance(select.source, ast.Join)):
         return None
     last = len(select.items) - stars[0] - 1 if stars else 0
     if len(found) != len(select.items) and not (stars and len(found) >= len(select.items) - 1):
@@ -170,24 +158,24 @@ def _named(select: Select, found: Sequence[str], script: str) -> list[str] | Non
     return None if any(name.lower().startswith(n) for name in shown for n in own) else named
 
 
-def _name(item: SelectItem, found: str, script: str) -> str:
+def _name(item: ast.SelectItem, found: str, script: str) -> str:
     expr = item.expr
     if item.alias is not None:
         return item.alias
-    while isinstance(expr, Cast):
+    while isinstance(expr, ast.Cast):
         expr = expr.operand
-    if isinstance(expr, Name):
+    if isinstance(expr, ast.Name):
         return found if found.lower() == expr.parts[-1].lower() else expr.parts[-1]
     return " ".join(script[item.expr.span.start : item.expr.span.end].split())
 
 
-def _aggregates(select: Select, aggregates: Container[str]) -> list[int] | None:
+def _aggregates(select: ast.Select, aggregates: Container[str]) -> list[int] | None:
     """The items that are calculated from aggregates; None where a name may stand for one of them.
 
     Args:
         aggregates: the names of the functions.
     """
-    parts: list[Expr] = [item.expr for item in select.items]
+    parts: list[ast.Expr] = [item.expr for item in select.items]
     around = [*(key.expr for key in select.order_by), *([] if select.qualify is None else [select.qualify])]
     found = [i for i, part in enumerate(parts) if aggregate_calls(part, aggregates)]
     grouped = bool(select.group_by) or select.having is not None
@@ -195,6 +183,6 @@ def _aggregates(select: Select, aggregates: Container[str]) -> list[int] | None:
         return []
     nodes = [node for part in parts for node in walk(part)]
     made = {(select.items[i].alias or "").lower() for i in found}
-    named = any(isinstance(node, Name) and node.parts[0].lower() in made for node in nodes)
-    methods = any(isinstance(node, Call) and "." in node.name for node in nodes)
-    return None if named or methods or any(isinstance(item.expr, Star) for item in select.items) else found
+    named = any(isinstance(node, ast.Name) and node.parts[0].lower() in made for node in nodes)
+    methods = any(isinstance(node, ast.Call) and "." in node.name for node in nodes)
+    return None if named or methods or any(isinstance(item.expr, ast.Star) for item in select.items) else found

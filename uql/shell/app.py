@@ -24,6 +24,7 @@ from prompt_toolkit.styles import style_from_pygments_cls
 from uql.api.background import run_interruptible
 from uql.base.errors import UQLError, UQLSyntaxError
 from uql.base.printable import printable
+from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
 from uql.command.script import pieces
@@ -51,12 +52,7 @@ class Leave(Exception):
 
 def history_file() -> Path:
     """$UQL_HOME/history, else in the user's data folder."""
-    home = os.environ.get("UQL_HOME")
-    if home:
-        return Path(home).expanduser() / "history"
-    from platformdirs import user_data_path
-
-    return user_data_path("uql", appauthor=False) / "history"
+    return user_folder() / "history"
 
 
 class Shell:

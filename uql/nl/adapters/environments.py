@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from uql.base.errors import ConfigError, DataError
-from uql.llm.model_files import home
+from uql.base.user_folder import user_folder
 from uql.nl.adapters.process import ProcessAdapter
 from uql.nl.plan.dag import Operator
 
@@ -77,7 +77,7 @@ KNOWN = {
 
 def folder(name: str) -> Path:
     """Where the environment of an adapter is."""
-    return home().parent / "adapters" / known(name).name
+    return user_folder() / "adapters" / known(name).name
 
 
 def known(name: str) -> Known:

@@ -11,7 +11,6 @@ knows adapters: one is added or dropped by fitting that layer again. Source: Met
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -285,19 +284,14 @@ def _features(embedder: Embedder, found: Sequence[Judged]) -> Matrix:
 
 
 def _fit_weighted(network: Any, features: Matrix, best: Sequence[str], weights: Matrix) -> None:
-    """Fits with sample weights; where scikit-learn's network takes none, a row stands there in proportion to its weight."""
+    """Fits with sample weights, converged or not."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if "sample_weight" in inspect.signature(network.fit).parameters:
-            network.fit(features, list(best), sample_weight=weights)
-            return
-        times = np.maximum(1, np.rint(weights / LOWEST)).astype(int)
-        rows = np.repeat(np.arange(len(best)), times)
-        network.fit(features[rows], [best[int(i)] for i in rows])
+        network.fit(features, list(best), sample_weight=weights)
 
 
 def _random_layers(width: int, hidden: tuple[int, ...], seed: int) -> tuple[tuple[Matrix, ...], tuple[Matrix, ...]]:

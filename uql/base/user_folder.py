@@ -1,0 +1,16 @@
+"""The folder of the user's data: the ledger, models, history, environments of adapters."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def user_folder() -> Path:
+    """$UQL_HOME, else the user's data folder of the system."""
+    given = os.environ.get("UQL_HOME")
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("uql", appauthor=False)
