@@ -16,6 +16,7 @@ from uql.base.errors import ConfigError, DataError
 from uql.benchmarks.peers.server import Service
 from uql.benchmarks.runner import compare, lines, suites
 from uql.benchmarks.runner import run as runner
+from uql.benchmarks.runner.command import app
 from uql.benchmarks.runner.condition import parse
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Record, read, write
@@ -23,7 +24,6 @@ from uql.benchmarks.runner.report import markdown, page
 from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.uqe.model import Model
 from uql.benchmarks.uqe.tasks import f1_of, relative_error
-from uql.command.bench import app
 from uql.llm.providers.oracle import Oracle
 
 RUN = Record("made", "t", "uql", "q1", "labels", 0, quality=0.9, measure="F1", calls=10)

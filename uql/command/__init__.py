@@ -1,4 +1,4 @@
-"""The sub-commands of `uql`, a file each."""
+"""The sub-commands of `uql`, a file each; those that run benchmarks stand with these."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "ask": ("uql.command.ask", "answer a question in words, by UQL that is shown"),
     "model": ("uql.command.model", "the semantic model of a database: write a first one, check it"),
     "models": ("uql.command.models", "fetch, list and test models"),
-    "bench": ("uql.command.bench", "run suites of benchmarks, print their tables, compare two runs"),
-    "oracle": ("uql.command.oracle", "serve a table of labels as a model of OpenAI's protocol"),
-    "plans": ("uql.command.plans", "serve plans written by hand as a model that plans"),
+    "bench": ("uql.benchmarks.runner.command", "run suites of benchmarks, print their tables, compare two runs"),
+    "oracle": ("uql.benchmarks.peers.serve_labels", "serve a table of labels as a model of OpenAI's protocol"),
+    "plans": ("uql.benchmarks.nl.serve_plans", "serve plans written by hand as a model that plans"),
     "tables": ("uql.command.tables", "the tables of a database; of semantic ones their query, key and cost"),
     "runs": ("uql.command.runs", "list the runs of the ledger, show one"),
     "resume": ("uql.command.resume", "continue a run that was killed, interrupted, or stopped at a limit"),
