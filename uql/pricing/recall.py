@@ -10,7 +10,7 @@ import numpy as np
 
 from uql.compiler.cost import Answered, Range
 from uql.compiler.join_plans import fields_of
-from uql.compiler.physical import Block, Stage
+from uql.compiler.physical import Block, Stage, asked_joins, inner_plans
 from uql.compiler.virtual import VirtualColumn
 from uql.engine import sharded
 from uql.engine.execute import candidates_sql
@@ -37,14 +37,7 @@ def answered(
         duck: where candidate rows are materialised.
         described: what the model proposed of quoted texts, by `descriptions.key`; None: texts stand without a description.
     """
-    if (
-        block.inner.derived
-        or block.inner.nested
-        or block.inner.correlated
-        or block.inner.repeated
-        or block.scan.join is not None
-        or sharded.table_of(block, duck) is not None
-    ):
+    if inner_plans(block) or asked_joins(block) or sharded.table_of(block, duck) is not None:
         return ()
     found = []
     relation: Relation | None = None

@@ -262,19 +262,14 @@ def _taken(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
 def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
     from uql.compiler.cost import blocks
+    from uql.compiler.physical import asked_joins, inner_plans
     from uql.engine import sharded
     from uql.engine.execute import candidates_sql
     from uql.kernels import pair_pool
 
     found = []
     for block in blocks(drawing.plan).values():
-        if (
-            block.inner.derived
-            or block.inner.nested
-            or block.inner.correlated
-            or block.inner.repeated
-            or block.scan.join is not None
-        ):
+        if inner_plans(block) or asked_joins(block):
             continue
         table = None if drawing.proxy is not None else sharded.table_of(block, duck)
         if table is not None:
