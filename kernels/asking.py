@@ -69,7 +69,7 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
 
 
 async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Takes from the ledger what it knows of these rows. Makes no call.
+    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up once a run.
 
     Answers that are derived from rows are left alone: what was answered of pairs side by side is less reliable.
 
@@ -84,6 +84,9 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     empty = _is_null(stage.columns, relation)
     if empty is not None and not await ctx.gate.asked(questions):
         rids = rids[relation.fetch(rids, [empty]).column(0).to_numpy(zero_copy_only=False)]
+    looked_up = relation.looked_up.setdefault((tuple(questions), stage.rows), np.zeros(relation.n, dtype=bool))
+    rids = rids[~looked_up[rids]]
+    looked_up[rids] = True
     for start in range(0, len(rids), RECALLED_AT_ONCE):
         part = rids[start : start + RECALLED_AT_ONCE]
         rows = relation.rows(part, stage.columns)

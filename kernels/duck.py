@@ -127,9 +127,8 @@ class Duck:
     def create(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> tuple[str, int]:
         """A temporary table of the rows of a query: its name and how many they are."""
         name = f"__uql_{next(_names)}"
-        self.execute(f"CREATE TEMP TABLE {quote(name)} AS {sql}", tables)
+        rows = int(self.execute(f"CREATE TEMP TABLE {quote(name)} AS {sql}", tables)[0][0])
         self.temporary.append(name)
-        rows = int(self.scalar(f"SELECT COUNT(*) FROM {quote(name)}"))
         if rows and self._first is None:
             self._first = int(self.scalar(f"SELECT rowid FROM {quote(name)} LIMIT 1"))
         return name, rows

@@ -156,8 +156,10 @@ async def _check_estimable(
     block: Block, only_seen: frozenset[Call], boundless: frozenset[Call], relation: Relation, ctx: Context
 ) -> None:
     bad = sorted((c for c in only_seen | boundless if not is_bound(c)), key=lambda c: c.span.start)
+    if not (bad or block.aggregate.sets):
+        return
     everything = await whole_cost(block, relation, ctx)
-    if ctx.purse.fits(everything) or not (bad or block.aggregate.sets):
+    if ctx.purse.fits(everything):
         return
     what, other, span = "ROLLUP, CUBE and GROUPING SETS need", "a plain GROUP BY can be estimated", NO_SPAN
     if not block.aggregate.sets:

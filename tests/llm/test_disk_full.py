@@ -25,12 +25,17 @@ FULL = {"UQL410", "UQL415", "UQL505", "UQL509", "UQL510"}
 
 @contextmanager
 def full_after(size: int) -> Iterator[None]:
-    """No file of this process grows beyond so many bytes: a write ends as on a full disk."""
+    """No file of this process grows beyond so many bytes: a write ends as on a full disk.
+
+    Python writes no bytecode meanwhile: it would keep the part of a file that went in, and no later process could import the module.
+    """
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, HARD))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (SOFT, HARD))
+        sys.dont_write_bytecode = before
 
 
 def run(ledger: Path, model: HashModel, statement: str = QUERY) -> list[tuple[object, ...]] | uql.UQLError:

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from heapq import heappop, heappush
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scripted import Scripted, by_length, row
@@ -18,6 +20,7 @@ from uql.base.errors import ModelError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate, Run
 from uql.llm.ledger import Ledger
+from uql.llm.limiter import Limiter
 from uql.llm.prompts import fused
 from uql.llm.providers.base import Answer, CallError, Limits, Problem, Reply
 from uql.llm.questions import Choice, Extract, Predicate
@@ -361,21 +364,52 @@ def test_a_reply_with_too_few_answers_is_a_failure_and_no_shift(run) -> None:
     run(go())
 
 
-def test_concurrency_follows_latency_where_nothing_is_refused(run) -> None:
-    """A provider that answers 8 requests at once in 10 ms, and more in proportion later: more in flight would bring nothing."""
+def test_concurrency_follows_latency_where_nothing_is_refused(run, monkeypatch) -> None:
+    """A provider that answers 8 requests at once in 10 ms, and more in proportion later: more in flight would bring nothing.
+
+    Its seconds pass by a clock of the test's: on a busy machine real ones would say nothing of the provider.
+    """
+    limiter, now, most, replies = Limiter(Limits(256, adaptive=True)), 0.0, 0, []
+    monkeypatch.setattr("uql.llm.limiter.time", SimpleNamespace(monotonic=lambda: now))
+
+    async def request(n: int) -> None:
+        nonlocal most
+        async with limiter.slot(10) as taken:
+            most = max(most, limiter.in_flight)
+            seconds = 0.01 * max(1.0, limiter.in_flight / 8) ** 2
+            replied = asyncio.get_running_loop().create_future()
+            heappush(replies, (now + seconds, n, replied))
+            await replied
+            limiter.observe(None, seconds, tokens=10, taken=taken, at_most=20)
 
     async def go() -> None:
-        provider = Scripted(limits=Limits(256, adaptive=True))
-        answer = provider._answer
+        nonlocal now
+        requests = [asyncio.create_task(request(n)) for n in range(900)]
+        for _ in requests:
+            for _ in range(5):  # whoever has a place is on its way
+                await asyncio.sleep(0)
+            now, _, replied = heappop(replies)
+            replied.set_result(None)
+        await asyncio.gather(*requests)
 
-        async def slower(request):
-            provider.latency_s = 0.01 * max(1.0, (provider.in_flight + 1) / 8) ** 2
-            return await answer(request)
+    run(go())
+    assert 8 <= most <= 80 and limiter.window <= 60
 
-        provider.answer = slower
+
+def test_the_limiter_learns_from_the_seconds_of_every_reply(run) -> None:
+    async def go() -> None:
+        provider = Scripted(latency_s=0.01, limits=Limits(256, adaptive=True))
         async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=None) as g:
-            assert not (await g.ask(SO, [row(str(n)) for n in range(900)])).failures
-            assert 8 <= provider.most_in_flight <= 80 and g._limiter(provider).window <= 60
+            limiter, seconds = g._limiter(await g.provider()), []
+            observe = limiter.observe
+
+            def observed(fault, took, **more):
+                seconds.append(took)
+                observe(fault, took, **more)
+
+            limiter.observe = observed
+            assert not (await g.ask(SO, [row(str(n)) for n in range(100)])).failures
+            assert len(seconds) == 100 and min(seconds) >= 0.009
 
     run(go())
 

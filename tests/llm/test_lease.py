@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,9 @@ import pytest
 from hash_model import HashModel
 
 import uql
+from uql.llm import run_lease
+from uql.llm.ledger import Ledger
+from uql.llm.run_lease import Lease
 
 SITTING = r"""
 import json, os, sys
@@ -109,3 +113,34 @@ def test_a_process_that_slept_too_long_finds_its_run_taken_and_sends_nothing_mor
     assert late["partial"] and any("taken over" in text for text in late["said"])
     assert sum(line.startswith(f"{first.pid} ") for line in bill(tmp_path)) <= before + 4
     assert not said(second)["partial"]
+
+
+def test_a_run_that_ends_while_a_sign_of_life_waits_is_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_lease, "BEAT_S", 0.001)
+    lost = []
+    with Ledger(":memory:") as ledger:
+        lease = Lease(ledger, "r", lambda: lost.append(1))
+        work = ledger.work
+
+        def released_before(use: Callable[[Any], Any], *, atomic: bool = False) -> Any:
+            if threading.current_thread() is lease._beating and not lease._ended.is_set():
+                assert lease.release()
+            return work(use, atomic=atomic)
+
+        monkeypatch.setattr(ledger, "work", released_before)
+        lease.take()
+        assert lease._beating is not None
+        lease._beating.join(60)
+    assert lease._ended.is_set() and not lost
+
+
+def test_a_run_that_another_process_has_taken_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_lease, "BEAT_S", 0.001)
+    lost = []
+    with Ledger(":memory:") as ledger:
+        lease = Lease(ledger, "r", lambda: lost.append(1))
+        lease.take()
+        ledger.work(lambda db: db.execute("UPDATE leases SET owner = 'another'").rowcount)
+        assert lease._beating is not None
+        lease._beating.join(60)
+        assert lost and not lease.release()

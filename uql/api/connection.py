@@ -92,7 +92,7 @@ class Connection:
 
     def __repr__(self) -> str:
         session = self.session
-        where = "closed" if session.closed else f"to {session.database() or 'a database in memory'}"
+        where = "closed" if session.closed else f"to {session.database().path or 'a database in memory'}"
         model = session.model.name if session.model is not None else session.settings.model or "no model"
         return f"<uql.Connection {where}, {model}>"
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 _LOCK = threading.Lock()
 _LIMITS = ExitStack()  # of the libraries that are limited now; the last one inside undoes them
@@ -18,12 +24,10 @@ def one_thread() -> Iterator[None]:
     Contexts of several threads may overlap: the limit ends with the last of them. A library that is loaded inside is limited
     by the next context, nested or not.
     """
-    from threadpoolctl import ThreadpoolController
-
     global _inside
     with _LOCK:
         _inside += 1
-        libraries = ThreadpoolController().select(user_api="blas")
+        libraries = _libraries(len(sys.modules))
         if any(library.num_threads != 1 for library in libraries.lib_controllers):
             _LIMITS.enter_context(libraries.limit(limits=1))
     try:
@@ -33,3 +37,15 @@ def one_thread() -> Iterator[None]:
             _inside -= 1
             if not _inside:
                 _LIMITS.close()
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """The BLAS libraries of the process; a module that is imported may load another one.
+
+    Args:
+        modules: imported so far.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")

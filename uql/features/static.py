@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ class StaticEmbedder:
             encoded = self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False)
             ids = [one.ids for one in encoded]
             ends = np.cumsum([0, *map(len, ids)])
-            flat = np.fromiter((i for row in ids for i in row), np.int32, count=int(ends[-1]))
+            flat = np.fromiter(chain.from_iterable(ids), np.int32, count=int(ends[-1]))
             counts = csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(chunk), len(self._table)))
             out[start : start + len(chunk)] = counts @ self._table
         return unit_rows(out)

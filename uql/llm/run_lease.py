@@ -68,8 +68,9 @@ class Lease:
                 return
             except RuntimeError:  # the ledger is closed
                 return
-            if not held:
+            if not held and not self._ended.is_set():  # else it was given up here, while this beat waited
                 self._lost()
+            if not held:
                 return
 
     def release(self) -> bool:

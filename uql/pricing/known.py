@@ -178,7 +178,8 @@ class Knowledge:
 
     def pilot(self, written: Block, rows: int) -> int:
         """The rows of a block's `rows` whose answers settle how it is run; 0 where it does not depend on them."""
-        return pilot_rows(rows) if self(written).pilot else 0
+        found = self._found.get(id(self._like.get(id(written), (written, written))[1]))
+        return pilot_rows(rows) if found is not None and found[1].pilot else 0
 
     def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
         """The block as it is run after a pilot.

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import numpy as np
 
+from uql.base.current_database import CurrentDatabase
 from uql.base.settings import Settings
 from uql.compiler.cost import Range
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Masks
-from uql.kernels.duck import Duck
 from uql.llm.ledger import Ledger, exists
 from uql.llm.providers.base import Provider
 
@@ -144,12 +143,10 @@ class Statistics:
         return found
 
 
-def scope_of(cursor: duckdb.DuckDBPyConnection, model: Provider | None, settings: Settings) -> str:
+def scope_of(database: CurrentDatabase, model: Provider | None, settings: Settings) -> str:
     """Model and database: what was learned of one says nothing of another.
 
     Args:
-        cursor: of the database.
         model: None: that of the settings is named.
     """
-    path = Duck(cursor).scalar("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
-    return f"{model.name if model is not None else settings.model or ''} on {path or 'memory'}"
+    return f"{model.name if model is not None else settings.model or ''} on {database.path or 'memory'}"

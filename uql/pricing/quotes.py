@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from uql.base.current_database import CurrentDatabase, current_database
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -189,11 +191,11 @@ class Foresight:
             models=self._models,
         )
 
-    def remembered(self, settings: Settings) -> Statistics:
-        """What earlier queries taught of this model on this database, read from the ledger once."""
+    def remembered(self, settings: Settings, database: CurrentDatabase | None = None) -> Statistics:
+        """What earlier queries taught of this model on a database, by default the current one; read from the ledger once."""
         from uql.pricing.learned import Statistics, scope_of
 
-        scope = scope_of(self._cursor, self._model, settings)
+        scope = scope_of(database or current_database(self._cursor), self._model, settings)
         if scope not in self._memories:
             self._memories[scope] = Statistics.load(settings, scope)
         return self._memories[scope]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.current_database import current_database
 from uql.base.errors import DataError
 from uql.compiler.statement_targets import tokens
 from uql.compiler.syntax import Explain, Option, Select, SetOption, Statement, Union
@@ -45,18 +46,10 @@ def check_reads(catalog: Catalog, text: str) -> None:
 
     if not catalog.read_only:
         return
-    temporary = is_read_only(catalog.cursor)  # a table of TO is then
+    temporary = current_database(catalog.cursor).read_only  # a table of TO is then
     for piece, span in parse_script(text):
         if not reads(piece, temporary=temporary):
             raise _refusal(text, span.start, span.end)
-
-
-def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
-    from uql.kernels.duck import Duck
-
-    return bool(
-        Duck(connection).scalar("SELECT readonly FROM duckdb_databases() WHERE database_name = current_database()")
-    )
 
 
 def check_sql_reads(catalog: Catalog, sql: str) -> None:

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from uql.session.events import PlanEvent
-from uql.session.read_only import is_read_only
 from uql.session.resume import Said
 
 if TYPE_CHECKING:
@@ -59,8 +58,9 @@ async def in_context(
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))
         if shared is None:
             closing.enter_context(session.catalog.own_orders())
-        duck = session.kernel_duck(settings)
-        memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings)
+        database = session.database()
+        duck = session.kernel_duck(session.media(settings, database))
+        memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings, database)
         id, replay, known = uuid.uuid4().hex[:12], None, memory.about(text)
         if drawing is not None and ledger is not None and said.before is None:
             replay = replays.take(drawing, id, calls, known, ledger, duck, fresh=settings.fresh)
@@ -69,9 +69,8 @@ async def in_context(
                 memory = Statistics.of(replay.rates)
                 memory.descriptions = described
                 known = memory.about(text)
-        database = session.database() if semantic else None
-        read_only = is_read_only(session.catalog.cursor)
-        run = said.run(text, settings, known, database, read_only, id, replay)
+        path = database.path if semantic else None
+        run = said.run(text, settings, known, path, database.read_only, id, replay)
         budget = said.budget(settings, calls)
         if replay is not None:
             budget = Budget(
@@ -118,7 +117,7 @@ async def in_context(
             plans=plans,
             on_estimate=session.estimated if session.listeners else None,
             on_budget=session.forecast,
-            features=session.vectors.of(settings, session.home()) if semantic else None,
+            features=session.vectors.of(settings, session.home(database)) if semantic else None,
             draws=gate.draws,
             cascade=cascade_of(settings, session.models) if semantic else None,
         )

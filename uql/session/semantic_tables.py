@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from uql.base.current_database import current_database
 from uql.base.errors import BindError, DataError, UnknownTableError, UQLError
 from uql.base.sql_text import quote
 from uql.compiler import planner, syntax
@@ -32,7 +33,6 @@ from uql.session import semantic_store as store
 from uql.session.events import DoneEvent, finished
 from uql.session.execute_statement import execute
 from uql.session.prepared import PreparedStatement
-from uql.session.read_only import is_read_only
 from uql.session.semantic_store import Changes, Definition
 from uql.sources.frames import is_frame
 
@@ -60,7 +60,7 @@ def run(session: Session, tree: Statement, piece: Piece) -> PreparedStatement:
     """
     cursor, source = session.catalog.cursor, piece.script
     name = ".".join(tree.name)
-    if is_read_only(cursor):
+    if current_database(cursor).read_only:
         raise DataError(
             f"the database is read-only, and {source.split()[0].upper()} writes to {name}",
             code="UQL523",
@@ -400,7 +400,7 @@ class _Work:
             return None
         wanted = tuple(dict.fromkeys((*self._key_columns(), *(c for v in asked for c in (*v.reads, *v.holes)))))
         sql = query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source))
-        duck = self.session.kernel_duck(settings)
+        duck = self.session.kernel_duck(self.session.media(settings, self.session.database()))
         name, n = duck.create(sql)
         self.duck.temporary.append(name)
         relation, rids = Relation(duck, name, n, fields), np.arange(n, dtype=np.int64)

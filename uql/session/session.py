@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.current_database import CurrentDatabase, current_database
 from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
 from uql.base.settings import IN_PROJECTS, InProjects, Settings
 from uql.base.sql_text import quote
@@ -78,7 +79,7 @@ class Session:
         self.model = model
         self.models = dict(models or {})
         self.catalog: Catalog = Catalog(connection, own=owned)
-        self.catalog.parts.files = lambda: self.media(self.settings.with_values(max_seconds=None))
+        self.catalog.parts.files = lambda: self.media(self.settings.with_values(max_seconds=None), self.database())
         self.catalog.hide_internal()
         self.listeners: list[Callable[[Any], None]] = []
         self.gates: list[Gate] = []  # of the queries that run now
@@ -225,11 +226,10 @@ class Session:
         plan = self.plan(bound, settings)
         return FREE if self.answering_run(bound, plan, settings) else self.foresight.quoted(plan, settings)
 
-    def kernel_duck(self, settings: Settings | None = None) -> Duck:
-        """The session's DuckDB for one run; `settings` say which files its rows may name, None: none."""
+    def kernel_duck(self, media: Media | None = None) -> Duck:
+        """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
         from uql.kernels.duck import Duck
 
-        media = None if settings is None else self.media(settings)
         return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster)
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
@@ -345,18 +345,18 @@ class Session:
     def store(self, source: str) -> Callable[[str, Outcome], None]:
         return lambda name, outcome: store(self.catalog.cursor, name, outcome, source)
 
-    def database(self) -> str | None:
-        """The path of the database file; None: it is in memory."""
-        found = self.catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
-        return str(found) if found else None
+    def database(self) -> CurrentDatabase:
+        """Where its current database is."""
+        with self.lock:
+            return current_database(self.catalog.cursor)
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Statements over its tables draw their rows by its shards."""
         self.cluster = self.foresight.cluster = cluster
 
-    def home(self) -> str | None:
+    def home(self, database: CurrentDatabase) -> str | None:
         """The path beside which vectors of rows are kept: of the database file or the lake; None: there is none."""
-        return self.database() or (str(self.cluster.folder) if self.cluster is not None else None)
+        return database.path or (str(self.cluster.folder) if self.cluster is not None else None)
 
     def large(self, settings: Settings) -> Provider | str | None:
         """The large model of a cascade, which answers what is not a condition too, where no other model is named."""
@@ -364,12 +364,11 @@ class Session:
             return None
         return self.models.get(settings.models[1], settings.models[1])
 
-    def media(self, settings: Settings) -> Media:
+    def media(self, settings: Settings, database: CurrentDatabase) -> Media:
         """What reads the files that rows name: below uql.folder, else beside the database file, else in the working directory."""
         from uql.sources.media import Media
 
-        path = self.database()
-        beside = Path(path).parent if path else Path.cwd()
+        beside = Path(database.path).parent if database.path else Path.cwd()
         folder = Path(settings.folder).expanduser() if settings.folder else beside
         parts = self.catalog.parts
         parts.media = Media(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.current_database import current_database
 from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.statement_targets import changed, options, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
 from uql.session.prepared import PreparedStatement
-from uql.session.read_only import check_sql_reads, is_read_only, reading
+from uql.session.read_only import check_sql_reads, reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -208,7 +209,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     table, kinds = _bounded(outcome)
     chosen = typed_columns(table.column_names, kinds)
     duck = Duck(connection)
-    temporary = "TEMP " if is_read_only(connection) else ""
+    temporary = "TEMP " if current_database(connection).read_only else ""
     duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
     said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
     duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")

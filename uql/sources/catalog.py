@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -55,9 +55,18 @@ _SETTINGS = (  # of one connection, and able to change what a query gives
 )
 _ORDERS = "current_setting('default_order'), current_setting('default_null_order')"
 _CHOSEN = (
-    f"{', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)},"
-    " (SELECT list(v) FROM duckdb_variables() AS v)"
+    f"SELECT {_ORDERS}, txid_current(), (SELECT list(v) FROM duckdb_variables() AS v),"
+    f" {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)}"
 )
+_RELATIONS = (
+    "SELECT *, current_database(), current_schema() FROM ("
+    + " UNION ALL ".join(
+        f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'} FROM system.main.duckdb_{kind}s()"
+        for kind in ("table", "view")
+    )
+    + ")"
+)
+_TRANSACTION = "SELECT txid_current()"
 
 
 def said_estimated(comment: object) -> str | None:
@@ -82,6 +91,8 @@ class Catalog:
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
         self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
+        self._transaction: object = None  # of the latest look at the user's connection
+        self._looks: dict[str, duckdb.DuckDBPyRelation] = {}  # kept, for they are read again and again
         self.python_variables(False)
         self._frames = Frames(self.cursor)
         self.parts = Parts()
@@ -143,15 +154,16 @@ class Catalog:
 
         On a connection of UQL's the orders are read anew where a statement of DuckDB's own may have changed them.
         """
-        found = self._of_users(f"SELECT {_ORDERS}, {_CHOSEN}")
+        found = self._of_users(_CHOSEN)
         if not self._own or not self.orders_known:
             with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
                 order, nulls, *_ = found[0] if found else self._rows(f"SELECT {_ORDERS}")[0]
                 self.orders = None if order.startswith("ASC") and nulls == "NULLS_LAST" else (order, nulls)
                 self.orders_known = True
+        self._transaction = None
         if not found:
             return
-        _, _, *values, variables = found[0]
+        _, _, self._transaction, variables, *values = found[0]
         chosen = {name: literal(str(value)) for name, value in zip(_SETTINGS, values, strict=True)}
         for variable in variables or ():
             chosen[f"VARIABLE {quote(variable['name'])}"] = f"CAST({literal(variable['value'])} AS {variable['type']})"
@@ -173,7 +185,12 @@ class Catalog:
         if int(duckdb.__version__.split(".")[0]) < 2 and held not in ([], ["Count"], ["Success"]):
             return None  # Count and Success: of a statement without rows
         try:
-            return self.connection.sql(sql).fetchall()
+            relation = self._looks.get(sql)
+            if relation is None:
+                relation = self.connection.sql(sql)
+            if sql in (_CHOSEN, _TRANSACTION):  # it runs anew each time: to bind it takes as long as to run it
+                self._looks[sql] = relation
+            return relation.fetchall()
         except duckdb.Error:
             return None
 
@@ -204,9 +221,9 @@ class Catalog:
                 words = said_estimated(found.comment)
                 if words is None and found.view:
                     words = self.marked().get(found.path)
-                comments = {} if plain else self._comments(found.path)
                 kind = "view" if found.view else "table"
-                return self._relation(name, dotted(found.path), kind, found.comment, comments, words, plain)
+                columns = [] if plain else self._columns(found.path)
+                return self._relation(name, dotted(found.path), kind, found.comment, columns, words, plain)
             temporary = self._temporary(parts)
             if temporary is not None:
                 return self._relation(name, temporary, "temporary", plain=plain)
@@ -327,30 +344,22 @@ class Catalog:
         """A table or view on the cursor; temporary first, then the search path."""
         best: tuple[int, _Found] | None = None
         wanted = parts[-1].lower()
-        for kind in (
-            "table",
-            "view",
-        ):  # apart and unfiltered: DuckDB plans a UNION with a filter for longer than it lists them
-            rows = self._rows(
-                f"SELECT database_name, schema_name, {kind}_name, comment, current_database(), current_schema()"
-                f" FROM system.main.duckdb_{kind}s()"
-            )
-            for database, schema, name, comment, here, current in rows:
-                if name.lower() != wanted or name.startswith("__uql_frame_"):
-                    continue
-                rank = _rank(parts, database, schema, name, here, current)
-                if rank is not None and (best is None or rank < best[0]):
-                    best = rank, _Found((database, schema, name), comment or "", kind == "view")
+        for database, schema, name, comment, is_view, here, current in self._rows(_RELATIONS):
+            if name.lower() != wanted or name.startswith("__uql_frame_"):
+                continue
+            rank = _rank(parts, database, schema, name, here, current)
+            if rank is not None and (best is None or rank < best[0]):
+                best = rank, _Found((database, schema, name), comment or "", is_view)
         return None if best is None else best[1]
 
-    def _comments(self, path: tuple[str, str, str]) -> dict[str, str]:
-        """The comments of the columns of a table."""
-        comments = self._rows(
-            "SELECT column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
-            " AND database_name = ? AND schema_name = ? AND table_name = ?",
+    def _columns(self, path: tuple[str, str, str]) -> list[tuple[str, str, str]]:
+        """Names, types and comments of the columns of a table or view; a view's types are those that it was made with."""
+        rows = self._rows(
+            "SELECT column_index, column_name, data_type, comment FROM system.main.duckdb_columns()"
+            " WHERE database_name = ? AND schema_name = ? AND table_name = ?",
             list(path),
         )
-        return {str(column): str(text) for column, text in comments}
+        return [(name, type, comment or "") for _, name, type, comment in sorted(rows)]
 
     def _temporary(self, parts: tuple[str, ...]) -> str | None:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
@@ -370,9 +379,9 @@ class Catalog:
         return quote(private)
 
     def is_behind(self) -> bool:
-        """Has the user's own connection a transaction open, whose changes the cursor does not see?"""
-        first, second = (self._of_users("SELECT txid_current()") for _ in range(2))
-        return first is not None and first == second
+        """Has the user's own connection a transaction open since `begin`, whose changes the cursor does not see?"""
+        found = self._of_users(_TRANSACTION)
+        return found is not None and found[0][0] == self._transaction
 
     def _unknown(self, name: str, frames: Mapping[str, object]) -> UnknownTableError:
         names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
@@ -390,13 +399,16 @@ class Catalog:
         sql: str,
         kind: str,
         comment: str = "",
-        comments: Mapping[str, str] | None = None,
+        columns: Sequence[tuple[str, str, str]] = (),
         estimated: str | None = None,
         plain: bool = False,
     ) -> Table:
-        comments = comments or {}
+        comments = {name: comment for name, _, comment in columns if comment}
         try:
-            schema = tuple(self._columns(sql) if kind == "table" else self.describe(f"SELECT * FROM {sql}"))
+            if kind != "table":
+                schema = tuple(self.describe(f"SELECT * FROM {sql}"))
+            else:
+                schema = tuple((name, type) for name, type, _ in columns) or tuple(self._defined(sql))
             if plain:
                 fields = tuple(Field(*column) for column in schema)
                 return Table(name, sql, fields, None, comment, estimated, kind == "table")
@@ -408,7 +420,7 @@ class Catalog:
             raise _unreadable(name, kind, error) from error
         return Table(name, sql, self._fields[key], count, comment, estimated, kind == "table")
 
-    def _columns(self, table: str) -> list[tuple[str, str]]:
+    def _defined(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table, as its definition has them: describing a query of 10,000 takes a third of a second."""
         rows = self._rows("SELECT name, type FROM pragma_table_info(?)", [table])
         return [(str(name), str(type)) for name, type in rows]

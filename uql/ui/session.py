@@ -179,7 +179,7 @@ class Session:
     def state(self) -> dict[str, Any]:
         """What the head of the page shows: model, budget, what the session has spent so far."""
         with self._checking:
-            database = self._checks.session.database()
+            database = self._checks.session.database().path
         settings, model = self._runs.configured, self._runs.model
         return {
             "model": model.name if model is not None else settings.model,
@@ -339,7 +339,8 @@ class Session:
 
         def load(name: str, kind: str) -> object:
             with self._checking:
-                media = self._checks.session.media(self._checks.configured)
+                session = self._checks.session
+                media = session.media(self._checks.configured, session.database())
             return media.load([name], Modality.IMAGE if kind == "image" else Modality.AUDIO)[0]
 
         return grid.cell(done(work).run(), row, column, load)
