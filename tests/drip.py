@@ -14,7 +14,7 @@ STAGES = {
     "body": HEAD + b"\r\n",
 }  # what is sent at once; None: nothing ever
 PAUSE_S = 0.1  # between two bytes
-LONGEST_S = 30.0  # that a server holds a connection
+LONGEST_S = 60.0  # that a server holds a connection
 
 
 @contextmanager
@@ -22,11 +22,17 @@ def slow_server(stage: str) -> Iterator[int]:
     """The port of a server that takes every connection and never ends its reply."""
     begin, ended = STAGES[stage], threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        threading.Thread(target=_accept, args=(listening, begin, ended), daemon=True).start()
+        accepting = threading.Thread(target=_accept, args=(listening, begin, ended), daemon=True)
+        accepting.start()
         try:
             yield listening.getsockname()[1]
         finally:
             ended.set()
+            with suppress(
+                OSError
+            ):  # wakes the thread, which else takes a connection of the next server on the same descriptor
+                socket.create_connection(listening.getsockname(), 10).close()
+            accepting.join(10)
 
 
 def _accept(listening: socket.socket, begin: bytes | None, ended: threading.Event) -> None:

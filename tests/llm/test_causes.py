@@ -277,7 +277,7 @@ def test_a_provider_that_wants_to_be_left_alone_for_longer_than_the_run_has(run)
                 g.on_announce(lambda *_: None)
                 began = time.monotonic()
                 answers = await g.ask(SO, [row("row 429."), row("row 400."), row("well")])
-                assert time.monotonic() - began < 3 and g.budget.exhausted == "seconds"
+                assert time.monotonic() - began < 30 and g.budget.exhausted == "seconds"
                 assert {f.kind for f in answers.failures} <= {"budget", "rate_limit"} and len(answers.failures) >= 2
 
     run(go())

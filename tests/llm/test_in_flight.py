@@ -36,10 +36,13 @@ class Slow(HashModel):
         super().__init__({"it is so": 0.3})
         self.latency_s, self.fails = latency_s, fails
         self.paid: list[str] = []
+        self.held: threading.Event | None = None  # nothing is answered before it is set
 
     async def answer(self, request: Request) -> Reply:
         self.paid.append(str(request.row.cells[0].value if request.row.cells else "examples"))
         await asyncio.sleep(self.latency_s)
+        if self.held is not None:
+            await asyncio.to_thread(self.held.wait, 120)
         if self.fails:
             raise CallError("refusal", "no")
         return await super().answer(request)
@@ -81,19 +84,18 @@ def test_a_waiter_asks_itself_where_the_owner_got_no_answer(tmp_path: Path) -> N
 
 
 def test_waiting_ends_at_max_seconds_and_when_it_is_interrupted(tmp_path: Path) -> None:
-    owner, waiter = Slow(3.0), Slow(0)
+    owner, waiter = Slow(0), Slow(0)
+    owner.held = threading.Event()
     with connect(tmp_path, owner, rows=8) as one, connect(tmp_path, waiter, rows=8) as two:
         thread = threading.Thread(target=lambda: one.uql(EVERY).fetchall())
         thread.start()
         while not owner.paid:
             time.sleep(0.005)
-        began = time.monotonic()
         assert two.uql('SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (exact, max_seconds = 0.3)').partial
-        assert time.monotonic() - began < 1.5
         threading.Timer(0.2, two.interrupt).start()
         assert two.uql(EVERY).partial
-        assert time.monotonic() - began < 2.5 and not waiter.paid
-        one.interrupt()
+        assert thread.is_alive() and not waiter.paid, "both ended while the owner had no answer"
+        owner.held.set()
         thread.join()
 
 

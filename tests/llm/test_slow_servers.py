@@ -29,7 +29,7 @@ from uql.llm.questions import Predicate
 
 SO = Predicate("it is so")
 PROTOCOLS = ("compatible", "chat", "messages")
-SLACK_S = 1.0
+SLACK_S = 10.0  # on a busy machine; without a limit each would take a minute
 
 
 def provider(protocol: str, port: int, timeout_s: float) -> Provider:

@@ -414,7 +414,7 @@ def test_a_cross_join_of_a_thousand_million_rows_is_stopped(given: dict[str, pa.
         run_sql("SELECT SUM(a.id * b.id % (c.id + 1)) FROM reviews a, reviews b, reviews c", given, timeout_s=0.5)
     assert error.value.code == "UQL621"
     assert "longer than 0.5 s" in error.value.message
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 0.5 + 10.0  # on a busy machine
 
 
 def test_too_many_rows_are_stopped_before_they_are_made(given: dict[str, pa.Table]) -> None:

@@ -19,7 +19,7 @@ from uql.base.schema import Modality
 from uql.sources import documents, web
 from uql.sources.media import Media
 
-SLACK_S = 1.0
+SLACK_S = 10.0  # on a busy machine; without a limit each would take a minute
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
 
@@ -97,17 +97,19 @@ def test_an_address_ends_with_its_time_where_tls_is_never_begun(
 
 def test_a_name_that_is_never_resolved_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "SECONDS", 0.3)
-    monkeypatch.setattr(web, "addresses", lambda host, port: time.sleep(1.5) or [])
+    ended = threading.Event()
+    monkeypatch.setattr(web, "addresses", lambda host, port: ended.wait(60) and [])
     began = time.monotonic()
     assert isinstance(web.fetch("https://slow.example/a.png", 1_000_000), Unreadable)
     assert time.monotonic() - began < 0.3 + SLACK_S
+    ended.set()
 
 
 def test_what_a_run_has_left_bounds_all_its_addresses(on_this_machine: None, without_tls: None, tmp_path: Path) -> None:
     with slow_server("body") as port:
         began = time.monotonic()
         media = Media(tmp_path, urls=True, seconds=0.6)
-        found = media.load([f"https://slow.example:{port}/{n}.png" for n in range(40)], Modality.IMAGE)
+        found = media.load([f"https://slow.example:{port}/{n}.png" for n in range(400)], Modality.IMAGE)
         assert all(isinstance(one, Unreadable) for one in found)
         assert time.monotonic() - began < 0.6 + SLACK_S
 
@@ -149,13 +151,13 @@ def test_a_document_that_hangs_holds_only_itself(reader: None) -> None:
     texts = [b"one", b"two", HANGS, b"three", b"x" * 1_000_000]
     began = time.monotonic()
     found = documents.texts(texts)
-    assert time.monotonic() - began < 1.0 + 2 * SLACK_S
+    assert time.monotonic() - began < 1.0 + SLACK_S
     assert isinstance(found[2], Unreadable) and "longer than 1 s" in found[2].message
     assert [found[n] for n in (0, 1, 3, 4)] == ["one", "two", "three", "x" * 1_000_000]
 
 
 def test_what_a_run_has_left_bounds_all_its_documents(reader: None, tmp_path: Path) -> None:
     began = time.monotonic()
-    found = Media(tmp_path, seconds=0.7).load([HANGS + bytes([65 + n]) for n in range(20)], Modality.DOCUMENT)
+    found = Media(tmp_path, seconds=0.7).load([HANGS + bytes([65 + n]) for n in range(60)], Modality.DOCUMENT)
     assert all(isinstance(one, Unreadable) for one in found)
-    assert time.monotonic() - began < 0.7 + 2 * SLACK_S
+    assert time.monotonic() - began < 0.7 + SLACK_S

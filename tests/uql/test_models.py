@@ -135,7 +135,7 @@ def test_a_hub_that_does_not_answer_is_given_up_in_time(index: Path, monkeypatch
     reasons: list[str] = []
     began = time.monotonic()
     assert download._from_hub(tiny(), index, lambda *_: None, reasons) is None
-    assert time.monotonic() - began < 2 and "did not answer" in reasons[0]
+    assert time.monotonic() - began < 15 and "did not answer" in reasons[0]
 
 
 def test_names_paths_and_what_is_missing(index: Path, tmp_path: Path) -> None:
