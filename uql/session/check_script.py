@@ -7,7 +7,7 @@ and files change is not known ahead: what fails behind them is said when its tur
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -15,15 +15,16 @@ import duckdb
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Table
 from uql.compiler import syntax as ast
+from uql.compiler.bind.block import output_fields
 from uql.compiler.parser import parse
+from uql.kernels.finish import null_columns
 from uql.session.statements import Piece, check_target, has_free_text, neither, placed_by_duckdb
 
 if TYPE_CHECKING:
-    from uql.compiler.bind.scope import CatalogLike
     from uql.compiler.bound import BoundStatement
     from uql.sources.catalog import Catalog
 
-    Bind = Callable[[Piece, ast.Query, "CatalogLike"], BoundStatement]
+    Bind = Callable[[Piece, ast.Query], BoundStatement]
 
 _KEEPS = re.compile(
     r"(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT|CHECKPOINT|ANALYZE|VACUUM|EXPLAIN|SHOW|DESCRIBE|DESC|SUMMARIZE|PIVOT|UNPIVOT|WITH|FROM"
@@ -38,9 +39,16 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
 
     Args:
         catalog: of the connection.
-        bind: binds a query of a piece, with the tables of the catalog given.
+        bind: binds a query of a piece.
     """
-    tables, known = _Tables(catalog), True
+    try:
+        _check(pieces, catalog, bind)
+    finally:
+        catalog.planned.clear()
+
+
+def _check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
+    known = True
     for piece in pieces:
         tree = piece.tree
         if isinstance(tree, str):
@@ -55,8 +63,8 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
             known = False
             continue
         try:
-            bound = bind(piece, query, tables)
-            if known and isinstance(tree, ast.CreateTable | ast.Insert | ast.CopyQuery) and not _is_made(tree, tables):
+            bound = bind(piece, query)
+            if known and isinstance(tree, ast.CreateTable | ast.Insert | ast.CopyQuery) and not _is_made(tree, catalog):
                 check_target(catalog.cursor, tree, bound.query.items, piece.script)
         except UQLError as error:
             by_duckdb = isinstance(error, BindError) and placed_by_duckdb(catalog, piece, error) is not None
@@ -64,20 +72,23 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
                 raise error.at(piece.script) from None
             known = known and not isinstance(tree, ast.CreateTable | ast.CreateSemanticTable)
             continue
-        _make(tree, query, bound, tables)
+        _make(tree, query, bound, catalog)
         known = known and not isinstance(tree, ast.CopyQuery)
 
 
-def _is_made(piece: ast.CreateTable | ast.Insert | ast.CopyQuery, tables: _Tables) -> bool:
-    return not isinstance(piece, ast.CopyQuery) and piece.name[-1].lower() in tables.made
+def _is_made(piece: ast.CreateTable | ast.Insert | ast.CopyQuery, catalog: Catalog) -> bool:
+    return not isinstance(piece, ast.CopyQuery) and piece.name[-1].lower() in catalog.planned
 
 
-def _make(piece: ast.Statement, query: ast.Query, bound: BoundStatement, tables: _Tables) -> None:
+def _make(piece: ast.Statement, query: ast.Query, bound: BoundStatement, catalog: Catalog) -> None:
     """Notes the table that a statement makes."""
+    name = bound.to if piece is query else None
     if isinstance(piece, ast.CreateTable | ast.CreateSemanticTable):
-        tables.add(piece.name[-1], bound)
-    elif piece is query and bound.to is not None:
-        tables.add(bound.to, bound)
+        name = piece.name[-1]
+    if name is not None:
+        fields = output_fields(bound.query)
+        columns = null_columns([f.name for f in fields], [f.type for f in fields])
+        catalog.planned[name.lower()] = Table(name, f"(SELECT {columns} WHERE false)", fields, 0)
 
 
 def _check_own(piece: Piece, statement: str, catalog: Catalog) -> None:
@@ -91,51 +102,3 @@ def _check_own(piece: Piece, statement: str, catalog: Catalog) -> None:
             catalog.cursor.extract_statements(statement)
         except duckdb.Error as other:
             raise neither(error, other, piece.script, piece.span.start) from None
-
-
-class _Tables:
-    """The catalog with the tables that the statements so far would make."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog, self.made = catalog, dict[str, Table]()
-
-    def add(self, name: str, bound: BoundStatement) -> None:
-        from uql.compiler.bind.block import output_fields
-        from uql.kernels.finish import null_columns
-
-        fields = output_fields(bound.query)
-        columns = null_columns([f.name for f in fields], [f.type for f in fields])
-        self.made[name.lower()] = Table(name, f"(SELECT {columns} WHERE false)", fields, 0)
-
-    @property
-    def aggregates(self) -> Container[str]:
-        return self.catalog.aggregates
-
-    @property
-    def orders(self) -> tuple[str, str] | None:
-        return self.catalog.orders
-
-    def table(
-        self,
-        parts: tuple[str, ...],
-        *,
-        frames: Mapping[str, object] | None = None,
-        file: bool = False,
-        plain: bool = False,
-    ) -> Table:
-        made = None if file else self.made.get(parts[-1].lower())
-        if made is not None:
-            return made
-        return self.catalog.table(parts, frames=frames, file=file, plain=plain)
-
-    def offer_parts(self) -> None:
-        self.catalog.offer_parts()
-
-    def function_table(self, name: str, sql: str) -> Table:
-        return self.catalog.function_table(name, sql)
-
-    def describe(self, sql: str) -> list[tuple[str, str]]:
-        return self.catalog.describe(sql)
-
-    def value(self, sql: str) -> object:
-        return self.catalog.value(sql)

@@ -33,7 +33,6 @@ from uql.session.statements import (
 from uql.session.store_estimates import listed, placed, refusal
 
 if TYPE_CHECKING:
-    from uql.compiler.bind.scope import CatalogLike
     from uql.compiler.bound import BoundStatement
     from uql.session.session import Session
 
@@ -121,10 +120,10 @@ def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
     from uql.compiler.binder import bind
     from uql.session.check_script import check
 
-    def bound(piece: Piece, query: Query, catalog: CatalogLike) -> BoundStatement:
+    def bound(piece: Piece, query: Query) -> BoundStatement:
         found = bind(
             query,
-            catalog,
+            session.catalog,
             text=piece.script,
             parameters=piece.parameters,
             frames=piece.frames,

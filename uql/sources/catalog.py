@@ -87,6 +87,7 @@ class Catalog:
         """Args: own: is the connection UQL's, and no user's?"""
         self.connection = connection
         self.cursor = connection if own else connection.cursor()
+        self.planned: dict[str, Table] = {}  # that earlier statements of a script would make, while it is checked
         self.read_only = False  # do statements that change something raise UQL511?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
@@ -216,6 +217,8 @@ class Catalog:
             name = ".".join(parts)
             if file:
                 return self._relation(name, file_sql(parts[0]), "file", plain=plain)
+            if parts[-1].lower() in self.planned:
+                return self.planned[parts[-1].lower()]
             found = self._find(parts)
             if found is not None:
                 words = said_estimated(found.comment)
