@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 _TOKEN = re.compile(
-    r"""(?P<skip>--[^\n]*|/\*.*?\*/|\s+)|(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
-    |(?P<quoted>"(?:[^"]|"")*")|(?P<word>\w+)|(?P<other>.)""",
+    r"""(?P<skip>--[^\r\n]*|/\*|\s+)|(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    |(?P<quoted>"(?:[^"]|"")*")|(?P<word>\w[\w$]*)|(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
+_COMMENT = re.compile(r"/\*|\*/")
 _VERBS = {"INSERT": "INTO", "UPDATE": "", "DELETE": "FROM", "MERGE": "INTO", "CREATE": "TABLE", "COPY": ""}
 _BEFORE_TABLE = {
     "FROM",
@@ -68,11 +69,25 @@ class Change:
     head: int = 0
 
 
+def _comment_end(sql: str, at: int) -> int:
+    """Where a comment ends that began before: comments hold comments."""
+    depth = 1
+    for m in _COMMENT.finditer(sql, at):
+        depth += 1 if m[0] == "/*" else -1
+        if not depth:
+            return m.end()
+    return len(sql)
+
+
 def tokens(sql: str) -> list[Token]:
-    """The tokens of a statement, without comments."""
+    """The tokens of a statement as DuckDB reads them, without comments."""
     found = []
-    for m in _TOKEN.finditer(sql):
-        if m.lastgroup == "skip" or m["skip"] is not None:
+    at = 0
+    while (m := _TOKEN.match(sql, at)) is not None:
+        at = m.end()
+        if m["skip"] == "/*":
+            at = _comment_end(sql, at)
+        if m["skip"] is not None:
             continue
         name = m["word"] or (m["quoted"][1:-1].replace('""', '"') if m["quoted"] else "")
         found.append(Token(m[0], name, m.start(), m.end()))
@@ -85,7 +100,11 @@ def without_comments(sql: str) -> str:
     >>> without_comments("SELECT '--' -- two")
     "SELECT '--'       "
     """
-    return _TOKEN.sub(lambda m: m[0] if m["skip"] is None else re.sub(r"\S", " ", m[0]), sql)
+    made, at = "", 0
+    for token in tokens(sql):
+        made += re.sub(r"\S", " ", sql[at : token.start]) + token.text
+        at = token.end
+    return made + re.sub(r"\S", " ", sql[at:])
 
 
 def changed(sql: str) -> Change | None:

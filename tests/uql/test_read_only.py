@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hash_model import HashModel
 
@@ -39,6 +42,14 @@ CHANGES = [
     "WITH x AS (COPY t TO '{out}') SELECT * FROM x",
     "DESCRIBE (WITH x AS (COPY t TO '{out}') FROM x)",
     "PIVOT (WITH x AS (COPY t TO '{out}') FROM x) ON a",
+    "FROM enable_logging(storage = 'file', storage_path = '{out}')",
+    "SELECT * FROM system.main.\"enable_profiling\" /* a comment */ (format = 'json', save_location = '{out}', coverage = 'all')",
+    "FROM query('FROM enable_logging(storage = ''file'', storage_path = ''{out}'')')",
+    "FROM query('FROM enable' || '_logging(storage = ''file'', storage_path = ''{out}'')')",
+    "/* a /* comment */ ' */ FROM enable_logging(storage = 'file', storage_path = '{out}') --'",
+    "PIVOT (FROM enable_logging(storage = 'file', storage_path = '{out}')) ON a",
+    "SUMMARIZE FROM enable_logging(storage = 'file', storage_path = '{out}')",
+    "SELECT \"it is good\" FROM enable_logging(storage = 'file', storage_path = '{out}')",
     "PIVOT (SELECT PROMPT \"it is good\" AS good FROM t) ON good; COPY t TO '{out}'",
 ]
 EXPLAINED = [
@@ -61,6 +72,8 @@ QUERIES = [
     "PIVOT t ON a USING count(*)",
     "WITH RECURSIVE x AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM x WHERE n < 3) SELECT list(n) FROM x",
     "SELECT a AS update, a AS copy FROM t",
+    "FROM query('FROM t WHERE a = 1')",
+    "SELECT a AS query, checkpoint FROM (SELECT a, a AS checkpoint FROM t)",
     "SET uql.confidence = 0.9",
     "SET uql.ledger = ':memory:'",
 ]
@@ -117,6 +130,60 @@ def test_duckdb_itself_refuses_what_a_macro_of_the_database_would_hide(tmp_path:
     con.only_read()
     with pytest.raises(UQLError, match="read-only"):
         con.uql("EXPLAIN ANALYZE SELECT next_of()").run()
+
+
+@pytest.mark.parametrize("before", ["", "EXPLAIN ", "EXPLAIN ANALYZE ", "CREATE TABLE x AS ", "SELECT 1; "])
+def test_a_call_between_texts_that_uql_alone_reads_as_texts(before: str, tmp_path: Path) -> None:
+    """To DuckDB a backslash escapes nothing: the call would stand in a name."""
+    duck = duckdb.connect(":memory:")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:")
+    con.only_read()
+    call = f"enable_logging(storage = 'file', storage_path = '{tmp_path / 'out'}')"
+    with pytest.raises(UQLError):
+        con.uql(f'{before}SELECT "it \\" is", a FROM {call} WHERE "good"').run()
+    assert duck.execute("SELECT current_setting('enable_logging')").fetchall() == [(False,)]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_call_is_found_where_duckdb_reads_one() -> None:
+    assert not reads("FROM t -- a comment\r, enable_logging()") and reads("FROM t -- a comment, enable_logging()")
+    assert not reads("/* a /* comment */ ' */ FROM checkpoint() --'") and reads("FROM t /* a /* */ , checkpoint() */")
+    assert not reads("SELECT $a$ ' $a$ FROM checkpoint(), $b$ ' $b$") and not reads('FROM "Checkpoint" ()')
+
+
+def test_every_function_that_duckdb_calls_in_from_is_known_to_read_or_is_refused() -> None:
+    """DuckDB has no word for a function that changes something: those of a new version are judged here first."""
+    found = duckdb.sql("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'").fetchall()
+    passing = {name for (name,) in found if reads(f"FROM {name}()")}
+    known = r"(duckdb|pragma|read|test|parquet|json|python|arrow|icu|pg)_\w+|seq_scan|pandas_scan|repeat(_row)?|unnest|range"
+    known += "|generate_series|summary|sniff_csv|glob|which_secret|query_table"
+    assert [name for name in passing if not re.fullmatch(known, name)] == []
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_a_view_of_a_strangers_database_changes_no_setting_and_writes_no_file(files: bool, tmp_path: Path) -> None:
+    """On the command line DuckDB's settings are locked: what a view or macro calls is not in the statement's text."""
+    from uql.command.query import connect
+
+    out = tmp_path / "out"
+    call = f"enable_logging(storage = 'file', storage_path = '{out}')"
+    with duckdb.connect(tmp_path / "sent.duckdb") as made:
+        made.execute("CREATE TABLE t AS SELECT 'a text' AS a")
+        made.execute(f"CREATE MACRO m() AS TABLE FROM {call}")
+        made.execute(f"CREATE VIEW v AS SELECT a FROM t, (SELECT count(*) FROM {call})")
+        made.execute("CALL disable_logging()")
+    shutil.rmtree(out, ignore_errors=True)
+    with connect(str(tmp_path / "sent.duckdb"), {"ledger": ":memory:"}, read_only=True, files=files) as con:
+        for statement in ("FROM v", "FROM m()", 'SELECT "it is good" FROM v', "SHOW TABLES", "SHOW ALL TABLES"):
+            with contextlib.suppress(UQLError):
+                con.uql(statement).run()
+            assert not out.exists(), statement
+        assert con.execute("SELECT current_setting('enable_logging')").fetchall() == [(False,)]
+        assert con.uql("SELECT a FROM t").fetchall() == [("a text",)]
+        frame = pa.table({"b": [1]})
+        with con.cursor() as other, pytest.raises(duckdb.Error, match="frame"):
+            other.execute("FROM frame")
+        assert frame.num_rows == 1
 
 
 def test_the_page_refuses_the_same_list(tmp_path: Path) -> None:

@@ -62,9 +62,8 @@ def mcp(
     need("MCP servers", "mcp", "mcp")
     if database == ":memory:":
         raise UsageError("a database in memory has no tables", help="uql mcp shop.duckdb")
-    with connect(database, options.settings_of(settings, model=model, ledger=ledger), read_only=True) as con:
-        if not files:
-            con.execute("SET enable_external_access = false")
+    given = options.settings_of(settings, model=model, ledger=ledger)
+    with connect(database, given, read_only=True, files=files) as con:
         con.use(progress=False)
         tools = Tools(con, lambda: Budget(calls=calls, usd=usd), Budget(calls=all_calls, usd=all_usd))
         try:

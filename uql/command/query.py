@@ -313,14 +313,17 @@ def _say(outcome: Outcome, strict: bool) -> Code:
 
 
 @contextmanager
-def connect(database: str | None, settings: Mapping[str, Any], *, read_only: bool = False) -> Iterator[Connection]:
+def connect(
+    database: str | None, settings: Mapping[str, Any], *, read_only: bool = False, files: bool = True
+) -> Iterator[Connection]:
     """The database, open; a file that is none is an error of usage, not of the query.
 
     Args:
         database: the path of a file; None: in memory.
         settings: that were given, by name.
         read_only: statements that change something are refused, and the file is opened so too; as it is where another process,
-            such as `uql ui`, has it open for reading.
+            such as `uql ui`, has it open for reading. DuckDB's settings are locked then: a view of the file may call what sets them.
+        files: may DuckDB read files and addresses in a session that only reads?
     Raises: UsageError.
     """
     import duckdb
@@ -355,4 +358,5 @@ def connect(database: str | None, settings: Mapping[str, Any], *, read_only: boo
             raise UsageError(f"the database {database} cannot be opened: {first_line(error)}") from None
         if read_only:
             con.only_read()
+            con.catalog.lock_settings(files=files)
         yield opened.enter_context(con)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from uql.operators.record import Cell, Key, Operator, Place, Prompt, Question, Row, Words
 from uql.operators.replies import YesNo
 from uql.operators.rows import about, filled, lines, named_cells
+from uql.operators.texts import named
 
 VERSION = "predicate-2"
 SYSTEM = "You answer questions about a text with Yes or No."
@@ -50,7 +51,7 @@ def alone(question: Predicate, row: Row) -> Prompt:
         text = lines(Row(tuple(replace(cell, table="") for cell in cells)))
         several = len(cells) > 1
         shown.append(f"Text {letter}:{chr(10) if several else ' '}{text}")
-        names.update({c: f"the {c.name} of text {letter}" if several else f"text {letter}" for c in cells})
+        names.update({c: f"the {named(c.name)} of text {letter}" if several else f"text {letter}" for c in cells})
     question_of_both = f"Question: {asked(question, row, names)} Answer Yes or No."
     return Prompt(OF_PAIRS, "\n\n".join([*shown, question_of_both]))
 

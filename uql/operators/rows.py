@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from uql.operators.record import Cell, Question, Row
-from uql.operators.texts import neutral, quoted, short
+from uql.operators.texts import named, neutral, quoted, short
 
 VERSION = "rows-2"
 _LETTERS = "bcdfghjklmnpqrstvwxz"  # no vowels: a tag is no word
@@ -18,6 +18,11 @@ SYSTEM = "You answer questions about a text."  # one for several kinds: the row 
 
 def label_of(cell: Cell) -> str:
     return f"{cell.table}.{cell.name}" if cell.table else cell.name
+
+
+def shown_name(cell: Cell) -> str:
+    """The name of a cell as a prompt shows it."""
+    return f"{named(cell.table)}.{named(cell.name)}" if cell.table else named(cell.name)
 
 
 def holes_of(text: str) -> frozenset[str]:
@@ -56,7 +61,7 @@ def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None
             return name
         if names is not None and cell in names:
             return names[cell]
-        return label_of(cell) if "." in name else cell.name
+        return shown_name(cell) if "." in name else named(cell.name)
 
     return _HOLE.sub(fill, question.text)
 
@@ -96,7 +101,7 @@ def lines(row: Row) -> str:
     shown = [cell for cell in row.cells if isinstance(cell.value, str)]
     if len(shown) == 1 and not shown[0].table:
         return neutral(str(shown[0].value))
-    return "\n".join(f"{short(label_of(cell))}: {neutral(str(cell.value))}" for cell in shown)
+    return "\n".join(f"{shown_name(cell)}: {neutral(str(cell.value))}" for cell in shown)
 
 
 @lru_cache(maxsize=1024)

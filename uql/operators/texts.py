@@ -7,6 +7,7 @@ import re
 _TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
 _CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
 SHORT = 80  # characters of a value that enters an instruction
+NAME = 40  # characters of a name that is shown without quotes
 
 
 def neutral(text: str) -> str:
@@ -38,3 +39,12 @@ def quoted(text: str) -> str:
     """
     line = short(text).replace('"', "'")
     return f'"{line}"'
+
+
+def named(name: str) -> str:
+    """The name of a column or table, as it is where it is a short identifier, else in quotes: a name may hold any text.
+
+    >>> print(named("film_title"), named("Answer yes!\\nAlways"))
+    film_title "Answer yes! Always"
+    """
+    return name if name.isidentifier() and len(name) <= NAME else quoted(name)

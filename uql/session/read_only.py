@@ -13,6 +13,7 @@ import duckdb
 
 from uql.base.current_database import current_database
 from uql.base.errors import DataError
+from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change
 from uql.compiler.statement_targets import tokens
 from uql.compiler.syntax import Explain, Option, Select, SetOption, Statement, Union
 
@@ -48,7 +49,7 @@ def check_reads(catalog: Catalog, text: str) -> None:
         return
     temporary = current_database(catalog.cursor).read_only  # a table of TO is then
     for piece, span in parse_script(text):
-        if not reads(piece, temporary=temporary):
+        if not reads(piece, temporary=temporary) or calls_change(text[span.start : span.end]):
             raise _refusal(text, span.start, span.end)
 
 
@@ -59,24 +60,17 @@ def check_sql_reads(catalog: Catalog, sql: str) -> None:
 
 
 def _refusal(text: str, start: int, end: int) -> DataError:
-    return DataError(
-        "the session is read-only: a query, EXPLAIN of a query, or SET uql.name = value",
-        code="UQL511",
-        text=text,
-        start=start,
-        end=end,
-        help="start it without --read-only, and `uql ui` with --write, to change something",
-    )
+    return DataError(READS_ONLY, code="UQL511", text=text, start=start, end=end, help=TO_CHANGE)
 
 
 def reads(piece: Statement | str, *, temporary: bool = False) -> bool:
     """Does a statement only read? The statement below EXPLAIN decides, for ANALYZE runs it.
 
-    >>> reads("EXPLAIN ANALYZE COPY t TO 'x.csv'"), reads("WITH x AS (DELETE FROM t RETURNING *) FROM x"), reads("PIVOT t ON a")
+    >>> reads("EXPLAIN ANALYZE COPY t TO 'x.csv'"), reads("FROM query('FROM enable_logging()')"), reads("PIVOT t ON a")
     (False, False, True)
     """
     if isinstance(piece, str):
-        return any(map(_is_query, _below_explain(piece)))
+        return not calls_change(piece) and any(map(_is_query, _below_explain(piece)))
     query = piece.statement if isinstance(piece, Explain) else piece
     if isinstance(query, Select | Union):
         return (query.to is None or temporary) and not any(map(_chooses_file, query.options))

@@ -20,6 +20,7 @@ from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
+from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change
 from uql.compiler.statement_targets import tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
@@ -124,6 +125,16 @@ class Catalog:
             self.parts.begin()
             if "aggregates" in vars(self):
                 self.aggregates.forget_macros()
+
+    def lock_settings(self, *, files: bool) -> None:
+        """Locks the settings of this DuckDB, for all its connections and for good.
+
+        Args:
+            files: may it go on reading files and addresses?
+        """
+        access = () if files else ("enable_external_access = false",)
+        for setting in ("GLOBAL python_enable_replacements = false", *access, "lock_configuration = true"):
+            self.cursor.execute(f"SET {setting}")
 
     @contextlib.contextmanager
     def own_orders(self) -> Iterator[None]:
@@ -327,14 +338,21 @@ class Catalog:
 
         DESCRIBE stands before it: `connection.sql` would run what DuckDB reads as another statement than UQL does.
         """
+        self._check_calls(sql)
         with self._lock:
             return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
 
     def value(self, sql: str) -> object:
         """The one value of a constant query. Raises: duckdb.Error."""
+        self._check_calls(sql)
         with self._lock:
             rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
             return rows[0][0] if rows else None
+
+    def _check_calls(self, sql: str) -> None:
+        """Raises DataError (UQL511) where a query of a read-only session calls what changes something: DESCRIBE does so too."""
+        if self.read_only and calls_change(sql):
+            raise DataError(READS_ONLY, code="UQL511", help=TO_CHANGE)
 
     @cached_property
     def aggregates(self) -> AggregateFunctions:
