@@ -113,7 +113,7 @@ def _bound(query: Query, statement: Statement, into: Sequence[str]) -> tuple[Sta
         bound: BoundQuery | None = None
         try:
             bound, _ = Blocks(statement).query(query, None, {})
-            for field, type in zip(output_fields(bound), into, strict=False):
+            for field, type in zip(output_fields(bound) if into else (), into, strict=False):
                 if type not in ("", "VARCHAR"):
                     statement.type_by_name(statement.open_texts(field), type)
         except UQLError as found:

@@ -14,9 +14,9 @@ from uql.compiler.bound import BoundItem, BoundStatement
 from uql.compiler.choice import Alternative
 from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
-from uql.compiler.join_plans import aliases_in, describe_join, fields_in, fields_of, sources_of
+from uql.compiler.join_plans import aliases_in, describe_join, fields_of, sources_of
 from uql.compiler.orders import cost_of
-from uql.compiler.subqueries import aliases
+from uql.compiler.subqueries import aliases, fields_in
 from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.operators import COMPARE

@@ -29,10 +29,9 @@ from uql.compiler.subqueries import (
     aliases,
     derived,
     expressions,
-    field_of,
+    fields_in,
     in_expressions,
     is_semantic_query,
-    leaves,
     outer_columns,
     visible_aliases,
     with_leaves,
@@ -79,14 +78,6 @@ def fields_of(block: Block) -> dict[Column, Field]:
 def fields_read(block: Block) -> dict[Column, Field]:
     """The same with those of its sub-queries that read its columns."""
     return {**fields_in(*(part.source for part in block.inner.correlated)), **fields_of(block)}
-
-
-def fields_in(*sources: BoundSource) -> dict[Column, Field]:
-    """The columns of these sources, by alias and name."""
-    found: dict[Column, Field] = {}
-    for leaf in (leaf for source in sources for leaf in leaves(source)):
-        found.update({Column(leaf.alias, f.name): f for f in leaf.fields})
-    return found
 
 
 def first_source(side: BoundSource | OuterJoin | None) -> BoundSource | None:
@@ -164,11 +155,12 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     read = tuple(dict.fromkeys(c for c in outer_columns(part.query) if c.table in own))
     source, _ = without_semantic_on(query.source)
     assert source is not None
+    known = fields_in(source)
     rows: dict[str, BoundSource] = {}
     row: dict[str, BoundSource] = {}
     views: list[tuple[str, str]] = []
     for alias in dict.fromkeys(c.table for c in read):
-        fields = tuple(_field_of(source, c) for c in read if c.table == alias)
+        fields = tuple(_field_of(known, c) for c in read if c.table == alias)
         items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
         rows[alias] = BoundDerived(BoundSelect(items, source, distinct=True), alias, fields)
         views.append((alias, f"__value_{next(_views)}"))
@@ -177,9 +169,9 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     return PerValue(part, read, whole, each, tuple(views))
 
 
-def _field_of(source: BoundSource, column: Column) -> Field:
+def _field_of(known: Mapping[Column, Field], column: Column) -> Field:
     """What is known of a column; of one that is not in FROM, that it is a text."""
-    return field_of(source, column) or Field(column.name, "VARCHAR")
+    return known.get(column) or Field(column.name, "VARCHAR")
 
 
 def _of(read: tuple[Column, ...], alias: str) -> tuple[Column, ...]:
@@ -212,7 +204,7 @@ def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:
     def value(node: Any) -> Any:  # of a group: all its rows have the one row beside them
         if not isinstance(node, Column) or node.table not in missing:
             return node
-        item = BoundItem(node, node.name, _field_of(rows[node.table], node).type)
+        item = BoundItem(node, node.name, _field_of(fields_in(rows[node.table]), node).type)
         return ScalarQuery(Bound(BoundSelect((item,), rows[node.table])))
 
     def changed(expr: Expr | None) -> Any:

@@ -74,10 +74,9 @@ def derived(source: BoundSource | None) -> list[BoundDerived]:
     return [leaf for leaf in leaves(source) if isinstance(leaf, BoundDerived)]
 
 
-def field_of(source: BoundSource | None, column: Column) -> Field | None:
-    """What is known of a column of a FROM clause; None of one that is not in it."""
-    fields = (leaf.fields for leaf in leaves(source) if leaf.alias == column.table)
-    return next((f for one in fields for f in one if f.name == column.name), None)
+def fields_in(*sources: BoundSource | None) -> dict[Column, Field]:
+    """What is known of the columns of FROM clauses, by alias and name."""
+    return {Column(leaf.alias, f.name): f for source in sources for leaf in leaves(source) for f in leaf.fields}
 
 
 def aliases(source: BoundSource | None) -> list[str]:

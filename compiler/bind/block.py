@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.sql import expression, is_literal
-from uql.compiler.subqueries import field_of, in_expressions, with_leaves
+from uql.compiler.subqueries import fields_in, in_expressions, with_leaves
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -550,7 +551,7 @@ def output_fields(query: BoundQuery) -> tuple[Field, ...]:
     """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private."""
     taken: dict[str, int] = {}
     found: list[Field] = []
-    sides = _selects(query)
+    sides = [(side.items, fields_in(side.source)) for side in _selects(query)]
     for index, item in enumerate(query.items):
         name, low = item.name, item.name.lower()
         while low in taken:
@@ -558,7 +559,7 @@ def output_fields(query: BoundQuery) -> tuple[Field, ...]:
             name = f"{item.name}_{taken[item.name.lower()]}"
             low = name.lower()
         taken[low] = 0
-        found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides]))
+        found.append(_field(name, item.type, [(items[index].expr, known) for items, known in sides]))
     return tuple(found)
 
 
@@ -624,10 +625,10 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
     return [query]
 
 
-def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]]) -> Field:
+def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Field]]]) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    plain = [field_of(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
-    asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, source)))
+    plain = [known.get(expr) if isinstance(expr, Column) else None for expr, known in made_from]
+    asked = tuple(dict.fromkeys(text for expr, known in made_from for text in _texts_in(expr, known)))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
         assert first is not None
@@ -636,9 +637,9 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
         return replace(first, name=name, private=private, asked=asked, is_answer=answers)
     read = [
         f
-        for expr, source in made_from
+        for expr, known in made_from
         for node in walk(expr)
-        if isinstance(node, Column) and (f := field_of(source, node)) is not None
+        if isinstance(node, Column) and (f := known.get(node)) is not None
     ]
     summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
@@ -654,16 +655,17 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
     )
 
 
-def _texts_in(expr: Expr, source: BoundSource | None) -> list[str]:
+def _texts_in(expr: Expr, known: Mapping[Column, Field]) -> list[str]:
     """The texts for the model that the value of an expression comes from, through names and sub-queries."""
     found: list[str] = []
     for node in walk(expr):
         if isinstance(node, Virtual):
             found.append(node.column.text)
         elif isinstance(node, Column):
-            field = field_of(source, node)
+            field = known.get(node)
             found += field.asked if field is not None else ()
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
-            found += [text for item in side.items for text in _texts_in(item.expr, side.source)]
+            inside = fields_in(side.source)
+            found += [text for item in side.items for text in _texts_in(item.expr, inside)]
     return found

@@ -20,7 +20,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
-from uql.compiler.join_plans import fields_in, fields_of, sources_of, with_sources
+from uql.compiler.join_plans import fields_of, sources_of, with_sources
 from uql.compiler.orders import learned
 from uql.compiler.physical import (
     Block,
@@ -36,7 +36,7 @@ from uql.compiler.physical import (
     asks,
 )
 from uql.compiler.sql import query_sql
-from uql.compiler.subqueries import derived
+from uql.compiler.subqueries import derived, fields_in
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
