@@ -18,12 +18,13 @@ import uql
 from uql.base.settings import Settings
 from uql.kernels.group_names import one_line
 from uql.llm.gate import Gate
+from uql.llm.ledger_keys import row_key
 from uql.llm.prompts import fused
 from uql.llm.providers import openai_api
-from uql.llm.questions import Choice, Predicate, Row, Summary, Write
+from uql.llm.questions import Cell, Choice, Predicate, Row, Summary, Write
 from uql.operators import summary, write
-from uql.operators.rows import fenced
-from uql.operators.texts import neutral, quoted
+from uql.operators.rows import fenced, filled, lines
+from uql.operators.texts import named, neutral, quoted
 
 HARMLESS = "quince"
 POISONS = [
@@ -264,3 +265,22 @@ def test_comments_captions_and_values_in_the_words_about_tables(poison: str, sho
 
 def test_names_that_a_model_wrote_are_one_printable_line(poison: str) -> None:
     assert len(one_line(poison)) <= 80 and one_line(poison).isprintable()
+
+
+def test_the_name_of_a_column_is_quoted_where_it_is_no_identifier(poison: str) -> None:
+    """Two columns are shown with their names, one without; what the user writes in a hole is shown as it is beside the values."""
+    two = Row((Cell("text", "a plum"), Cell(poison, "a pear")))
+    assert lines(two) == f"text: a plum\n{quoted(poison)}: a pear"
+    assert lines(Row((Cell(poison, "a pear"),))) == "a pear"
+    joined = Row((Cell("text", "a plum", "l"), Cell(poison, "a pear", poison)))
+    assert lines(joined) == f"l.text: a plum\n{quoted(poison)}.{quoted(poison)}: a pear"
+    held = f"{{{poison}}} is good"
+    if set("{}").isdisjoint(poison) and poison == poison.strip():
+        assert filled(Predicate(held), two) == f"{quoted(poison)} is good"
+
+
+def test_the_key_of_a_row_does_not_know_how_its_names_are_shown() -> None:
+    """Paid answers stand: the ledger's keys hold the names as they are in the table."""
+    assert b"film title" in row_key(Row((Cell("film title", "a plum"), Cell("text", "a pear"))))
+    assert [named(name) for name in ("text", "Titel_2", "größe")] == ["text", "Titel_2", "größe"]
+    assert named("film title") == '"film title"' and named("2024") == '"2024"' and named("a" * 41) == f'"{"a" * 41}"'

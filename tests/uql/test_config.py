@@ -245,3 +245,34 @@ def test_no_statement_names_plug_ins_servers_or_prices(name: str) -> None:
 def test_descriptions_are_switched_on_and_off() -> None:
     assert Settings().with_values(describe="off").describe is False
     assert Settings().with_values(describe="on").describe is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("budget", 1e308),
+        ("budget", 2**63),
+        ("seed", 10**34),
+        ("error", 1e-300),
+        ("confidence", 0.9999999999999999),
+        ("confidence", 1e-300),
+        ("total", 1 - 1e-15),
+        ("max_tokens", 2**64),
+    ],
+)
+def test_a_number_that_nothing_can_be_counted_with_is_refused_where_it_is_set(name: str, value: float) -> None:
+    """They were an OverflowError of SQLite, a ZeroDivisionError or a StatisticsError of the run."""
+    with pytest.raises(ConfigError) as raised:
+        Settings().with_values(**{name: value})
+    assert raised.value.code == "UQL105" and name in str(raised.value)
+
+
+def test_the_largest_and_smallest_numbers_that_may_be_set_run() -> None:
+    from hash_model import HashModel
+
+    far = {"seed": 2**63 - 1, "max_tokens": 2**63 - 1, "error": 1e-9, "confidence": 1 - 1e-9, "budget": 2**63 - 1}
+    assert Settings().with_values(seed=2**53 + 1).seed == 2**53 + 1
+    for name, value in far.items():
+        with uql.connect(model=HashModel({"it is good": 0.4}), ledger=":memory:", **{name: value}) as con:
+            con.execute("CREATE TABLE notes AS SELECT 'note ' || i AS body FROM range(100) t(i)")
+            assert con.uql('SELECT COUNT(*) FROM notes WHERE "it is good"').fetchall()

@@ -210,6 +210,8 @@ def meanings() -> dict[str, str]:
 
 
 MOST_ROWS = 100  # that share a request
+MOST_WHOLE = 2**63 - 1  # the ledger keeps whole numbers in 64 bits
+LEAST = 1e-9  # of a share, of what it lacks to 1, and of an error: beyond, intervals are beyond floating point
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
@@ -237,36 +239,36 @@ def _checked(name: str, value: Any) -> Any:
     if name == "budget":
         if isinstance(value, str) and value.lower() == "all":
             return "all"
-        number = _number(value)
-        if number is None or number < 0 or number != int(number):
+        whole = _whole(value, 0)
+        if whole is None:
             raise bad("a whole number of calls from 0 on (0: the ledger alone), or 'all'")
-        return int(number)
+        return whole
     if name in ("strata", "rows_per_request") and isinstance(value, str) and value.lower() == "auto":
         return "auto"
     if name == "rows_per_request":
-        number = _number(value)
-        if number is None or number != int(number) or not 1 <= number <= MOST_ROWS:
+        whole = _whole(value, 1, MOST_ROWS)
+        if whole is None:
             raise bad(f"a whole number from 1 to {MOST_ROWS}, or 'auto'")
-        return int(number)
+        return whole
     if name == "strata":
-        number = _number(value)
-        if number is None or number != int(number) or number < 2:
+        whole = _whole(value, 2)
+        if whole is None:
             raise bad("a whole number from 2 on, or 'auto'")
-        return int(number)
+        return whole
     if name in _WHOLE:
-        number = _number(value)
         low = 0 if name == "seed" else 1
-        if number is None or number != int(number) or number < low:
-            raise bad(f"a whole number from {low} on")
-        return int(number)
+        whole = _whole(value, low)
+        if whole is None:
+            raise bad(f"a whole number from {low} on, of 64 bits")
+        return whole
     if name == "total":
         number = _number(value)
-        if number is None or not 0 <= number < 1:
+        if number is None or not 0 <= number <= 1 - LEAST:
             raise bad("a share from 0 on and below 1, as 0.125")
         return number
     if name in _SHARE:
         number = _number(value)
-        if number is None or not 0 < number < 1:
+        if number is None or not LEAST <= number <= 1 - LEAST:
             raise bad("a share between 0 and 1, as 0.95")
         return number
     if name in ("exact_below", "exact_seconds"):
@@ -276,8 +278,8 @@ def _checked(name: str, value: Any) -> Any:
         return number
     if name in _POSITIVE:
         number = _number(value)
-        if number is None or number <= 0:
-            raise bad("a positive number")
+        if number is None or number < LEAST:
+            raise bad(f"a positive number, from {LEAST} on")
         return number
     if name in _BOOL:
         flag = _flag(value)
@@ -307,6 +309,11 @@ def _checked(name: str, value: Any) -> Any:
     if not isinstance(value, str):
         raise bad("a text")
     return value
+
+
+def _whole(value: Any, low: int, high: int = MOST_WHOLE) -> int | None:
+    number = value if isinstance(value, int) and not isinstance(value, bool) else _number(value)
+    return int(number) if number is not None and number == int(number) and low <= number <= high else None
 
 
 def _number(value: Any) -> float | None:
