@@ -15,6 +15,7 @@ from uql.llm.questions import Choice, Compare, Extract, Predicate, Score
 MOODS, TOPICS = ("good", "bad"), ("plot", "music")
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 FEW = settings(QUICK, max_examples=8)  # where an example is several queries
+PLAIN = duckdb.connect()  # a cursor of it is given to each example: to open a database takes longer than its query
 SCHEMA = pa.schema([("id", pa.int64()), ("stars", pa.int64()), ("text", pa.string())])
 
 
@@ -86,12 +87,12 @@ def both(rows):
     con = uql.connect(model=Reader(), ledger=":memory:", budget="all")
     con.session.duck.execute("CREATE TABLE notes (id BIGINT, stars BIGINT, text VARCHAR)")
     con.session.duck.execute("COMMENT ON COLUMN notes.text IS 'text'")
-    plain = duckdb.connect()
+    plain = PLAIN.cursor()
     plain.register("rows_", table)
     con.session.duck.register("rows_", table)
     con.session.duck.execute("INSERT INTO notes SELECT * FROM rows_")
     plain.execute(
-        "CREATE TABLE r AS SELECT *, split_part(text, ' ', 1) = 'good' AS good, split_part(text, ' ', 2) AS topic, "
+        "CREATE TEMP TABLE r AS SELECT *, split_part(text, ' ', 1) = 'good' AS good, split_part(text, ' ', 2) AS topic, "
         "CAST(split_part(text, ' ', 3) AS INTEGER) AS number FROM rows_"
     )
     return con, plain
