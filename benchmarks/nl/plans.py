@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uql.base.errors import DataError, QuestionError, UQLError
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Select, Union
-from uql.nl.guard.guard import tables_of
+from uql.nl.guard.guard import tables_in
 from uql.nl.plan.dag import Node, NodeKind, Plan
 
 if TYPE_CHECKING:
@@ -68,9 +69,10 @@ class PlanRun:
     nodes: int
 
 
-def read(suite: str) -> list[Fixture]:
+@cache
+def read(suite: str) -> tuple[Fixture, ...]:
     """The plans of a suite. Raises as `read_file`."""
-    return read_file(FOLDER / f"{suite}.uql")
+    return tuple(read_file(FOLDER / f"{suite}.uql"))
 
 
 def read_folder(folder: Path) -> list[Fixture]:
@@ -144,8 +146,9 @@ def _node(name: str, text: str, before: list[Node]) -> Node:
         raise DataError(f"the plan of {name} cannot be read: {error}") from error
     if not isinstance(query, Select | Union) or query.to is None:
         raise DataError(f"a statement of the plan of {name} does not end in TO", help=text)
-    made = [node.name for node in before if node.kind is NodeKind.UQL]
-    return Node(query.to, NodeKind.UQL, text, tuple(tables_of(text, made)), may_be_empty=True)
+    named = tables_in(query)
+    made = tuple(node.name for node in before if node.kind is NodeKind.UQL and node.name.lower() in named)
+    return Node(query.to, NodeKind.UQL, text, made, may_be_empty=True)
 
 
 def _last_statement(nodes: list[Node]) -> str:

@@ -318,6 +318,11 @@ def tables_named(text: str) -> set[str]:
             return _named_in(sqlglot.parse_one(query, read="duckdb"))
     except (UQLError, SqlglotError, IndexError):
         return set()
+    return tables_in(query)
+
+
+def tables_in(query: Node) -> set[str]:
+    """The names of tables in a tree of UQL's, lower case."""
     return {node.parts[-1].lower() for node in every(query) if isinstance(node, TableName)}
 
 
