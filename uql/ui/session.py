@@ -135,7 +135,7 @@ class Session:
         self._current: Work | None = None
         self._spent = Counts()  # by everything that has ended
         self._saved = Saved(connection.configured.ledger)
-        database = self._checks.session.database()
+        database = self._checks.session.database().path
         self.tabs = Tabs(connection.configured.ledger, str(Path(database).resolve() if database else Path.cwd()))
         self._dropped: tempfile.TemporaryDirectory[str] | None = None  # the files that were dropped on the page
 
