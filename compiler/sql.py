@@ -6,6 +6,7 @@ Every compound operand is put in parentheses, so that precedence is never left t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from uql.base.errors import PlanError
 from uql.base.sql_text import dotted
@@ -25,7 +26,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.syntax import Binary, Column, Expr, OrderKey, Query, String, TypeName, Unary
 from uql.compiler.unparse import ANY, UQL, Writer
-from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.compiler.virtual import Moment, Virtual, VirtualColumn
 
 ColumnSql = Callable[[Column], str]
 VirtualSql = Callable[[VirtualColumn], str]
@@ -78,6 +79,8 @@ def null_virtual(column: VirtualColumn) -> str:
 
 def value_type(column: VirtualColumn) -> str:
     """The DuckDB type of what the virtual column gives, the ENUM of its labels and the STRUCT of a TRY included."""
+    if column.moment:
+        return "DOUBLE"
     one = f"ENUM({', '.join(map(literal, column.labels))})" if column.closed else column.type
     base = one if not column.many else f"{one}[]"
     return f'STRUCT("value" {base}, "error" VARCHAR)' if column.attempt else one
@@ -237,6 +240,9 @@ class _Expressions(Writer):
             return self.column(node)
         if isinstance(node, Virtual):
             return self.virtual(node.column)
+        if isinstance(node, Moment):
+            of = node.of
+            return self.virtual(replace(of.column, moment=True)) if isinstance(of, Virtual) else null_text("DOUBLE")
         if type(node) not in self.kinds:
             raise PlanError(f"{type(node).__name__} has no SQL", code="UQL302", span=node.span)
         text = self.kinds[type(node)][1](self, node)

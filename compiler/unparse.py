@@ -15,7 +15,7 @@ from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import CHAIN
 from uql.compiler.lexer import RESERVED, WORDS
 from uql.compiler.syntax import Expr, Node, Query
-from uql.compiler.virtual import Virtual
+from uql.compiler.virtual import Moment, Virtual
 
 Kinds: TypeAlias = "dict[type[Expr], tuple[int | None, Callable[[Writer, Any], str]]]"
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
@@ -308,6 +308,7 @@ UQL: Kinds = {
     ast.Named: (ANY, lambda w, n: f"{w.name(n.name)} := {w.expr(n.value)}"),
     ast.Column: (_PRIMARY, lambda w, n: _dotted(w, filter(None, (n.table, n.name)))),
     Virtual: (_PRIMARY, lambda w, n: "PROMPT " + quote_text(n.column.text)),
+    Moment: (_PRIMARY, lambda w, n: "t"),
 }
 """How each kind of expression binds, and what writes it."""
 Writer.kinds = UQL

@@ -27,6 +27,7 @@ class VirtualColumn:
     into: int | None = None  # groups that the model names
     many: bool = False  # may a row be in several groups?
     attempt: bool = False  # TRY "…": gives STRUCT(value, error)
+    moment: bool = False  # not the answer to a condition on a video, but the second at which it was seen to hold
     span: Span = field(default=NO_SPAN, compare=False)
 
     @property
@@ -77,7 +78,7 @@ class VirtualColumn:
     @property
     def name(self) -> str:
         """The internal column that holds its values."""
-        return f"__v{self.id}"
+        return f"__v{self.id}_t" if self.moment else f"__v{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +101,14 @@ class Virtual(Expr):
     """The value of a virtual column."""
 
     column: VirtualColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Expr):
+    """The second at which a condition on a video was seen to hold, NULL where it was not.
+
+    Attributes:
+        of: the `Virtual` of the condition; before texts are settled, the name `t` with the table that was written before it.
+    """
+
+    of: Expr

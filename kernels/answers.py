@@ -80,12 +80,14 @@ class Moments:
         t: (frames,) seconds, NaN for the one frame of a file that cannot be read.
         at: (n,) the frame that decided a video, or the last one asked; −1 where none was.
         left_open: (n,) videos that the budget left between yes and no.
+        seconds: (n,) at which it holds; NaN where it was not seen to.
     """
 
     frames: Any
     t: NDArray[np.float64]
     at: Rids
     left_open: NDArray[np.bool_]
+    seconds: NDArray[np.float64]
 
 
 @dataclass(slots=True)

@@ -263,7 +263,7 @@ async def _pairs(
         await asking.ask(stage, passing, pairs.relation, ctx)
     columns = list({c.id: c for stage in (*part.stages, *part.values) for c in stage.columns}.values())
     joined, arrays = pairs.relation.joined(passing, columns)
-    values = "".join(f", a.{quote(c.name)}" for c in columns)
+    values = "".join(f", a.{quote(c.name)}" for c in (*columns, *pairs.relation.moments(columns)))
     found, _ = ctx.duck.create(f"SELECT r.*{values} FROM {joined} ORDER BY __pos", arrays)
     if not pairs.unknown:
         return found, None, pairs.exact

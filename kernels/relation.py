@@ -112,6 +112,10 @@ class Relation:
         """The conditions that were answered by frames of videos."""
         return [held.column for held in self.answers.values() if held.origin.moments is not None]
 
+    def moments(self, columns: Sequence[VirtualColumn]) -> list[VirtualColumn]:
+        """The moments of those of these columns that were answered by frames of videos."""
+        return [replace(c, moment=True) for c in columns if self[c].origin.moments is not None]
+
     def __getitem__(self, column: VirtualColumn) -> ColumnAnswers:
         """The answers to a virtual column, none at first."""
         found = self.answers.get(column.id)
@@ -264,6 +268,9 @@ class Relation:
                 why = self[column].origin.messages
                 texts = [None] * len(rids) if why is None else list(why[rids])
                 data[f"{column.name}_why"] = pa.array(texts, type=pa.string())
+            moments = self[column].origin.moments
+            if moments is not None:
+                data[replace(column, moment=True).name] = pa.array(moments.seconds[rids], from_pandas=True)
         data.update({name: pa.array(values) for name, values in extra.items()})
         return pa.table(data)
 
@@ -272,7 +279,7 @@ class Relation:
     ) -> tuple[str, dict[str, pa.Table]]:
         """A FROM clause with every column, answer (in its type) and extra array of these rows, and the Arrow table it needs."""
         answers = self.with_answers(rids, columns, **extra)
-        kept = ["__rid", "__pos", *extra]
+        kept = ["__rid", "__pos", *(c.name for c in self.moments(columns)), *extra]
         cast = [typed_answer(column) for column in columns]
         return self._beside(f"(SELECT {', '.join([*kept, *cast])} FROM __answers)", answers)
 

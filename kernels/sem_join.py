@@ -18,7 +18,7 @@ from uql.compiler.join_plans import aliases_in
 from uql.compiler.physical import OuterJoin, SemFilter
 from uql.compiler.sql import query_sql
 from uql.compiler.syntax import Column, Expr, Number
-from uql.kernels import sem_classify, sem_filter
+from uql.kernels import sem_classify, sem_filter, video_moments
 from uql.kernels.asking import open_calls
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
@@ -120,6 +120,7 @@ async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Contex
     """
     n, stages = relation.n, where.stages
     asked = [c for stage in stages for c in stage.columns]
+    await video_moments.take(stages, relation, ctx)
     sem_classify.label_queries(asked, relation, ctx)
     await prefer(asked, relation, ctx)
     for column in asked:

@@ -15,7 +15,7 @@ order that is not random bounds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -38,25 +38,25 @@ EVERY = "1 s"  # between two frames of a clip
 GROWTH = 2  # a clip of which this many frames said no is asked one more at once, and so on: each turn starts a reader
 
 
-async def take(block: Block, columns: Iterable[VirtualColumn], relation: Relation, ctx: Context) -> None:
+async def take(stages: Sequence[Stage], relation: Relation, ctx: Context, block: Block | None = None) -> None:
     """Answers the conditions on videos, before anything else is asked of the rows.
 
     Args:
-        block: with LIMIT k and such a condition alone, the search ends at k clips.
-        columns: those of the block; others are left alone.
+        stages: the requests about the rows; those that read no video are left alone.
         relation: n rows.
+        block: whose rows they are; with LIMIT k and such a condition alone, the search ends at k rows.
     """
-    stages = {c.id: stage for stage in block.requests for c in stage.columns}
-    for column in dict.fromkeys(columns):
+    stage_of = {column: stage for stage in stages for column in stage.columns}
+    for column, stage in stage_of.items():
         video = video_of(column, relation)
-        if video is not None and relation.n:
-            others = [s for s in block.requests if all(video_of(c, relation) is None for c in s.columns)]
+        if video is not None:
+            others = [s for s in stages if all(video_of(c, relation) is None for c in s.columns)]
             left = ctx.purse.left
             kept = 0 if left is None else min(left // 2, relation.calls(others))
             wanted = relation.n
-            if block.filter.goal is Goal.FIRST and _is_alone(block.filter.formula, column) and not block.order.keys:
-                wanted = block.order.wanted or wanted
-            await _Search(column, video, stages[column.id], relation, ctx).run(kept, wanted)
+            if block is not None and block.filter.goal is Goal.FIRST and not block.order.keys:
+                wanted = (block.order.wanted or wanted) if _is_alone(block.filter.formula, column) else wanted
+            await _Search(column, video, stage, relation, ctx).run(kept, wanted)
 
 
 def video_of(column: VirtualColumn, relation: Relation) -> Column | None:
@@ -71,13 +71,19 @@ def _is_alone(formula: Formula | None, column: VirtualColumn) -> bool:
 
 
 class _Search:
-    """The search of one condition through the clips of a relation."""
+    """The search of one condition through the clips of a relation: rows that show the same clip are one, that of the first of them."""
 
     def __init__(self, column: VirtualColumn, video: Column, stage: Stage, relation: Relation, ctx: Context) -> None:
         self.column, self.relation, self.ctx = column, relation, ctx
         self.stage = replace(stage, columns=(column,), riders=())
         shown = quote(video.label)
-        parts = f"SELECT rowid AS __clip, *, unnest(__uql_frames({shown}, {literal(EVERY)})) AS __part FROM {quote(relation.name)}"
+        cells = ", ".join(quote(c.label) for c in (*column.reads, *column.holes))
+        alike = (
+            f"SELECT rowid AS __row, min(rowid) OVER (PARTITION BY {cells}) AS __clip, * FROM {quote(relation.name)}"
+        )
+        parts = f"SELECT * EXCLUDE (__row), unnest(__uql_frames({shown}, {literal(EVERY)})) AS __part FROM ({alike}) WHERE __row = __clip"
+        rows = ctx.duck.arrow(f"SELECT __clip, hash({cells}) FROM ({alike}) ORDER BY __row")
+        self.first = rows.column(0).to_numpy().astype(np.int64)
         name, n = ctx.duck.create(
             f"SELECT * EXCLUDE (__part) REPLACE (__part.image AS {shown}), __part.t AS __t FROM ({parts}) ORDER BY __clip, __t"
         )
@@ -87,7 +93,8 @@ class _Search:
         self.clip = table.column(0).to_numpy().astype(np.int64)
         self.t = table.column(1).to_numpy(zero_copy_only=False).astype(np.float64)
         self.sizes = np.bincount(self.clip, minlength=relation.n)
-        self.points = turns(self.sizes, np.random.default_rng([ctx.settings.seed, relation.n]))
+        # by its content: whatever rows stand beside it, a clip is asked in one order, and its moment is the first in it
+        self.points = turns(self.sizes, [(ctx.settings.seed, content) for content in rows.column(1).to_pylist()])
         self.found = np.zeros(relation.n, bool)
 
     async def run(self, kept: int, wanted: int) -> None:
@@ -101,10 +108,11 @@ class _Search:
             while len(rest := rest[~self.found[self.clip[rest]]]) and not ended:
                 left = self.ctx.purse.left
                 size = CHUNK if left is None or not kept else min(CHUNK, left - kept)
-                if size <= 0 or self.found.sum() >= wanted:
+                missing = wanted - int(self.found[self.first].sum())
+                if size <= 0 or missing <= 0:
                     ended = True
                     break
-                size = min(size, max(1, wanted - int(self.found.sum()))) if wanted < self.relation.n else size
+                size = min(size, missing) if wanted < self.relation.n else size
                 part, rest = rest[:size], rest[size:]
                 errors = len(self.ctx.errors)
                 await asking.ask(self.stage, part, self.frames, self.ctx)
@@ -118,33 +126,40 @@ class _Search:
 
     def _settle(self, wanted: int) -> None:
         """Writes what is known of each clip into its relation, and says what is not."""
-        held, own = self.frames[self.column], self.relation[self.column]
+        held, own, first = self.frames[self.column], self.relation[self.column], self.first
         n = self.relation.n
         no = np.bincount(self.clip[held.values == False], minlength=n)  # noqa: E712
-        settled = self.found | (no == self.sizes)
+        settled = (self.found | (no == self.sizes))[first]
         own.asked[:] = True
         own.failed[:] = ~settled
         own.values[:] = None
-        own.values[settled & (self.sizes > 0)] = False
-        own.values[self.found] = True
+        own.values[settled & (self.sizes[first] > 0)] = False
+        own.values[self.found[first]] = True
         at = np.full(n, -1, np.int64)
         last = np.flatnonzero(held.asked)
-        last = last[np.lexsort((self.points[last], held.values[last] == True))]  # noqa: E712
-        at[self.clip[last]] = last  # the latest of each clip stays: a yes where there is one
-        left_open = ~settled & (np.bincount(self.clip[np.isnan(self.t)], minlength=n) == 0)  # what can be read
-        own.origin.moments = Moments(self.frames, self.t, at, left_open)
-        self._note(left_open, wanted)
+        yes = held.values[last] == True  # noqa: E712  an array of objects
+        last = last[np.lexsort((np.where(yes, -self.points[last], self.points[last]), yes))]
+        at[self.clip[last]] = last  # the last of each clip stays: the first yes where there is one, else the latest no
+        at = at[first]
+        seconds = np.full(n, np.nan)
+        seconds[self.found[first]] = self.t[at[self.found[first]]]
+        left_open = ~settled & (np.bincount(self.clip[np.isnan(self.t)], minlength=n) == 0)[first]  # what can be read
+        own.origin.moments = Moments(self.frames, self.t, at, left_open, seconds)
+        self._note(left_open & (first == np.arange(n)), wanted)
 
     def _note(self, open_: NDArray[np.bool_], wanted: int) -> None:
         """Says how many clips are not settled, and what may have been missed in them."""
-        if not open_.any() or self.found.sum() >= wanted:
+        if not open_.any() or self.found[self.first].sum() >= wanted:
             return
         held, ctx = self.frames[self.column], self.ctx
         first = np.full(self.relation.n, np.inf)  # the first point that no answer stands for
         np.minimum.at(first, self.clip[~held.asked | held.failed], self.points[~held.asked | held.failed])
         points = first[open_]
         missed, none = 1 - ctx.settings.confidence, int((points < 1).sum())
-        says = f'{int(open_.sum()):,} of {self.relation.n:,} clips are not settled for "{self.column.text}": no frame asked says yes'
+        whole = len(np.unique(self.first))
+        says = (
+            f'{int(open_.sum()):,} of {whole:,} clips are not settled for "{self.column.text}": no frame asked says yes'
+        )
         if none:
             says += f", and of {none:,} none was asked"
         if none < len(points):
@@ -157,7 +172,7 @@ class _Search:
         ctx.notes.append(says + "; a larger budget asks more frames")
 
 
-def turns(sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+def turns(sizes: NDArray[np.int64], seeds: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
     """(Σ sizes,) of each frame, clip after clip, the points of its clip before the first that lies in it.
 
     Points come in rounds of 1, 1, 2, 4, …: each round halves the parts of the clip and puts a point in each half that has none, in
@@ -165,9 +180,11 @@ def turns(sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.floa
 
     Args:
         sizes: (clips,) frames of each.
+        seeds: (clips,) of the points of each.
     """
     found = []
-    for size in sizes[sizes > 0].tolist():
+    for clip in np.flatnonzero(sizes).tolist():
+        size, rng = int(sizes[clip]), np.random.default_rng(seeds[clip])
         points = rng.random(1)
         while len(points) < 2 * size:
             parts = 2 * len(points)

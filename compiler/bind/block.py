@@ -57,7 +57,7 @@ from uql.compiler.syntax import (
     Union,
     When,
 )
-from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.compiler.virtual import Moment, Virtual, VirtualColumn
 from uql.compiler.walk import rewrite, walk
 
 WHERE = Clause("WHERE", before=True, term=True)
@@ -248,6 +248,7 @@ class _Block:
         self.scope = Scope(outer=outer)
         self.binder = Expressions(self.statement, self.scope, self._sub)
         self.columns: list[VirtualColumn] = []
+        self.searches: dict[VirtualColumn, Column] = {}  # conditions on videos
         self.tests: dict[int, Expr] = {}  # of the texts that stand as labels, by the number of their use
         self.later: list[
             tuple[Quoted, int]
@@ -297,9 +298,10 @@ class _Block:
             self.statement.widths,
             self.statement.types_by_name,
         )
-        for column in dict.fromkeys(self.columns):
-            if video_search(column, self.scope) is not None:
-                self.statement.catalog.offer_parts()
+        videos = {c: video_search(c, self.scope) for c in dict.fromkeys(self.columns)}
+        self.searches = {column: video for column, video in videos.items() if video is not None}
+        if self.searches:
+            self.statement.catalog.offer_parts()
         self.statement.needed |= {use.text for use in binder.uses if use.want is CONDITION}
         self.statement.open |= open_texts(binder.uses)
         for text, needed in typed_texts(binder.uses).items():
@@ -515,9 +517,26 @@ class _Block:
             return None
 
         def change(node: Any) -> Any:
-            return self._value(node) if isinstance(node, Pending) else node
+            if isinstance(node, Pending):
+                return self._value(node)
+            return self._moment(node, node.of) if isinstance(node, Moment) else node
 
         return rewrite(expr, change)
+
+    def _moment(self, moment: Moment, of: Any) -> Expr:
+        """The moment of the one condition on a video that `of`, the name `t` as written, may mean."""
+        found = [c for c, video in self.searches.items() if of.table in ("", video.table)]
+        if not found:
+            raise self.scope.unknown(tuple(filter(None, (of.table, of.name))), moment.span)
+        if len(found) > 1:
+            one, *_, last = (c.text[:40] for c in found)
+            raise BindError(
+                f'{of.name} is the moment of several conditions, "{one}" and "{last}"',
+                code="UQL204",
+                span=moment.span,
+                help='name one of them in a sub-query: FROM (SELECT *, t FROM … WHERE "…") AS found',
+            )
+        return replace(moment, of=Virtual(found[0], span=moment.span))
 
     def _settled_source(self, source: BoundSource | None) -> BoundSource | None:
         return None if source is None else with_leaves(source, lambda leaf: leaf, self._settled)

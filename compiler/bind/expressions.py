@@ -391,6 +391,9 @@ class Expressions:
             return found
         if len(name.parts) == 1 and name.parts[0].lower() in NOW:
             return Call(name.parts[0].lower(), span=name.span)
+        moment = self.scope.moment(name.parts, name.span)
+        if moment is not None:
+            return moment
         raise self.scope.unknown(name.parts, name.span, self.aliases.spelled)
 
     def _named(self, parts: tuple[str, ...], node: Expr, clause: Clause, want: Want) -> Expr | None:

@@ -12,6 +12,9 @@ from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import ROWID, Field, Modality, Table
 from uql.compiler.bound import BoundSource
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Span
+from uql.compiler.virtual import Moment
+
+MOMENT = "t"  # the name of a moment of a video, as of a frame in frames(…)
 
 
 class CatalogLike(Protocol):
@@ -150,6 +153,14 @@ class Scope:
         exact = next((r for r in self.relations if r.alias == alias), None)
         return exact or next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
 
+    def moment(self, parts: Sequence[str], span: Span) -> Moment | None:
+        """What `t` means where a table has a video and no column so called: the second at which a condition on it holds."""
+        own = self.relations if len(parts) == 1 else [r for r in (self.relation(parts[0]),) if r is not None]
+        has_video = any(f.modality is Modality.VIDEO for r in own for f in r.fields)
+        if parts[-1].lower() != MOMENT or len(parts) > 2 or not has_video:
+            return None
+        return Moment(Column(own[0].alias if len(parts) == 2 else "", MOMENT), span=span)
+
     def unknown(self, parts: Sequence[str], span: Span, more: Iterable[str] = ()) -> UnknownColumnError:
         """No such column: with the nearest name and the choices.
 
@@ -177,8 +188,9 @@ class Scope:
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         videos = [f.name for r in self.relations for f in r.fields if f.modality is Modality.VIDEO]
         moments = (
-            f"the second t is a column of unnest(frames({videos[0]})) AS f in FROM; "
-            if videos and parts[-1] == "t"
+            f'beside a text in WHERE that reads {videos[0]}, as in WHERE "a dog is seen", t is the second at which it holds; '
+            f"FROM … unnest(frames({videos[0]})) AS f has a row for each second; "
+            if videos and parts[-1].lower() == MOMENT
             else ""
         )
         return UnknownColumnError(

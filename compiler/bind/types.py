@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
@@ -346,6 +347,7 @@ def _empty(name: str, fields: tuple[Field, ...]) -> Table:
 
 
 def _virtual_table(virtuals: list[VirtualColumn]) -> str:
+    virtuals = [*virtuals, *(replace(v, moment=True) for v in virtuals if v.is_condition)]
     items = ", ".join(f"{null_virtual(v)} AS {quote(v.name)}" for v in virtuals)
     return f"(SELECT {items}) AS __virtual"
 

@@ -10,7 +10,7 @@ pytest.importorskip("av")
 from clips import Watcher, clip
 
 import uql
-from uql.base.errors import UnknownColumnError
+from uql.base.errors import BindError, UnknownColumnError
 from uql.kernels.video_moments import turns
 from uql.sources import parts, parts_reader
 
@@ -42,11 +42,63 @@ def connect(folder, budget="all", ledger=":memory:", **settings):
     return uql.connect(folder / "shop.duckdb", model=Watcher(), ledger=ledger, budget=budget, **settings)
 
 
-def test_the_second_of_a_clip_is_a_column_of_its_frames_and_the_error_says_so(folder):
+def test_the_moment_is_a_column_beside_its_condition(folder):
     con = connect(folder)
-    with pytest.raises(UnknownColumnError) as error:
-        con.uql(f"SELECT clip, t FROM clips WHERE {RED}").fetchall()
-    assert "unnest(frames(clip)) AS f" in error.value.help
+    found = con.uql(f"SELECT i, t FROM clips WHERE {RED} ORDER BY i")
+    seconds = dict(found.fetchall())
+    assert [i for i in seconds for low in [3 * i] if low <= seconds[i] < low + 8] == [0, 1]
+    assert [found.why(row).evidence[0].t for row in (0, 1)] == [seconds[0], seconds[1]]
+    late = max(seconds, key=seconds.get)
+
+    def rows(sql):
+        return con.uql(sql).fetchall()
+
+    assert rows(f"SELECT clips.T AS s FROM clips WHERE {RED} ORDER BY s DESC LIMIT 1") == [(seconds[late],)]
+    assert rows(f"SELECT i FROM clips WHERE {RED} AND t > {min(seconds.values())}") == [(late,)]
+    assert rows(f"SELECT i, t FROM clips WHERE NOT {RED} ORDER BY i") == [(2, None), (3, None), (4, None)]
+    both = rows(f"SELECT i, {RED}::BOOLEAN, t IS NULL FROM clips ORDER BY i")
+    assert both == [(0, True, False), (1, True, False), (2, False, True), (3, False, True), (4, False, True)]
+    mean = sum(seconds.values()) / 2
+    assert rows(f"SELECT avg(t), count(t) FROM clips WHERE {RED} OR i = 4") == [(mean, 2)]
+    assert rows(f"SELECT s.t + 1 FROM (SELECT i, t FROM clips WHERE {RED}) s WHERE s.i = 0") == [(seconds[0] + 1,)]
+    assert rows(f"SELECT clip, t FROM clips WHERE {RED} AND i > 99") == []
+    assert [len(row) for row in rows(f"SELECT * FROM clips WHERE {RED}")] == [2, 2]
+
+
+def test_a_moment_of_no_condition_or_of_several_is_an_error_that_says_what_to_write(folder):
+    con = connect(folder)
+    with pytest.raises(UnknownColumnError) as none:
+        con.uql('SELECT i, t, "the number {i} in words" AS w FROM clips').fetchall()
+    assert "t is the second at which it holds" in none.value.help and "unnest(frames(clip)) AS f" in none.value.help
+    with pytest.raises(BindError, match="UQL204: t is the moment of several conditions") as several:
+        con.uql(f'SELECT t FROM clips WHERE {RED} AND "there is blue"').fetchall()
+    assert "sub-query" in several.value.help
+    by_name = f"SELECT a.t AS one, b.t AS two FROM (SELECT i, t FROM clips WHERE {RED}) a JOIN (SELECT i, t FROM clips WHERE NOT {RED}) b ON a.i < b.i"
+    assert all(two is None and one is not None for one, two in con.uql(by_name).fetchall())
+
+
+def test_a_condition_on_a_video_beside_another_table(folder):
+    """Under EXISTS, in a value for each row and in ON of an outer join; the clips of several rows are searched once."""
+    con = connect(folder)
+    con.sql("CREATE TEMP TABLE orders AS SELECT o, o % 3 AS i FROM range(6) t(o)")
+
+    def rows(sql):
+        return con.uql(sql).fetchall()
+
+    seconds = dict(rows(f"SELECT i, t FROM clips WHERE {RED}"))
+    exists = f"SELECT o FROM orders WHERE EXISTS (SELECT 1 FROM clips c WHERE c.i = orders.i AND {RED}) ORDER BY o"
+    assert rows(exists) == [(0,), (1,), (3,), (4,)]
+    each = [(o, seconds.get(o % 3)) for o in range(6)]
+    found = con.uql(f"SELECT o, t FROM orders LEFT JOIN clips c ON c.i = orders.i AND {RED} ORDER BY o")
+    assert [row[1] is None for row in found.fetchall()] == [second is None for _, second in each]
+    value = f"SELECT o, (SELECT max(t) FROM clips c WHERE c.i = orders.i AND {RED}) AS t FROM orders ORDER BY o"
+    assert [row[1] is None for row in rows(value)] == [second is None for _, second in each]
+    with connect(folder) as fresh:
+        fresh.sql("CREATE TEMP TABLE orders AS SELECT o, o % 3 AS i FROM range(6) t(o)")
+        joined = fresh.uql(f"SELECT o, t FROM orders JOIN clips c ON c.i = orders.i WHERE {RED} ORDER BY o")
+        at = [second for _, second in joined.fetchall()]
+        assert len(at) == 4 and at[:2] == at[2:]
+        assert joined.cost.calls <= 2 * SECONDS + SECONDS
 
 
 def test_every_clip_is_settled_and_a_found_one_tells_its_moment(folder):
@@ -161,7 +213,7 @@ def test_a_moment_that_fills_a_share_of_a_clip_is_missed_as_rarely_as_is_said():
     size, runs = 256, 500
     event = np.zeros(size, bool)
     event[10:25] = event[140:157] = True  # s = 1 / 8
-    hits = np.array([turns(np.array([size]), np.random.default_rng(seed))[event].min() for seed in range(runs)])
+    hits = np.array([turns(np.array([size]), [(seed,)])[event].min() for seed in range(runs)])
     for points in (1, 2, 4, 8, 16):
         missed = (hits >= points).mean()
         bound = (1 - event.mean()) ** points
@@ -169,6 +221,6 @@ def test_a_moment_that_fills_a_share_of_a_clip_is_missed_as_rarely_as_is_said():
 
 
 def test_every_frame_has_a_turn():
-    order = turns(np.array([1, 0, 7, 40]), np.random.default_rng(1))
+    order = turns(np.array([1, 0, 7, 40]), [(1, clip) for clip in range(4)])
     assert len(order) == 48 and np.isfinite(order).all()
     assert len(np.unique(order)) == 48

@@ -229,7 +229,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     sem_classify.label_queries(_virtuals(block), relation, ctx)
     await descriptions.take(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
-    await video_moments.take(block, _virtuals(block), relation, ctx)
+    await video_moments.take(block.requests, relation, ctx, block)
     inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner
 
