@@ -162,6 +162,23 @@ def test_sound_alone_is_no_video(folder):
     assert "no video stream" in found.errors[0].message
 
 
+def test_the_error_of_a_broken_video_is_in_words(folder):
+    whole = clip(folder / "whole.mp4", seconds=2).read_bytes()
+    (folder / "codec.mp4").write_bytes(whole.replace(b"avc1", b"zzzz"))
+    (folder / "head.mp4").write_bytes(whole[:200])
+    film = clip(folder / "whole.mkv", seconds=2).read_bytes()
+    (folder / "head.mkv").write_bytes(
+        film[: film.index(b"\x1f\x43\xb6\x75")]
+    )  # up to the first cluster: a header without frames
+    con = connect(folder)
+    table(con, ["codec.mp4", "head.mp4", "head.mkv"])
+    codec, head, *frames = [row[0] for row in con.uql("SELECT error FROM clips, frames(clip) AS f").fetchall()]
+    assert "of no codec that is known" in codec and "Errno" not in head and set(frames) == {None}
+    found = con.uql(f"SELECT t FROM clips, frames(clip) AS f WHERE {RED}")
+    messages = [e.message for e in found.errors]
+    assert len(messages) == 2 + len(frames) and sum("no frame can be decoded" in m for m in messages) == len(frames)
+
+
 def test_a_video_that_breaks_off_gives_the_frames_before(folder):
     whole = clip(folder / "whole.mkv", seconds=20, red=(0, 20), rate=10, size=(192, 128)).read_bytes()
     (folder / "cut.mkv").write_bytes(whole[: len(whole) * 6 // 10])

@@ -90,6 +90,8 @@ class Video:
         if not self.container.streams.video:
             raise ValueError("it holds no video stream")
         self.stream: Any = self.container.streams.video[0]
+        if self.stream.codec_context is None:
+            raise ValueError("its video stream is of no codec that is known")
         self.stream.thread_type, self.stream.codec_context.thread_count = "AUTO", 2
         context = self.stream.codec_context
         if context.width * context.height > MOST_PIXELS:
@@ -136,7 +138,7 @@ class Video:
         ]
         graph.link_nodes(*steps).configure()
         found: list[float] = []
-        self._frames = self.container.decode(self.stream)
+        self._frames = self._from(0.0)
         while (frame := self._step()) is not None:
             found = found or [0.0]
             graph.push(frame)
@@ -158,8 +160,7 @@ class Video:
     def frame(self, second: float) -> bytes:
         """The JPEG of what is seen at a second. Raises ValueError where the video ends before."""
         if self._now is None or not self._position <= second <= self._position + SEEK_SECONDS:
-            self.container.seek(int((second + float(self.start)) / self.base), stream=self.stream, backward=True)
-            self._frames = self.container.decode(self.stream)
+            self._frames = self._from(second)
             self._now = self._step()
             self._next = self._step()
         while self._next is not None and self._at(self._next) <= second + 1e-6:
@@ -174,14 +175,17 @@ class Video:
                 raise ValueError(f"the video breaks off at {self._position:.3f} s")
         return self._jpeg(self._now)
 
-    def _step(self) -> Any:
-        """The next frame with a time; None at the end, which a cut file reaches early."""
+    def _from(self, second: float) -> Iterator[Any]:
+        """Its frames from the key frame before a second on; none where that cannot be reached."""
         import av
 
-        try:
-            return next((f for f in self._frames if f.pts is not None), None)
-        except av.error.FFmpegError:
-            return None
+        with suppress(av.error.FFmpegError):
+            self.container.seek(int((second + float(self.start)) / self.base), stream=self.stream, backward=True)
+            yield from self.container.decode(self.stream)
+
+    def _step(self) -> Any:
+        """The next frame with a time; None at the end, which a cut file reaches early."""
+        return next((f for f in self._frames if f.pts is not None), None)
 
     def _at(self, frame: Any) -> float:
         return float(frame.pts * self.base - self.start)
@@ -350,7 +354,7 @@ class _Reader:
         except MemoryError:
             return {"error": "it needs too much memory"}
         except _reading_errors() as error:
-            return {"error": str(error).partition(": '")[0][:200]}
+            return {"error": (getattr(error, "strerror", None) or str(error)).partition(": '")[0][:200]}
 
 
 def _reading_errors() -> tuple[type[Exception], ...]:
