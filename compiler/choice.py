@@ -19,6 +19,7 @@ from uql.compiler.fusions.group_with_where import group_with_where
 from uql.compiler.fusions.predicates_together import predicates_together
 from uql.compiler.fusions.rows_together import rows_together
 from uql.compiler.fusions.select_with_where import select_with_where
+from uql.compiler.fusions.videos_whole import videos_whole
 from uql.compiler.orders import best, cost_of
 from uql.compiler.physical import Block, Goal, PhysicalPlan, Stage
 from uql.compiler.valid import check_physical
@@ -155,6 +156,8 @@ def _priced(block: Block, known: Known, terms: Terms, *, checked: bool = False) 
         ways += more
         if fusion is predicates_together:
             ways = _cheapest([ordered(way, known, terms) for way in ways], known, terms)
+    if videos_whole.__name__ not in terms.disabled:
+        ways += [found for way in ways for found in videos_whole(way, known.watched)]
     if rows_together.__name__ not in terms.disabled:
         ways += [found for way in ways for found in rows_together(way, terms.rows, known.alone)]
     return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
@@ -240,12 +243,17 @@ def _shares(block: Block) -> bool:
     return any(s.rows > 1 for s in block.requests)
 
 
+def _sends_whole(block: Block) -> bool:
+    """Are videos sent as files?"""
+    return any(s.whole for s in block.requests)
+
+
 # ------------------------------------------------------------------------------------------------------------- in words
 def _listed(priced: list[tuple[Block, Quote]], known: Known, terms: Terms) -> tuple[Alternative, ...]:
     """The chosen way and the best of each other kind, in words."""
     kinds: dict[tuple[object, ...], tuple[Block, Quote]] = {}
     for block, quote in priced:
-        kinds.setdefault((*_shape(block), block.filter.goal, _shares(block)), (block, quote))
+        kinds.setdefault((*_shape(block), block.filter.goal, _shares(block), _sends_whole(block)), (block, quote))
     chosen = priced[0][0]
     found = [Alternative(describe(b), q, b is chosen, _why((b, q), priced[0], terms)) for b, q in kinds.values()]
     apart_at = next((i for i, (block, _) in enumerate(kinds.values()) if not _shares(block)), 0)
@@ -278,7 +286,8 @@ def describe(block: Block) -> str:
         else []
     )
     most = max((s.rows for s in block.requests), default=1)
-    return ", then ".join([*asked, *stop, *late]) + (f", {most} rows a request" if most > 1 else "")
+    said = (", videos whole" if _sends_whole(block) else "") + (f", {most} rows a request" if most > 1 else "")
+    return ", then ".join([*asked, *stop, *late]) + said
 
 
 def _texts(columns: Iterable[VirtualColumn]) -> str:

@@ -290,6 +290,7 @@ class Known:
     rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
     copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
     frames: Mapping[Column, float] = field(default_factory=dict)  # of a video, on the average over some rows
+    watched: frozenset[Column] = frozenset()  # videos that the model takes as files
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
     alone: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
     prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
@@ -408,7 +409,7 @@ def calls_of(block: Block, known: Known) -> Calls:
     for stage in block.filter.left_over(block.values.late):
         by_stage[stage] = returned
     # up to the first frame that says yes
-    for stage in [s for s in by_stage if any(c in known.frames for c in s.shown)]:
+    for stage in [s for s in by_stage if not s.whole and any(c in known.frames for c in s.shown)]:
         frames = max(1.0, *(known.frames.get(c, 1.0) for c in stage.shown))
         n = by_stage[stage]
         by_stage[stage] = Range(n.low, n.expected * (1 + (frames - 1) * (1 - share.expected)), n.high * frames)
@@ -518,7 +519,8 @@ def stage_tokens(stage: Stage, calls: Range, known: Known) -> Tokens:
         calls: rows that are asked.
         known: lengths of the texts, and what a prompt takes.
     """
-    chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1)
+    frames = sum(known.frames.get(c, 0.0) for c in stage.shown) if stage.whole else 0.0
+    chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1) + max(0.0, frames - 1) * MEDIA_CHARS
     return calls.times(request_tokens(stage, chars, known.prompt)), calls.times(answer_tokens(stage, known))
 
 

@@ -34,13 +34,14 @@ class Stage:
     """One request a row: the values of these virtual columns, which read the same columns.
 
     `riders` are asked along with them and needed only of rows that pass: they never make a row be asked, and a group among them
-    rides once its taxonomy is there. `rows` rows share one request, 1: each has its own. `cost` is that of one row beside the block's
-    other stages.
+    rides once its taxonomy is there. `rows` rows share one request, 1: each has its own. `whole`: videos are shown as files, not frame
+    by frame. `cost` is that of one row beside the block's other stages.
     """
 
     columns: tuple[VirtualColumn, ...]
     riders: tuple[VirtualColumn, ...] = ()
     rows: int = 1
+    whole: bool = False
     cost: float = field(default=1.0, compare=False)
 
     @property
@@ -51,6 +52,8 @@ class Stage:
     @property
     def notes(self) -> tuple[str, ...]:
         """How its questions and rows share requests, where they do."""
+        if self.whole:
+            return ("videos are sent whole",)
         if self.rows > 1:
             return (f"{self.rows} rows a request: answers have no probabilities",)
         return ("one request a row",) if len(self.columns) + len(self.riders) > 1 else ()
@@ -372,6 +375,14 @@ class Block(PhysicalPlan):
     def requests(self) -> tuple[Stage, ...]:
         """Every request for a row: those of WHERE, of the rows that pass, and of the rows returned."""
         return (*self.filter.stages, *self.values.stages, *self.values.late)
+
+    @property
+    def expressions(self) -> tuple[Expr | None, ...]:
+        """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
+        leaves = [leaf.expr for leaf in self.filter.formula.leaves] if self.filter.formula is not None else []
+        items = [part.expr for part in (*self.project.items, *self.aggregate.keys)]
+        keys = (key.expr for key in self.order.keys)
+        return (*leaves, *items, *keys, self.aggregate.having, self.project.qualify)
 
     def with_requests(
         self, filter: Stages | None = None, values: Stages | None = None, late: Stages | None = None

@@ -32,7 +32,7 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
     """
     values = [bytes(v) if isinstance(v, bytearray | memoryview) else v for v in values]
     kind = field.modality if field is not None else Modality.STRUCTURED
-    named = kind in (Modality.IMAGE, Modality.AUDIO, Modality.DOCUMENT)
+    named = kind in (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO, Modality.DOCUMENT)
     documents = [
         i for i, v in enumerate(values) if isinstance(v, bytes) and modality(media_type(v)) is Modality.DOCUMENT
     ]
@@ -43,7 +43,7 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
     for i, value in enumerate(values):
         if (
             isinstance(value, bytes)
-            and kind in (Modality.IMAGE, Modality.AUDIO)
+            and kind in (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
             and modality(media_type(value)) is not kind
         ):
             missing[i], values[i] = f"the bytes are no {kind} of a known format", None

@@ -1,7 +1,8 @@
 """A condition on a video: does it hold at some moment? Frames of each clip are asked until one says yes.
 
 A clip with a yes is true, one of which every frame (one a second) said no is false. One that the budget leaves between is not settled:
-its answer is unknown, so that neither the text nor its NOT takes it, and COUNT(*) has it between its bounds.
+its answer is unknown, so that neither the text nor its NOT takes it, and COUNT(*) has it between its bounds. To a model that takes videos,
+the clips are sent as files where the plan says so.
 
 The frames of a clip are asked in nested random strata of time: after 2^r points each of the 2^r equal parts of the clip holds one point,
 uniform in it and independent of the others. If the event fills a share s of the clip, s_i of part i, all points miss it with
@@ -56,7 +57,9 @@ async def take(stages: Sequence[Stage], relation: Relation, ctx: Context, block:
             wanted = relation.n
             if block is not None and block.filter.goal is Goal.FIRST and not block.order.keys:
                 wanted = (block.order.wanted or wanted) if _is_alone(block.filter.formula, column) else wanted
-            await _Search(column, video, stage, relation, ctx).run(kept, wanted)
+            search = _Search(column, video, stage, relation, ctx)
+            if not stage.whole or not await search.ask_whole(kept, wanted):
+                await search.run(kept, wanted)
 
 
 def video_of(column: VirtualColumn, relation: Relation) -> Column | None:
@@ -74,45 +77,71 @@ class _Search:
     """The search of one condition through the clips of a relation: rows that show the same clip are one, that of the first of them."""
 
     def __init__(self, column: VirtualColumn, video: Column, stage: Stage, relation: Relation, ctx: Context) -> None:
-        self.column, self.relation, self.ctx = column, relation, ctx
+        self.column, self.video, self.relation, self.ctx = column, video, relation, ctx
         self.stage = replace(stage, columns=(column,), riders=())
-        shown = quote(video.label)
         cells = ", ".join(quote(c.label) for c in (*column.reads, *column.holes))
-        alike = (
+        self.alike = (
             f"SELECT rowid AS __row, min(rowid) OVER (PARTITION BY {cells}) AS __clip, * FROM {quote(relation.name)}"
         )
-        parts = f"SELECT * EXCLUDE (__row), unnest(__uql_frames({shown}, {literal(EVERY)})) AS __part FROM ({alike}) WHERE __row = __clip"
-        rows = ctx.duck.arrow(f"SELECT __clip, hash({cells}) FROM ({alike}) ORDER BY __row")
+        rows = ctx.duck.arrow(f"SELECT __clip, hash({cells}) FROM ({self.alike}) ORDER BY __row")
         self.first = rows.column(0).to_numpy().astype(np.int64)
+        self.content = rows.column(1).to_pylist()
+        self.found = np.zeros(relation.n, bool)
+        self.closed = np.zeros(relation.n, bool)  # by an answer to the whole clip
+
+    def _open(self) -> None:
+        """Lists the frames of the clips, and the order in which they are asked."""
+        ctx, relation, shown = self.ctx, self.relation, quote(self.video.label)
+        listed = f"unnest(__uql_frames({shown}, {literal(EVERY)})) AS __part"
+        parts = f"SELECT * EXCLUDE (__row), {listed} FROM ({self.alike}) WHERE __row = __clip"
         name, n = ctx.duck.create(
             f"SELECT * EXCLUDE (__part) REPLACE (__part.image AS {shown}), __part.t AS __t FROM ({parts}) ORDER BY __clip, __t"
         )
-        fields = {**relation.fields, video: replace(relation.fields[video], type="VARCHAR", modality=Modality.IMAGE)}
+        fields = dict(relation.fields)
+        fields[self.video] = replace(fields[self.video], type="VARCHAR", modality=Modality.IMAGE)
         self.frames = Relation(ctx.duck, name, n, fields, relation.source)
         table = ctx.duck.arrow(f"SELECT __clip, __t FROM {quote(name)} ORDER BY rowid")
         self.clip = table.column(0).to_numpy().astype(np.int64)
         self.t = table.column(1).to_numpy(zero_copy_only=False).astype(np.float64)
         self.sizes = np.bincount(self.clip, minlength=relation.n)
         # by its content: whatever rows stand beside it, a clip is asked in one order, and its moment is the first in it
-        self.points = turns(self.sizes, [(ctx.settings.seed, content) for content in rows.column(1).to_pylist()])
-        self.found = np.zeros(relation.n, bool)
+        self.points = turns(self.sizes, [(ctx.settings.seed, content) for content in self.content])
+
+    def _room(self, kept: int, wanted: int) -> int:
+        """Rows that may be asked at once; 0 where `wanted` clips are found, or no more than `kept` calls are left."""
+        left, missing = self.ctx.purse.left, wanted - int(self.found[self.first].sum())
+        size = CHUNK if left is None or not kept else min(CHUNK, left - kept)
+        return max(0, min(size, missing) if wanted < self.relation.n or missing <= 0 else size)
+
+    async def ask_whole(self, kept: int, wanted: int) -> bool:
+        """Asks the files themselves, in one request each. False where some are left, which could not be sent or were not answered."""
+        own, errors = self.relation[self.column], len(self.ctx.errors)
+        rest = np.flatnonzero(self.first == np.arange(self.relation.n))
+        while len(rest) and (size := self._room(kept, wanted)):
+            part, rest = rest[:size], rest[size:]
+            await asking.ask(self.stage, part, self.relation, self.ctx)
+            self.found[part[own.values[part] == True]] = True  # noqa: E712  an array of objects
+            self.closed[part[own.asked[part] & ~own.failed[part]]] = True
+            if not own.asked[part].all():
+                break
+        del self.ctx.errors[errors:]  # told again where the frames cannot be read either
+        own.values[:], own.asked[:], own.failed[:] = own.values[self.first], True, ~self.closed[self.first]
+        return bool(self.closed[self.first].all() or self.found[self.first].sum() >= wanted)
 
     async def run(self, kept: int, wanted: int) -> None:
         """Asks frames until every clip is settled, `wanted` clips are found, or no more than `kept` calls are left."""
+        self._open()
         held, turn = self.frames[self.column], _places(self.points, self.clip)
         reached, ended = 0, False
         while reached <= turn.max(initial=-1) and not ended:
             step = max(1, reached // GROWTH)
             rest = np.flatnonzero((turn >= reached) & (turn < reached + step))
             rest = rest[np.lexsort((self.points[rest], turn[rest]))]  # which clip is first is as random as the points
-            while len(rest := rest[~self.found[self.clip[rest]]]) and not ended:
-                left = self.ctx.purse.left
-                size = CHUNK if left is None or not kept else min(CHUNK, left - kept)
-                missing = wanted - int(self.found[self.first].sum())
-                if size <= 0 or missing <= 0:
+            while len(rest := rest[~(self.found | self.closed)[self.clip[rest]]]) and not ended:
+                size = self._room(kept, wanted)
+                if not size:
                     ended = True
                     break
-                size = min(size, missing) if wanted < self.relation.n else size
                 part, rest = rest[:size], rest[size:]
                 errors = len(self.ctx.errors)
                 await asking.ask(self.stage, part, self.frames, self.ctx)
@@ -129,7 +158,7 @@ class _Search:
         held, own, first = self.frames[self.column], self.relation[self.column], self.first
         n = self.relation.n
         no = np.bincount(self.clip[held.values == False], minlength=n)  # noqa: E712
-        settled = (self.found | (no == self.sizes))[first]
+        settled = (self.found | self.closed | (no == self.sizes))[first]
         own.asked[:] = True
         own.failed[:] = ~settled
         own.values[:] = None
@@ -142,7 +171,8 @@ class _Search:
         at[self.clip[last]] = last  # the last of each clip stays: the first yes where there is one, else the latest no
         at = at[first]
         seconds = np.full(n, np.nan)
-        seconds[self.found[first]] = self.t[at[self.found[first]]]
+        seen = self.found[first] & (at >= 0)
+        seconds[seen] = self.t[at[seen]]
         left_open = ~settled & (np.bincount(self.clip[np.isnan(self.t)], minlength=n) == 0)[first]  # what can be read
         own.origin.moments = Moments(self.frames, self.t, at, left_open, seconds)
         self._note(left_open & (first == np.arange(n)), wanted)

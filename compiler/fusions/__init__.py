@@ -14,6 +14,7 @@ from uql.compiler.fusions.predicates_together import predicates_together
 from uql.compiler.fusions.rows_together import rows_together
 from uql.compiler.fusions.select_with_group import select_with_group
 from uql.compiler.fusions.select_with_where import select_with_where
+from uql.compiler.fusions.videos_whole import videos_whole
 from uql.compiler.fusions.where_with_limit import where_with_limit
 from uql.compiler.physical import Block, Goal, Stage
 
@@ -25,7 +26,8 @@ FUSIONS: tuple[Fusion, ...] = (
     group_with_where,
     select_with_where,
 )
-NAMES = (*(fusion.__name__ for fusion in FUSIONS), rows_together.__name__)  # the last looks at settings and columns too
+# the last two look at settings and columns too
+NAMES = (*(fusion.__name__ for fusion in FUSIONS), videos_whole.__name__, rows_together.__name__)
 
 
 def apart(block: Block) -> Block:

@@ -184,6 +184,17 @@ def test_documents_are_read_as_text(folder):
     assert "bad()" not in next(c.value for c in model.seen if "Alpha" in c.value)
 
 
+def test_a_page_beyond_what_is_read_says_so_and_not_that_it_is_empty(folder):
+    (folder / "deep.html").write_text("<html><body>first words" + "<div>" * 5_000 + "deep words" + "</div>" * 5_000)
+    (folder / "long.html").write_text("<html><p>" + "word " * 2_500_000)
+    con = connect(folder)
+    con.sql("CREATE TABLE t AS SELECT unnest(['deep.html', 'long.html']) AS page")
+    con.sql("COMMENT ON COLUMN t.page IS 'document'")
+    found = con.uql('SELECT page, "the first word" AS w FROM t')
+    assert [row[1] for row in found.fetchall()] == [None, None]
+    assert ["Excessive depth" in e.message or "limit exceeded" in e.message for e in found.errors] == [True, True]
+
+
 def test_documents_in_bytes_are_read_too(folder):
     con = connect(folder)
     con.sql(f"CREATE TABLE b AS SELECT from_hex('{pdf('Delta page').hex()}') AS page")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("av")
 
+import av
 from clips import Watcher, clip
 
 import uql
 from uql.base.errors import BindError, UnknownColumnError
+from uql.base.schema import Modality
 from uql.kernels.video_moments import turns
-from uql.sources import parts, parts_reader
+from uql.llm.providers.base import Answer, Price
+from uql.sources import media, parts, parts_reader
 
 RED = '"there is red"'
 WITH_RED = ["c0.mp4", "c1.mp4"]
@@ -224,3 +230,72 @@ def test_every_frame_has_a_turn():
     order = turns(np.array([1, 0, 7, 40]), [(1, clip) for clip in range(4)])
     assert len(order) == 48 and np.isfinite(order).all()
     assert len(np.unique(order)) == 48
+
+
+class WholeWatcher(Watcher):
+    """A model that takes videos as files too, at a price."""
+
+    price = Price(1.0, 4.0)
+
+    def __init__(self):
+        super().__init__()
+        self.capabilities = replace(self.capabilities, video=True)
+
+    def _one(self, question, row):
+        if not row.cells[0].media_type.startswith("video/"):
+            return super()._one(question, row)
+        self.seen.append(row.cells[0])
+        with av.open(io.BytesIO(row.cells[0].value)) as film:
+            pixels = [frame.to_ndarray(format="rgb24").astype(int) for frame in film.decode(video=0)]
+        return Answer(any(((p[..., 0] - p[..., 1]) > 90).any() for p in pixels), 1.0)
+
+
+@pytest.fixture
+def watching(folder):
+    model = WholeWatcher()
+    with uql.connect(folder / "shop.duckdb", model=model, ledger=":memory:", budget="all") as con:
+        yield con, model
+
+
+def kinds(model):
+    return [cell.media_type.partition("/")[0] for cell in model.seen]
+
+
+def test_clips_are_sent_whole_where_their_frames_do_not_fit_in_the_budget(watching):
+    con, model = watching
+    query = f"SELECT clip FROM clips WHERE {RED} ORDER BY clip WITH (budget = 14)"
+    assert "videos are sent whole" in str(con.uql(query).explain())
+    found = con.uql(query)
+    assert found.fetchall() == [(name,) for name in WITH_RED]
+    assert found.exact and not found.notes and found.cost.calls == CLIPS and set(kinds(model)) == {"video"}
+    assert con.uql(f"SELECT COUNT(*) AS n FROM clips WHERE NOT {RED} WITH (budget = 14)").fetchall() == [(3,)]
+    assert len(model.seen) == CLIPS  # answered from the ledger
+
+
+def test_frames_are_asked_where_they_cost_less_and_files_where_those_do(watching):
+    """By frames up to the first yes a clip costs (1 + 11 · share of noes) requests, by the file one of twelve pictures."""
+    con, model = watching
+    query = f"SELECT clip FROM clips WHERE {RED}"
+    price = str(con.uql(query).explain())
+    assert "videos are sent whole" not in price and "videos whole" in price and "dearer in USD" in price
+    con.uql(query).fetchall()
+    assert set(kinds(model)) == {"image"}
+    rare = 'SELECT clip FROM clips WHERE "a zebra is seen, or a giraffe, or any other animal of the savannah that has a long neck"'
+    con.uql(f"{rare} AND i > 1 WITH (budget = 4)").fetchall()  # and now it is known to be rare
+    model.seen.clear()
+    assert con.uql(rare).exact
+    assert set(kinds(model)) == {"video"}
+
+
+def test_a_moment_is_told_by_frames_and_a_file_too_large_to_send_is_searched_by_them(watching, monkeypatch):
+    con, model = watching
+    rows = con.uql(f"SELECT clip, t FROM clips WHERE {RED} ORDER BY clip WITH (budget = 60)").fetchall()
+    assert [name for name, t in rows if t is not None] == WITH_RED and set(kinds(model)) == {"image"}
+    sizes = sorted(
+        (place.stat().st_size, place.name) for place in con.session.catalog.parts._media.folder.glob("c?.mp4")
+    )
+    monkeypatch.setitem(media.MOST_BYTES, Modality.VIDEO, sizes[-2][0])  # the largest is not sent
+    model.seen.clear()
+    found = con.uql('SELECT i FROM clips WHERE NOT "there is much red" ORDER BY i WITH (budget = 30)')
+    assert found.fetchall() == [(2,), (3,), (4,)] and found.exact and not found.errors
+    assert kinds(model).count("video") == CLIPS - 1 and kinds(model).count("image") <= SECONDS

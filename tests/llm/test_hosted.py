@@ -16,7 +16,8 @@ from uql.command.models import app
 from uql.llm.gate import Gate
 from uql.llm.providers import hosted, open_provider
 from uql.llm.providers.base import Price
-from uql.llm.questions import Predicate
+from uql.llm.questions import Cell, Predicate, Row
+from uql.pricing.model_prices import watches
 
 NAMED = [("openrouter:a/b", "OPENROUTER_API_KEY"), ("gemini:g", "GEMINI_API_KEY"), ("azure:d", "AZURE_OPENAI_API_KEY")]
 
@@ -121,3 +122,35 @@ def test_a_model_of_a_named_host_answers_and_its_models_are_listed(run, monkeypa
         assert unknown.exit_code == 2 and "UQL402" in unknown.output
     gone = CliRunner().invoke(app, ["list", told.url + "/v1"])
     assert gone.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("takes", "can"), [(["text", "image", "video"], True), (["text", "image"], False), (None, None)]
+)
+def test_a_model_takes_videos_where_its_host_says_so(takes, can, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As OpenRouter lists them; a video travels as a file in a data URL."""
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+    name = f"takes-{can}"
+    entry = {"id": name, "context_length": 9_000, **({"architecture": {"input_modalities": takes}} if takes else {})}
+
+    async def go(told: Server) -> None:
+        made: Any = open_provider(f"openrouter:{name}", Settings())
+        made.is_local = False  # of loopback: the vendor's host is not
+        async with Gate.open(Settings(ledger=":memory:"), model=made, calls=None) as g:
+            film = Row((Cell("clip", b"\0\0\0 ftypisom", "", "video/mp4"),))
+            assert not (await g.ask(Predicate("it is so"), [row("xx"), film])).failures
+        assert (made.capabilities.video, made.capabilities.context) == (can, 9_000)
+        assert watches(made, Settings()) is bool(can)
+        sent = [
+            part
+            for body in told.bodies
+            for m in body.get("messages", ())
+            for part in m["content"]
+            if isinstance(part, dict)
+        ]
+        urls = [part["video_url"]["url"] for part in sent if part["type"] == "video_url"]
+        assert urls == ["data:video/mp4;base64,AAAAIGZ0eXBpc29t"]
+
+    with serve({"/v1/chat/completions": chat, "/v1/models": lambda body, headers: {"data": [entry]}}) as told:
+        monkeypatch.setitem(hosted.HOSTS, "openrouter", replace(hosted.HOSTS["openrouter"], url=f"{told.url}/v1"))
+        run(go(told))

@@ -211,7 +211,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
             ctx.stored = before
 
     for part in parts:
-        exprs = [e for e in _expressions(block) if e is not None] + later
+        exprs = [e for e in block.expressions if e is not None] + later
         if isinstance(part, PerValue):
             valued = await correlated.run_for_each(part, exprs, relation, run, ctx)
         else:
@@ -245,13 +245,6 @@ def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
         return correlated.replaced_in_groups(expr, found, keys, ctx.duck.aggregates)
 
     return _with_expressions(block, of_rows, of_groups if block.aggregate.present else of_rows)
-
-
-def _expressions(block: Block) -> list[Expr | None]:
-    """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
-    leaves = [leaf.expr for leaf in block.filter.formula.leaves] if block.filter.formula is not None else []
-    items = [part.expr for part in (*block.project.items, *block.aggregate.keys)]
-    return [*leaves, *items, *(key.expr for key in block.order.keys), block.aggregate.having, block.project.qualify]
 
 
 def _with_expressions(

@@ -96,6 +96,7 @@ class Knowledge:
     prompt: float = PROMPT_TOKENS  # of a request to the model, without the row and the questions
     form: float = 0.0  # tokens of a reply around each answer
     weighs_pairs: bool = True  # can the model weigh two texts against each other?
+    watches: bool = False  # does it take videos as files?
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     recall: Callable[[Block], tuple[Answered, ...]] | None = None  # what the ledger answers of a block's rows
@@ -156,7 +157,7 @@ class Knowledge:
             if not isinstance(part, Block):
                 return part
             block = part
-            if self.rows_at_once > 1 or has_ways(part):
+            if self.rows_at_once > 1 or has_ways(part) or (self.watches and self(part).watched):
                 choice = choose(part, self._with_pilot(part), self.terms)
                 others.extend(choice.alternatives)
                 block = choice.block
@@ -230,6 +231,7 @@ class Knowledge:
             rates=block.filter.rates(self.memory.rates),
             copies={**self._copies(site, rows), **(pilot.copies if pilot is not None else {})},
             frames=frames,
+            watched=frozenset(frames) if self.watches else frozenset(),
             output=self.memory.output_tokens(),
             guided=self._guided(block.filter.stages, block, rows),
             first_stage=self._first_stage(block, rows),

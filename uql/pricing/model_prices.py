@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
 from uql.llm.providers import VENDORS_BY_NAME
+from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.base import ROWS_AT_ONCE, Price, Provider, RowsProvider
 
 if TYPE_CHECKING:
@@ -69,6 +70,12 @@ def form_of(model: Provider | None, settings: Settings) -> int:
 def weighs_pairs(model: Provider | None, settings: Settings) -> bool:
     """Can the model weigh two texts against each other? Those of this process cannot."""
     return not is_in_process(settings) if model is None else model.capabilities.weighs_pairs
+
+
+def watches(model: Provider | None, settings: Settings) -> bool:
+    """Does the model take videos as files? One that is not open yet: as it said when it was tried."""
+    can = remembered.load(settings.model or "") if model is None else model.capabilities
+    return can is not None and can.video is True
 
 
 def is_in_process(settings: Settings) -> bool:

@@ -167,7 +167,7 @@ class Foresight:
             model: the provider that is asked, where it is open; else what is known of it by its name.
         """
         from uql.pricing.known import Knowledge
-        from uql.pricing.model_prices import form_of, pace_of, price_known, prompt_of, rows_of, weighs_pairs
+        from uql.pricing.model_prices import form_of, pace_of, price_known, prompt_of, rows_of, watches, weighs_pairs
 
         memory = memory or self.remembered(settings)
         if model is not None:
@@ -188,6 +188,7 @@ class Foresight:
             prompt=prompt_of(model, named),
             form=form_of(model, named),
             weighs_pairs=weighs_pairs(model, named),
+            watches=watches(model, named),
             models=self._models,
         )
 

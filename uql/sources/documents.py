@@ -65,7 +65,12 @@ def read(data: bytes) -> str:
 def _html(data: bytes) -> str:
     from lxml import html
 
-    tree: Any = html.document_fromstring(data, parser=html.HTMLParser(no_network=True, huge_tree=False))
+    parser = html.HTMLParser(no_network=True, huge_tree=False)
+    tree: Any = html.document_fromstring(data, parser=parser)
+    for entry in (
+        parser.error_log.filter_from_fatals()
+    ):  # its depth or size is beyond what is read: what follows is not in the tree
+        raise ValueError(entry.message.partition(", ")[0])
     for part in tree.xpath("//script | //style | //noscript | //template"):
         part.drop_tree()
     for block in tree.xpath("//title | //br | //p | //div | //li | //tr | //h1 | //h2 | //h3 | //h4 | //td"):

@@ -146,6 +146,7 @@ class Capabilities:
     schema: bool | None = None
     images: bool | None = None
     audio: bool | None = None
+    video: bool | None = None  # as a file, in one request
     context: int | None = None  # tokens
     output: int | None = None  # tokens of a reply, where that is less than the context leaves
     judges: bool = True  # can it say whether a question is ambiguous? Small models and scripts do not

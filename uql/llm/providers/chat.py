@@ -19,7 +19,7 @@ from uql.operators.rows import media
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
 BRACES = 32  # tokens of a reply beside its values
 ROW_TOKENS = 16  # of a row's number and braces in a list of answers
-SOUND_BYTES_A_TOKEN = 100  # fewer than any vendor's: an upper bound of what a sound costs
+SOUND_BYTES_A_TOKEN = 100  # fewer than any vendor's: an upper bound of what a sound or a video costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, 
     for row in shown:
         for cell in row.cells:
             if isinstance(cell.value, bytes):
-                size += len(cell.value) // SOUND_BYTES_A_TOKEN if cell.media_type in SOUNDS else image_tokens
+                timed = cell.media_type.startswith(("audio/", "video/"))
+                size += len(cell.value) // SOUND_BYTES_A_TOKEN if timed else image_tokens
             elif cell.value is not None:
                 size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
         size += sum(len(value) + 20 for _, value in row.holes)
@@ -91,12 +92,15 @@ def data_urls(row: Row) -> list[str]:
 
 
 def parts(row: Row) -> list[dict[str, Any]]:
-    """The images and sounds of a row as parts of a message of OpenAI's protocol. Raises CallError on other media."""
+    """The images, sounds and videos of a row as parts of a message of OpenAI's protocol. Raises CallError on other media."""
     found: list[dict[str, Any]] = []
     for cell in media(row):
         if cell.media_type in SOUNDS and isinstance(cell.value, bytes):
             data = base64.b64encode(cell.value).decode()
             found.append({"type": "input_audio", "input_audio": {"data": data, "format": SOUNDS[cell.media_type]}})
+        elif cell.media_type.startswith("video/") and isinstance(cell.value, bytes):
+            data = base64.b64encode(cell.value).decode()
+            found.append({"type": "video_url", "video_url": {"url": f"data:{cell.media_type};base64,{data}"}})
         else:
             kind, data = picture(cell)
             found.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}})

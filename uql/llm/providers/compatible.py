@@ -260,26 +260,40 @@ class Compatible(ChatProvider):
             offered["schema"] = "schema" in names and isinstance((held or {}).get("ok"), bool)
             offered["probabilities"] = "probabilities" in names and bool(said.tokens)
             break
+        stated = await self._listed()
         return Capabilities(
-            probabilities=offered["probabilities"], schema=offered["schema"], images=None, context=await self._context()
+            probabilities=offered["probabilities"],
+            schema=offered["schema"],
+            context=_context(stated),
+            video=_video(stated),
         )
 
     async def learn_context(self) -> None:
         """Learns the context that the server states, before the first request: it costs no tokens."""
         if self.capabilities.context is None:
-            self._stated = await self._context()
+            self._stated = _context(await self._listed())
 
-    async def _context(self) -> int | None:
-        """The context that the server's list of models states, where it states one."""
+    async def _listed(self) -> dict[str, Any]:
+        """What the server's list of models says of this one; {} where it says nothing."""
         try:
             listed = await call(partial(self._client.get, "/models"), name=self.name, model=self.model)
-        except (CallError, ModelError):  # an optional route: where it is missing, the context is not known
-            return None
+        except (CallError, ModelError):  # an optional route: where it is missing, nothing is known
+            return {}
         stated = listed.get("data")
         served = [m for m in stated if isinstance(m, dict)] if isinstance(stated, list) else []
-        for held in [m for m in served if m.get("id") == self.model] or (served if len(served) == 1 else []):
-            meta = held["meta"] if isinstance(held.get("meta"), dict) else {}
-            for value in (held.get("max_model_len"), held.get("context_length"), meta.get("n_ctx")):
-                if isinstance(value, int) and value > 0:
-                    return value
-        return None
+        own = [m for m in served if m.get("id") == self.model] or (served if len(served) == 1 else [])
+        return own[0] if own else {}
+
+
+def _context(stated: dict[str, Any]) -> int | None:
+    """The context of a model, as the list of its server states it."""
+    meta = stated["meta"] if isinstance(stated.get("meta"), dict) else {}
+    tokens = (stated.get("max_model_len"), stated.get("context_length"), meta.get("n_ctx"))
+    return next((value for value in tokens if isinstance(value, int) and value > 0), None)
+
+
+def _video(stated: dict[str, Any]) -> bool | None:
+    """Does a model take videos, as the list of its server states it? None: it does not say."""
+    built = stated.get("architecture")
+    takes = built.get("input_modalities") if isinstance(built, dict) else None
+    return "video" in takes if isinstance(takes, list) else None
