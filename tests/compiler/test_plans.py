@@ -86,7 +86,8 @@ def test_the_plans_show_every_rule_order_and_fusion_and_many_are_not_as_written(
             return plan(bound(query)) != plan(bound(query), (name,))
         return tree(query, "") != tree(query, name)
 
-    shown = [n for n in NAMES if n not in WHILE_RUNNING and n != "cascade"]
+    elsewhere = {"cascade", "videos_whole"}  # a second model, and one that takes videos: tests of the engine show them
+    shown = [n for n in NAMES if n not in WHILE_RUNNING and n not in elsewhere]
     assert [name for name in shown if not any(differs(query, name) for query in queries)] == []
     others = (query for query in queries if tree(query, "") != tree(query, ",".join(NAMES)))
     assert len(list(islice(others, 20))) == 20
