@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,39 @@ def test_a_terminal_gets_one_block_that_is_gone_at_the_end(monkeypatch: pytest.M
     assert "n = 120 ± 14" in shown
     assert shown.count("\n\n") == 0
     assert threading.active_count() == threads
+
+
+def test_a_terminal_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("uql.show.progress.TICK_S", 0.01)
+    stream, clock = Terminal(), Clock(0.5)
+    with Progress(stream=stream, clock=clock) as progress:
+        progress(Event("plan", budget=64))
+        progress(Event("loading"))
+        assert "0 of at most 64 calls, loading the model" in stream.getvalue()
+        progress(Event("call"))
+        end = time.monotonic() + 20
+        while "no answer for 1" not in stream.getvalue():  # no event draws this
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    drawn = stream.getvalue()
+    time.sleep(0.05)
+    assert stream.getvalue() == drawn and progress._live is None, "nothing is drawn after the end"
+
+
+def test_what_is_waited_for_stands_in_the_line() -> None:
+    counts = Counts()
+    for event in (Event("plan", budget=64), Event("loading")):
+        counts.add(event)
+    counts.seconds = 7.0
+    assert counts.line() == "0 of at most 64 calls, loading the model"
+    counts.add(Event("call"))
+    counts.seconds = 10.0
+    assert "no answer" not in counts.line()
+    counts.seconds = 13.0
+    assert "no answer for 6 s" in counts.line()
+    counts.add(Event("done"))
+    assert "no answer" not in counts.line()
 
 
 def test_a_short_query_and_a_disabled_progress_show_nothing() -> None:

@@ -83,6 +83,7 @@ class Gate(Sender):
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
+        self._on_loading: list[Callable[[str], None]] = []
         self._started = False
         self._lease: Lease | None = None  # of the run, while others may see its ledger
         self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
@@ -117,7 +118,7 @@ class Gate(Sender):
         made._providers, made._opening = self._providers, self._opening
         made._limiters, made._inflight = self._limiters, self._inflight
         made.claims, made.near = self.claims, self.near
-        made._announced, made._on_announce = self._announced, self._on_announce
+        made._announced, made._on_announce, made._on_loading = self._announced, self._on_announce, self._on_loading
         return made
 
     @classmethod
@@ -213,6 +214,10 @@ class Gate(Sender):
     def on_announce(self, listener: Announcement) -> None:
         """Call `listener` before the first row goes to a model that is not of this machine: its name, the columns, rows at most."""
         self._on_announce.append(listener)
+
+    def on_loading(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with the name of a model of this process before it is loaded, which may take long."""
+        self._on_loading.append(listener)
 
     # -------------------------------------------------------------------------------------------------------- the models
     async def provider(self, model: str | Provider | None = None) -> Provider:
@@ -529,6 +534,9 @@ class Gate(Sender):
                 )
             if unanswered and not asking.provider.is_local:
                 self._announce(asking.provider, unanswered)
+            elif unanswered and getattr(asking.provider, "loads", False):
+                for listener in self._on_loading:
+                    listener(asking.provider.name)
             await self._work(asking, unanswered, mine)
         finally:
             for key, future in mine.items():

@@ -53,6 +53,14 @@ class EmbeddedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadingEvent:
+    """A model of this process is about to be loaded."""
+
+    model: str
+    kind: str = "loading"
+
+
+@dataclass(frozen=True, slots=True)
 class AnnounceEvent:
     """Rows are about to leave this machine for the first time in a run: where to, which columns, how many rows at most."""
 

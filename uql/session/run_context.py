@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from uql.session.events import PlanEvent
+from uql.session.events import LoadingEvent, PlanEvent
 from uql.session.resume import Said
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ async def in_context(
     from uql.session import replay as replays
 
     said = said or Said()
-    session.emit(PlanEvent(calls, settings.max_cost))
+    ends_by_error = (
+        settings.error is not None and settings.budget is None
+    )  # a pilot foretells how many calls that takes
+    session.emit(PlanEvent(None if ends_by_error else calls, settings.max_cost))
     async with AsyncExitStack() as closing:
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))
         if shared is None:
@@ -98,6 +101,7 @@ async def in_context(
             closing.push_async_callback(gate.aclose)
             gate.subscribe(session.emit)
             gate.on_announce(session.announce)
+            gate.on_loading(lambda model: session.emit(LoadingEvent(model)))
         closing.callback(end)
         session.gates.append(gate)
         if semantic and gate.draws.kept:

@@ -1,12 +1,14 @@
 """What a running query tells: one block on a terminal, a line now and then in a log, one place in a notebook's cell.
 
-A `Progress` listens to the event stream (`con.on_event(progress)`). It draws from events alone and starts no thread.
+A `Progress` listens to the event stream (`con.on_event(progress)`). It draws when it hears of something; on a terminal a thread draws
+now and then too, so that a model that takes long to load or to answer does not look like a program that hangs.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 FIRST_S = 0.3  # a query that is done sooner shows nothing
 REFRESH_S = 0.1  # between two drawings of the block
+SILENT_S = 5.0  # without an answer, after which the block says for how long
+TICK_S = 1.0  # between two looks at it
 LINE_S = 10.0  # between two lines of a log
 MOST_POINTS = 64  # of the course of an estimate; beyond, every second one is dropped
 SHOWN_ESTIMATES = 5
@@ -49,6 +53,8 @@ class Counts:
     cap: int | None = None  # calls at most
     usd_cap: float | None = None
     seconds: float = 0.0  # since the statement began
+    answered: float = 0.0  # seconds at the last answer
+    loading: bool = False  # is the model being loaded?
     estimates: dict[str, Estimate] = field(default_factory=dict)
     course: dict[str, list[tuple[int, Estimate]]] = field(default_factory=dict)  # each so far with the calls made then
     ended: bool = False
@@ -57,6 +63,8 @@ class Counts:
 
     def add(self, event: Any) -> None:
         self.ended = event.kind == "done"
+        if event.kind in ("call", "cached", "failed"):
+            self.answered, self.loading = self.seconds, False
         match event.kind:
             case "call":
                 self.calls += 1
@@ -71,6 +79,8 @@ class Counts:
                 self.cap, self.usd_cap = event.budget, event.max_cost
             case "foretold":
                 self.cap = self.calls + event.calls
+            case "loading":
+                self.loading = True
             case "embedded":
                 self.embedded = (event.done, event.rows) if event.done < event.rows else None
             case "node":
@@ -96,6 +106,10 @@ class Counts:
             parts.append(f"{self.calls:,}{most} call{'s' if most or self.calls != 1 else ''}")
         if self.embedded is not None:
             parts.append("embedding {1:,} rows: {0:,} done".format(*self.embedded))
+        if self.loading:
+            parts.append("loading the model")
+        elif self.embedded is None and not self.ended and self.seconds - self.answered >= SILENT_S:
+            parts.append(f"no answer for {self.seconds - self.answered:.0f} s")
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
         if rate:
             parts.append(_pace(rate))
@@ -168,6 +182,8 @@ class Progress:
         self._live: Live | None = None
         self._cell = block_here() if stream is None else None  # a place in a notebook
         self._shown = False  # is anything in it?
+        self._looking: tuple[threading.Event, threading.Thread] | None = None  # what ends the thread that draws, and it
+        self._drawing = threading.Lock()
         self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, event: Any) -> None:
@@ -179,13 +195,32 @@ class Progress:
             self.counts = Counts()
             self._started = now
             self._drawn = now if self._live is None and not self._shown else self._drawn
-        self.counts.add(event)
         self.counts.seconds = now - self._started
+        self.counts.add(event)
         logs = self.enabled and not self._terminal and self._cell is None
         if logs and event.kind == "node" and event.state in STEP_ENDS:
             self.say(f"{event.node}: {event.text}")
         if self._by_events and event.kind != "done":
-            self._draw_at(now, at_once=event.kind == "node")
+            self._draw_at(now, at_once=event.kind in ("node", "loading"))
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Draws now and then on a terminal, also where nothing is heard: a model is loaded, or takes long to answer."""
+        if not self.enabled or not self._terminal or self._looking is not None:
+            return
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(TICK_S):
+                with self._drawing:
+                    if not ended.is_set() and self._started is not None:
+                        now = self._clock()
+                        self.counts.seconds = now - self._started
+                        self._draw_due(now, at_once=False)
+
+        thread = threading.Thread(target=look, name="uql-progress", daemon=True)
+        self._looking = ended, thread
+        thread.start()
 
     def draw(self) -> None:
         """Shows how far the run is, where that was not done just now."""
@@ -195,8 +230,11 @@ class Progress:
             self._draw_at(now)
 
     def _draw_at(self, now: float, *, at_once: bool = False) -> None:
-        if not self.enabled:
-            return
+        if self.enabled:
+            with self._drawing:
+                self._draw_due(now, at_once)
+
+    def _draw_due(self, now: float, at_once: bool) -> None:
         if self._terminal or self._cell is not None:
             begun = self._live is not None or self._shown
             if at_once or now - self._drawn >= (REFRESH_S if begun else FIRST_S):
@@ -251,6 +289,15 @@ class Progress:
 
     def hide(self) -> None:
         """Takes the block away, as before a question to the user; the next event draws it again."""
+        if self._looking is not None:
+            ended, thread = self._looking
+            self._looking = None
+            ended.set()
+            thread.join()
+        with self._drawing:
+            self._take_away()
+
+    def _take_away(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -49,6 +49,11 @@ class Engine:
         self._begun: list[Any] | None = None  # messages of the last request, where it asked for one token
         self.api_key = secrets.token_urlsafe(24)  # of the loopback port that the library opens
 
+    @property
+    def loaded(self) -> bool:
+        """Is the model in memory?"""
+        return self._server is not None
+
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in the engine's thread, the model loaded. A cancelled wait leaves the work to end by itself."""
         return await asyncio.wrap_future(self._pool.submit(self._loaded, work))
@@ -117,6 +122,12 @@ def _too_few(reply: dict[str, Any]) -> bool:
 
 _engines: dict[tuple[str, int, int], Engine] = {}
 _lock = threading.Lock()
+
+
+def is_loaded(path: Path, *, n_ctx: int, threads: int) -> bool:
+    """Is the file in memory?  n_ctx, threads: as of `engine`."""
+    found = _engines.get((str(path.resolve()), n_ctx, threads))
+    return found is not None and found.loaded
 
 
 async def engine(path: Path, *, n_ctx: int, threads: int) -> Engine:

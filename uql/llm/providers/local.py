@@ -40,7 +40,7 @@ from uql.llm.providers.base import (
 from uql.llm.providers.chat_reply import Said, completion, counts, formed
 from uql.llm.providers.direct import by_token
 from uql.llm.providers.labels import label_masses
-from uql.llm.providers.llama import Engine, engine
+from uql.llm.providers.llama import Engine, engine, is_loaded
 from uql.llm.providers.stated_numbers import not_in_row
 from uql.llm.questions import Cell, Question, Row
 from uql.operators.record import Prompt
@@ -92,6 +92,11 @@ class Local:
             weighs_pairs=False,
             sure_from=SURE_FROM,
         )
+
+    @property
+    def loads(self) -> bool:
+        """Must the next request load the model first?"""
+        return not is_loaded(self.path, n_ctx=self.n_ctx, threads=self.threads)
 
     def version(self, question: Question) -> str:
         return f"{question.version}/{ROWS}/local-1/ctx{self.n_ctx}"
