@@ -146,7 +146,7 @@ WITH (budget = 64)""",
         13_083,
     ),
     Step(
-        "Groups that nobody named beforehand",
+        "Groups without predefined labels",
         f"""SELECT topic, COUNT(*) AS n
 FROM questions
 GROUP BY "{TOPIC}" AS topic

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 app = new_app()
 MAX_ROWS = 1_000  # in one reply
-INSTRUCTIONS = """UQL is SQL (DuckDB's dialect) in which a double-quoted text may stand where a column may stand: a language model
+INSTRUCTIONS = """UQL is SQL (DuckDB's dialect) in which a double-quoted text can be used in place of a column: a language model
 answers it, row by row, as in SELECT COUNT(*) FROM reviews WHERE "the review complains about the plot". Call list_tables first, then
 price: it makes no call to a model. COUNT, SUM, AVG over such texts are estimated from a sample, with an interval (x_low, x_high):
 report the interval, unless "exact" is true. Plain conditions on columns make a query cheaper. WITH (budget = n) at its end limits the

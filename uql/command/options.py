@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from uql.llm.ledger import Ledger as LedgerFile
 
 Text = str | None
-Database = Annotated[Text, typer.Argument(help="A DuckDB file; made when it is not there. Without it: in memory.")]
+Database = Annotated[Text, typer.Argument(help="A DuckDB file; created if it does not exist. Default: in memory.")]
 Model = Annotated[
     Text,
     typer.Option("-m", "--model", help="local, openai:NAME, anthropic:NAME, http://HOST/v1#NAME, oracle:FILE.toml"),
 ]
-Budget = Annotated[Text, typer.Option(help="Model calls at most, or 'all'; 0: the ledger alone.")]
-MaxCost = Annotated[Text, typer.Option(help="USD at most.")]
-MaxSeconds = Annotated[Text, typer.Option(help="Seconds at most.")]
+Budget = Annotated[Text, typer.Option(help="Maximum number of model calls, or 'all'; 0: cached answers only.")]
+MaxCost = Annotated[Text, typer.Option(help="Maximum cost in USD.")]
+MaxSeconds = Annotated[Text, typer.Option(help="Maximum time in seconds.")]
 Ledger = Annotated[
     Text,
     typer.Option(
-        "--ledger", help="File of the answers already paid for, or postgresql://…; ':memory:' keeps none of them."
+        "--ledger", help="The ledger, the cache of answers: a file or postgresql://…; ':memory:' keeps nothing."
     ),
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")
 ]
 Parameters = Annotated[
-    list[str] | None, typer.Option("--var", "--param", metavar="NAME=VALUE", help="The value of $NAME in the text.")
+    list[str] | None, typer.Option("--var", "--param", metavar="NAME=VALUE", help="The value of $NAME in the query.")
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="Write CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
@@ -41,14 +41,14 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Write a Markdown tab
 Output = Annotated[
     Text,
     typer.Option(
-        "-o", "--output", help="Write to this file, all rows; .csv .json .jsonl .md .parquet choose the format."
+        "-o", "--output", help="Write all rows to this file; .csv .json .jsonl .md .parquet select the format."
     ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 5 when a row has no answer.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 5 if a row has no answer.")]
 ReadOnly = Annotated[
-    bool, typer.Option("--read-only", help="Refuse every statement that changes something, a file too.")
+    bool, typer.Option("--read-only", help="Refuse every statement that changes the database or writes a file.")
 ]
-NoProgress = Annotated[bool, typer.Option("--no-progress", help="Say nothing while running.")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="Show no progress.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 

@@ -81,7 +81,7 @@ def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) 
 def _query(
     database: options.Database = None,
     command: Annotated[
-        str | None, typer.Option("-c", "--command", help="The query. Else -f, else standard input.")
+        str | None, typer.Option("-c", "--command", help="The query; without -c and -f it is read from standard input.")
     ] = None,
     file: Annotated[
         str | None, typer.Option("-f", "--file", help="A file with the query; - is standard input.")
@@ -92,15 +92,17 @@ def _query(
     output: options.Output = None,
     model: options.Model = None,
     budget: options.Budget = None,
-    confidence: Annotated[str | None, typer.Option(help="Of intervals and guarantees, as 0.95.")] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help="Confidence of intervals and guarantees, such as 0.95.")
+    ] = None,
     max_cost: options.MaxCost = None,
     max_seconds: options.MaxSeconds = None,
-    seed: Annotated[str | None, typer.Option(help="Of everything random.")] = None,
+    seed: Annotated[str | None, typer.Option(help="Seed of the random numbers.")] = None,
     ledger: options.Ledger = None,
     settings: options.Set = None,
     parameters: options.Parameters = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Answers of the ledger alone; a row that it does not have is an error.")
+        bool, typer.Option("--offline", help="Cached answers only; a row without one is an error.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its price; make no calls.")] = False,
     strict: options.Strict = False,
@@ -108,7 +110,7 @@ def _query(
     no_progress: options.NoProgress = False,
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> int:
-    """SQL in which a double-quoted text may stand where a column may stand: a model says its value, row by row.
+    """SQL that can ask an LLM about each row: a double-quoted text is a condition or a column whose values come from a model.
 
     uql -c "SELECT COUNT(*) FROM 'reviews.csv' WHERE \\"the review complains about the plot\\""
     """
