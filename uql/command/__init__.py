@@ -1,4 +1,4 @@
-"""The sub-commands of `uql`, a file each."""
+"""The sub-commands of `uql`, a file each; those that run benchmarks stand with these."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "model": ("uql.command.model", "the semantic model of a database: write a first version, check it"),
     "adapters": ("uql.command.adapters", "other libraries that answer parts of a question: list, install, remove"),
     "router": ("uql.command.router", "collect traces of adapters and train the router on them"),
-    "oracle": ("uql.command.oracle", "serve a table of labels as a model over OpenAI's protocol"),
-    "plans": ("uql.command.plans", "serve hand-written plans as a planning model"),
-    "bench": ("uql.command.bench", "run benchmark suites, print their tables, compare runs"),
+    "oracle": ("uql.benchmarks.peers.serve_labels", "serve a table of labels as a model over OpenAI's protocol"),
+    "plans": ("uql.benchmarks.nl.serve_plans", "serve hand-written plans as a planning model"),
+    "bench": ("uql.benchmarks.runner.command", "run benchmark suites, print their tables, compare runs"),
     "completion": ("uql.command.completion", "shell completion for bash, zsh and fish"),
 }
