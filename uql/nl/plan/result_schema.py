@@ -7,7 +7,7 @@ and network, with limits of time and memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.errors import BindError, GuardError, UnknownTableError
+from uql.base.errors import BindError, GuardError
 from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind
@@ -39,11 +39,10 @@ _describing = Lock()
 
 
 class Shapes:
-    """Tables as names, columns and types alone; a catalog for the binder."""
+    """Tables as names, columns and types alone."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self._tables: dict[str, Table] = {}
-        self._catalog: Catalog | None = None  # of the statement that is bound now
         for name, source in sources.items():
             self.add(name, source.fields, rows=source.row_count)
 
@@ -64,72 +63,20 @@ class Shapes:
     def names(self) -> list[str]:
         return [table.name for table in self._tables.values()]
 
-    def fields(self, name: str) -> tuple[Field, ...]:
-        """The columns of a table. Raises UnknownTableError."""
-        return self.table((name,)).fields
-
-    # ----------------------------------------------------------------------------------------- what the binder asks for
-    @property
-    def aggregates(self) -> Container[str]:
-        with self._bound() as catalog:
-            return catalog.aggregates
-
-    @property
-    def orders(self) -> None:
-        return None
-
-    def table(
-        self,
-        parts: tuple[str, ...],
-        *,
-        frames: Mapping[str, object] | None = None,
-        file: bool = False,
-        plain: bool = False,
-    ) -> Table:
-        """The table of this name, for the binder.
-
-        Args:
-            parts: the name, split at its dots; one part alone is known here.
-            frames: not used here.
-            file: a path, which is never known here.
-            plain: as `Catalog.table`; not used here.
-        Raises: UnknownTableError.
-        """
-        found = None if file or len(parts) != 1 else self._tables.get(parts[0].lower())
-        if found is None:
-            raise UnknownTableError(f"no table {'.'.join(parts)}", help=f"tables: {', '.join(self.names)}")
-        return found
-
-    def offer_parts(self) -> None:
-        with self._bound() as catalog:
-            catalog.offer_parts()
-
-    def function_table(self, name: str, sql: str) -> Table:
-        raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")
-
     def describe(self, sql: str) -> list[tuple[str, str]]:
         with self._bound() as catalog:
             return catalog.describe(sql)
 
-    def value(self, sql: str) -> object:
-        with self._bound() as catalog:
-            return catalog.value(sql)
-
     @contextmanager
     def _bound(self) -> Iterator[Catalog]:
-        """The tables in a DuckDB of a child, the same one for all that a statement asks."""
-        if self._catalog is not None:
-            yield self._catalog
-            return
+        """The tables in a DuckDB of a child, for one statement."""
         with child_duckdb(MEMORY, BOUND_S) as child:
             for table in self._tables.values():
                 columns = ", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
                 child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
-            self._catalog = Catalog(as_connection(child), own=True)
-            try:
-                yield self._catalog
-            finally:
-                self._catalog = None
+            catalog = Catalog(as_connection(child), own=True)
+            catalog.planned = self._tables
+            yield catalog
 
     # ----------------------------------------------------------------------------------------------------- the statements
     def of_uql(self, text: str, settings: Settings, *, to: Collection[str] = ()) -> tuple[Field, ...]:
@@ -147,8 +94,8 @@ class Shapes:
             return self.of_sql(text)
         if not isinstance(query, Select | Union):
             raise BindError("this statement is not a query", code="UQL212").at(text)
-        with self._bound():
-            bound = bind(query, self, text=text, settings=settings)
+        with self._bound() as catalog:
+            bound = bind(query, catalog, text=text, settings=settings)
         shown = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
         fields = []
         for item in bound.query.items:
