@@ -321,7 +321,8 @@ class Expressions:
             if mode == "guard":
                 low = quoted.text.lower()
                 item = self.aliases.select.get(low)
-                own = item is not None and item[0] == clause.select_aliases  # "the mood" AS "the mood"
+                # "the mood" AS "the mood", and what names that alias
+                own = low in self._expanding or (item is not None and item[0] == clause.select_aliases)
                 aliases = [name for name in self.aliases.spelled if not own or name.lower() != low]
                 near = near_name(quoted.text, [*self.scope.names(), *aliases])
                 if near is not None:
