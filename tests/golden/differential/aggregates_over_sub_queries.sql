@@ -1,7 +1,7 @@
 -- aggregates over sub-queries that choose rows
 !WITH p AS (SELECT * FROM reviews WHERE <pos>) SELECT film, count(*) AS n, sum(stars) AS s, max(<rating>) AS m FROM p GROUP BY film ORDER BY film
 !WITH p AS (SELECT id, film AS movie, stars * 2 AS dbl FROM reviews WHERE <pos> AND id > 3) SELECT movie, sum(dbl), count(*) FILTER (WHERE dbl > 4) FROM p WHERE movie <> 'Alien' GROUP BY movie HAVING count(*) > 1 ORDER BY movie
-!SELECT count(*), sum(r), min(t) FROM (SELECT <rating>::INTEGER AS r, <topic> AS t FROM reviews WHERE <joke>) x
+!SELECT count(*), sum(r), min(t) FROM (SELECT <rating>::INTEGER AS r, <topic>::VARCHAR AS t FROM reviews WHERE <joke>) x
 !SELECT t, count(*), avg(r) FROM (SELECT <rating>::INTEGER AS r, <topic> AS t FROM reviews WHERE NOT <joke>) x GROUP BY t ORDER BY t
 !SELECT a.film, count(*), count(DISTINCT b.id) FROM (SELECT * FROM reviews WHERE <pos>) a JOIN (SELECT * FROM reviews WHERE <joke>) b ON a.film = b.film AND a.id < b.id GROUP BY a.film ORDER BY 1
 !SELECT f.film, count(p.id) AS n, sum(p.stars) AS s FROM films f LEFT JOIN (SELECT * FROM reviews WHERE <pos>) p ON p.film = f.film GROUP BY f.film ORDER BY 1
