@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,39 @@ def test_flipped_bits_of_the_file_are_answers_or_errors_in_words(tmp_path: Path)
 @pytest.mark.slow
 def test_1_000_flips_are_answers_or_errors_in_words(tmp_path: Path) -> None:
     assert damaged(tmp_path, 1_000, 1) < 1_000
+
+
+@pytest.mark.parametrize("value", ["x'ff'", "'a text'", "zeroblob(1000)", "'NaN'", "1e400"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        "answer_rows.at",
+        "answer_rows.calls",
+        "statistics.name",
+        "failures.calls",
+        "sittings.root",
+        "sittings.budget",
+        "sittings.at",
+        "sittings.rates",
+    ],
+)
+def test_a_value_of_another_type_is_set_aside(tmp_path: Path, column: str, value: str) -> None:
+    """SQLite keeps a text in a column of numbers where the file says so: the statement was a TypeError."""
+    from hash_model import HashModel
+
+    import uql
+
+    path, (table, name) = tmp_path / "l.sqlite", column.split(".")
+
+    def asked() -> list[tuple[int]]:
+        with uql.connect(model=HashModel({"it is so": 0.4}), ledger=str(path)) as con:
+            con.execute("CREATE TABLE notes AS SELECT 'note ' || i AS body FROM range(20) t(i)")
+            return con.uql('SELECT COUNT(*) FROM notes WHERE "it is so"').fetchall()
+
+    filled(path)
+    before = asked()
+    with sqlite3.connect(path) as db:
+        db.execute(f"UPDATE OR IGNORE {table} SET {name} = {value}")
+    db.close()
+    assert asked() == before
+    used(path)

@@ -40,6 +40,7 @@ from uql.llm.ledger_rows import (
     Origin,
     Stats,
     StoredRun,
+    record,
 )
 from uql.llm.ledger_sqlite import SQLite, default_path
 from uql.llm.limiter import BURST_S
@@ -271,9 +272,14 @@ class Ledger:
         return bool(await self.read(lambda db: _noted(db, digests)))
 
     async def origins(self, keys: Sequence[bytes]) -> dict[bytes, Origin]:
-        """Who paid for the answers known for `keys`."""
+        """Who paid for the answers known for `keys`, but for damaged ones."""
         sql = "SELECT key, run, calls, at FROM answers WHERE key IN"
-        return await self.read(lambda db: {key: Origin(*paid) for key, *paid in db.by_key(sql, keys)})
+
+        def work(db: Database) -> dict[bytes, Origin]:
+            paid = ((key, record(Origin, held)) for key, *held in db.by_key(sql, keys))
+            return {key: origin for key, origin in paid if origin is not None}
+
+        return await self.read(work)
 
     def fail(self, failed: Sequence[Failed]) -> None:
         """Keep, soon, that the model gave no answer for these rows."""
@@ -281,12 +287,13 @@ class Ledger:
         self.soon(lambda db: db.executemany(FAILURE, rows))
 
     async def failures(self, root: str, keys: Sequence[bytes]) -> dict[bytes, Failed]:
-        """The rows among `keys` for which a run got no answer."""
+        """The rows among `keys` for which a run got no answer; what is damaged is asked again."""
 
         def work(db: Database) -> dict[bytes, Failed]:
-            found = [Failed(*row) for row in db.execute("SELECT * FROM failures WHERE root = ?", (root,))]
+            rows = db.execute("SELECT * FROM failures WHERE root = ?", (root,))
+            found = (record(Failed, row) for row in rows)
             wanted = set(keys)
-            return {f.key: f for f in found if f.key in wanted}
+            return {f.key: f for f in found if f is not None and f.key in wanted}
 
         return await self.read(work) if keys else {}
 
@@ -507,7 +514,8 @@ class Ledger:
         kept = {}
         for name, value in self.work(lambda db: db.execute(sql, (scope,)).fetchall()):
             with suppress(ValueError, RecursionError):
-                kept[name] = json.loads(value)
+                if isinstance(name, str):
+                    kept[name] = json.loads(value)
         return kept
 
     # ------------------------------------------------------------------------------------------------------------ upkeep

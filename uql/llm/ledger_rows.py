@@ -6,7 +6,9 @@ Run, model, question and source are the same for thousands of answers and calls:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, cast
 
 from uql.llm.providers.base import Answer
 
@@ -164,3 +166,14 @@ class Stats:
     bytes: int
     models: tuple[tuple[str, int], ...]  # model, its answers
     sources: tuple[tuple[str, int], ...]  # table, the answers about its rows
+
+
+# what a field may hold, by its annotation
+_HELD: dict[Any, Any] = {"str": str, "bytes": bytes, "bool": bool, "int": int, "float": (int, float)}
+R = TypeVar("R")
+
+
+def record(kind: type[R], row: Sequence[Any]) -> R | None:
+    """The record in a row; None where a value of it has another type: SQLite keeps whatever a damaged file says."""
+    fits = all(isinstance(value, _HELD[held.type]) for held, value in zip(fields(cast(Any, kind)), row, strict=True))
+    return kind(*row) if fits else None

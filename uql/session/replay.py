@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
 from uql.base.version import __version__
+from uql.llm.ledger_rows import record
 
 if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
@@ -207,6 +209,8 @@ class _Sitting:
 
 
 def _sittings(identity: bytes, ledger: Ledger) -> list[_Sitting]:
+    """Those of a statement, the last root first; what is damaged is left out."""
+
     def work(db: Database) -> list[tuple[Any, ...]]:
         return db.execute(
             "SELECT s.root, s.at, s.budget, g.calls, s.rates, COALESCE(r.status, '') FROM sittings s "
@@ -218,7 +222,11 @@ def _sittings(identity: bytes, ledger: Ledger) -> list[_Sitting]:
     found = []
     for root, since, budget, reach, rates, status in ledger.work(work):
         limit = math.inf if budget is None else budget
-        found.append(_Sitting(root, since, limit, limit if reach is None else reach, reach is not None, rates, status))
+        row = (root, since, limit, limit if reach is None else reach, reach is not None, rates, status)
+        sitting = record(_Sitting, row)
+        with suppress(ValueError, RecursionError):
+            if sitting is not None and json.loads(sitting.rates) is not None:
+                found.append(sitting)
     return found
 
 

@@ -25,6 +25,9 @@ BLOCK = 65_536
 UNICAST = ipaddress.IPv6Network("2000::/3")
 SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")  # RFC 3056
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+RESERVED = [
+    ipaddress.ip_network(n) for n in ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")
+]  # no Python knows all of them
 ISATAP = 0x5EFE  # RFC 5214: so bits 80 to 96, the last 32 are an IPv4 address
 MOVED = (301, 302, 303, 307, 308)
 
@@ -65,6 +68,8 @@ def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     >>> [is_public(ipaddress.ip_address(a)) for a in ("93.184.216.34", "10.0.0.1", "64:ff9b::a00:1", "2002:7f00:1::")]
     [True, False, False, False]
     """
+    if any(address in network for network in RESERVED):
+        return False
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and not address.is_multicast
     low = int(address) & 0xFFFFFFFF
