@@ -50,7 +50,7 @@ class BoundDerived(BoundSource):
 
 @dataclass(frozen=True, slots=True)
 class BoundJoin(BoundSource):
-    kind: str  # INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI
+    kind: str  # as in syntax.Join
     left: BoundSource
     right: BoundSource
     on: Expr | None = None

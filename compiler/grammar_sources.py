@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span
-from uql.compiler.syntax_errors import OTHERWISE
 
 
 def p_sources(p: P) -> None:
@@ -27,8 +26,9 @@ def p_join_natural(p: P) -> None:
 
 
 def p_join_cross(p: P) -> None:
-    """joined : source CROSS JOIN table"""
-    p[0] = ast.Join("CROSS", p[1], p[4], span=span(p))
+    """joined : source CROSS JOIN table
+    | source POSITIONAL JOIN table"""
+    p[0] = ast.Join(p[2].upper(), p[1], p[4], span=span(p))
 
 
 def p_join_on(p: P) -> None:
@@ -140,9 +140,6 @@ def p_function(p: P) -> None:
 def p_named(p: P) -> None:
     """named : NAME
     | AS identifier"""
-    word = p[1].upper() if len(p) == 2 else ""
-    if word == "POSITIONAL":  # a join, never an alias without AS
-        raise p.lexer.error_at(f"{word} JOIN is DuckDB's own", span(p, 1), help=OTHERWISE[word])
     p[0] = (p[len(p) - 1], ())
 
 

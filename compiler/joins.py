@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from uql.compiler.bound import BoundJoin, BoundSource
@@ -35,14 +36,19 @@ def floats(kind: str) -> tuple[bool, bool]:
     return kind in LEFT_KEPT, kind in RIGHT_KEPT
 
 
-def asks(source: BoundSource | None) -> bool:
-    """Is there a join in it whose pairs have to be asked before anything else: one on a text that is not a mere condition?"""
+def asks(source: BoundSource | None, holds_text: Callable[[Expr | None], bool] = is_semantic) -> bool:
+    """Is there a join in it whose pairs have to be asked before anything else: one on a text that is not a mere condition?
+
+    Args:
+        holds_text: whether a text stands in an expression; the binder has one of its own for texts that are not settled.
+    """
     if not isinstance(source, BoundJoin):
         return False
-    if asks(source.left) or asks(source.right) or (not is_inner(source) and is_semantic(source.on)):
+    sides = (source.left, source.right)
+    if any(asks(side, holds_text) for side in sides) or (not is_inner(source) and holds_text(source.on)):
         return True
-    sides = zip((source.left, source.right), floats(source.kind), strict=True)
-    return any(not free and any(is_semantic(on) for on in join_conditions(side)) for side, free in sides)
+    kept = zip(sides, floats(source.kind), strict=True)
+    return any(not free and any(holds_text(on) for on in join_conditions(side)) for side, free in kept)
 
 
 def inner_terms(on: Expr | None) -> tuple[Expr | None, list[Expr]]:

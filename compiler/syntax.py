@@ -373,7 +373,7 @@ class Derived(Source):
 
 @dataclass(frozen=True, slots=True)
 class Join(Source):
-    """`kind` is INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI, ASOF or ASOF LEFT."""
+    """`kind` is INNER, LEFT, RIGHT, FULL, CROSS, SEMI, ANTI, POSITIONAL, ASOF or ASOF LEFT."""
 
     kind: str
     left: Source

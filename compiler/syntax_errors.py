@@ -60,7 +60,7 @@ def unexpected(place: Place) -> UQLSyntaxError:
 _OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE"}
 _OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
 _OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE", "IGNORE_NULLS", "RESPECT_NULLS"}
-_JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL"}
+_JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "POSITIONAL"}
 _CLAUSES = {
     "WHERE",
     "HAVING",
@@ -389,7 +389,6 @@ OTHERWISE = {
     "REGEXP": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
     "EXPLODE": "write FROM t, unnest(t.list) AS u(item)",
     "SAFE_CAST": "write TRY_CAST(x AS type)",
-    "POSITIONAL": "store the join first: CREATE TABLE t AS SELECT … FROM a POSITIONAL JOIN b",
     "SUMMARIZE": "write SUMMARIZE SELECT …",
     "UPDATE": 'texts stand in its SET and WHERE: UPDATE t SET x = "…" WHERE "…"',
     "DELETE": 'texts stand in its WHERE: DELETE FROM t WHERE "…"',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ from uql.base.sql_text import first_line
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
 from uql.compiler.sql import is_literal
-from uql.compiler.syntax import Call, Column, Expr, OrderKey
+from uql.compiler.syntax import Call, Column, Expr, Node, OrderKey
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import has_window, rewrite, walk
+from uql.compiler.walk import children, has_window, rewrite, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
@@ -236,8 +236,9 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     try:
         table = ctx.duck.arrow(_groups_sql(block, quote(found.table), replaced, ctx))
     except duckdb.Error as error:
-        items = [i.expr for i in block.project.items if i.expr not in replaced and not has_window(i.expr)]
-        wanted = dict.fromkeys(expr for expr in items if any(n in found.calls for n in walk(expr)))
+        written = [*(i.expr for i in block.project.items), block.aggregate.having, block.project.qualify]
+        written += [key.expr for key in block.order.keys]
+        wanted = dict.fromkeys(part for expr in written for part in _calculated(expr, found))
         if found.exact or not wanted:
             raise
         tried = {expr: f"__t{n}" for n, expr in enumerate(wanted)}
@@ -255,6 +256,18 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     )
     certain = found.exact or (found.every and not chosen_groups)
     return Output(rename(table, block.project.items), None, estimates, None, members, certain, found.exact)
+
+
+def _calculated(node: Node | None, found: Groups) -> Iterator[Expr]:
+    """What is calculated with estimates in an expression, group by group: its largest parts that hold no window."""
+    if node is None or node in found.keys or node in found.calls:
+        return
+    if isinstance(node, Expr) and not has_window(node):
+        if any(part in found.calls for part in walk(node)):
+            yield node
+        return
+    for child in children(node):
+        yield from _calculated(child, found)
 
 
 def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Context) -> str:

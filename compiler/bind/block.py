@@ -15,9 +15,21 @@ from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.reading import video_search
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
-from uql.compiler.bind.stars import starred, with_columns
+from uql.compiler.bind.stars import starred, with_columns, with_fields
 from uql.compiler.bind.statement import Statement
-from uql.compiler.bind.uses import ANY, CONDITION, NONE, Pending, cast_in_place, open_texts, settle, typed_texts
+from uql.compiler.bind.uses import (
+    ANY,
+    CONDITION,
+    NONE,
+    Pending,
+    cast_in_place,
+    is_number_or_time,
+    is_numeric,
+    is_pending,
+    open_texts,
+    settle,
+    typed_texts,
+)
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -168,6 +180,7 @@ class Blocks:
                 code="UQL211",
                 span=query.span,
             )
+        self._typed_by_the_other(output_fields(left), output_fields(right))
         types = self.statement.types.union(
             [(item.name, item.type) for item in left.items],
             [(item.name, item.type) for item in right.items],
@@ -191,6 +204,13 @@ class Blocks:
             self.whole(query.offset, "OFFSET") or 0,
             query.op,
         )
+
+    def _typed_by_the_other(self, left: tuple[Field, ...], right: tuple[Field, ...]) -> None:
+        """A text without a type has the type of what stands in its column on the other side, where that is no word."""
+        for one, other in [*zip(left, right, strict=True), *zip(right, left, strict=True)]:
+            if is_number_or_time(other.type) or other.type == "BOOLEAN":
+                type = "DOUBLE" if is_numeric(other.type) else other.type
+                self.statement.type_by_name(self.statement.open_texts(one), type)
 
     def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
         expr, names = key.expr, [item.name for item in items]
@@ -274,7 +294,7 @@ class _Block:
         after = Clause("SELECT", group=aggregated, group_aliases=True)
         keys = self._keys(items)
         made_of = [(key, expr) for key, expr in keys if not isinstance(expr, Pending)]
-        binder.keys = [(self._written(k.expr), e) for k, e in made_of if any(isinstance(n, Pending) for n in walk(e))]
+        binder.keys = [(self._written(k.expr), e) for k, e in made_of if is_pending(e)]
         bound: list[Expr] = []
         for index, item in enumerate(items):
             bound.append(self._label(binder.bind(item.expr, replace(after, select_aliases=index), ANY)))
@@ -349,11 +369,13 @@ class _Block:
         return any(isinstance(n, Call) and self.binder.is_aggregate(n) for part in parts for n in walk(part))
 
     def _expanded_items(self) -> list[SelectItem]:
-        """The SELECT items with stars and COLUMNS(…) replaced by the columns they stand for."""
+        """The SELECT items with stars, COLUMNS(…) and structs in unnest(…) replaced by the columns they stand for."""
         found: list[SelectItem] = []
         for item in self.select.items:
             if isinstance(item.expr, Star):
                 found += starred(item.expr, self.scope)
+            elif (fields := with_fields(item, self.scope)) is not None:
+                found += fields
             else:
                 found += with_columns(item, self.scope, self.statement)
         return found

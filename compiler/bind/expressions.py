@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from uql.base.errors import BindError
 from uql.compiler.bind.functions import ORDERED_BY, PASSED_ON, asked_of, counted
@@ -528,6 +529,9 @@ class Expressions:
     def _check_compared(self, expr: Binary, left: Expr) -> None:
         """Two texts that a user meant to compare, and a statement compared with a number."""
         if not isinstance(left, Pending):
+            if _is_words(expr.right) and self.statement.types.of(self.blank(left), self.scope) is not None:
+                if self._against(left, ordering=False) is NUMBER:
+                    raise self._number_against_words(expr)
             return
         text, right = self.uses[left.index].text[:40], expr.right
         if isinstance(right, String) and right.double and expr.op in ORDERINGS and not _OF_NUMBERS.match(right.value):
@@ -565,7 +569,7 @@ class Expressions:
     def _check_string(self, expr: Binary) -> None:
         """A free text on the right of a comparison is a string: said where it was surely meant for the model."""
         text, left = expr.right, expr.left
-        if not isinstance(text, String) or not text.double or not any(c.isalpha() for c in text.value):
+        if not _is_words(text):
             return
         if isinstance(left, Binary) and left.op in (*ORDERINGS, "=", "<>") and text.value.lower() not in BOOLEANS:
             raise self.error(
@@ -575,18 +579,23 @@ class Expressions:
                 help=f'write PROMPT "{text.value[:40]}" to ask the model, or put the text on the left',
             )
         if isinstance(left, Number) or (isinstance(left, Name) and self._is_number(left)):
-            turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(expr.op, expr.op)
-            raise self.error(
-                f'"{text.value}" is a string on the right of {expr.op}, and what it is compared with is a number',
-                "UQL206",
-                text,
-                help=f'write PROMPT "{text.value[:40]}" to ask the model, or put the text on the left, with {turned}',
-            )
+            raise self._number_against_words(expr)
         if isinstance(left, Quoted) and len(text.value.split()) > FEW_WORDS:
             self.statement.warn(
                 f'UQL102: "{text.value}" is read as a string here, one label of "{left.text}"; '
                 f'PROMPT "{text.value[:40]}" asks the model'
             )
+
+    def _number_against_words(self, expr: Binary) -> BindError:
+        """Of a number that is compared with what reads as a string, in double quotes."""
+        turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(expr.op, expr.op)
+        text = expr.right.value if isinstance(expr.right, String) else ""
+        return self.error(
+            f'"{text}" is a string on the right of {expr.op}, and what it is compared with is a number',
+            "UQL206",
+            expr.right,
+            help=f'write PROMPT "{text[:40]}" to ask the model, or put the text on the left, with {turned}',
+        )
 
     def _arithmetic(self, expr: Binary, clause: Clause) -> Expr:
         chain: list[Binary] = []
@@ -822,6 +831,11 @@ class Expressions:
             help: what to write instead.
         """
         return BindError(message, code=code, span=node.span, help=help)
+
+
+def _is_words(expr: Expr) -> TypeGuard[String]:
+    """Is it a string in double quotes with a letter in it?"""
+    return isinstance(expr, String) and expr.double and any(c.isalpha() for c in expr.value)
 
 
 def _may_ask(expr: Expr) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from uql.base.errors import BindError
+from uql.base.sql_text import first_line
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bound import BoundQuery
 from uql.compiler.sql import query_sql
@@ -23,9 +24,11 @@ from uql.compiler.syntax import (
     Select,
     SelectItem,
     Star,
+    String,
     Union,
     Window,
 )
+from uql.compiler.walk import rewrite
 
 ALIAS = "limited"
 
@@ -60,7 +63,7 @@ def by_share(query: Select | Union) -> Select:
 def counted(
     expr: Expr | None, clause: str, statement: Statement, bind: Callable[[Query], tuple[BoundQuery, bool]]
 ) -> Expr | None:
-    """LIMIT (SELECT …) as the number that DuckDB gives for it; ALL and NULL are no limit. Raises: BindError (UQL208).
+    """LIMIT with sub-queries as the numbers that DuckDB gives for them; ALL and NULL are no limit. Raises: BindError (UQL208).
 
     Args:
         bind: binds a query; says whether it reads columns of a query around it.
@@ -68,19 +71,30 @@ def counted(
     everything = isinstance(expr, Null) or (isinstance(expr, Name) and [part.lower() for part in expr.parts] == ["all"])
     if clause == "LIMIT" and everything:
         return None
-    if not isinstance(expr, ScalarQuery):
-        return expr
-    span = expr.span
-    query, correlated = bind(expr.query)
-    if correlated or len(query.items) != 1 or is_semantic_query(query):
+
+    def number(node: object) -> object:
+        return _number(node, clause, statement, bind) if isinstance(node, ScalarQuery) else node
+
+    found: Expr | None = rewrite(expr, number) if expr is not None else None
+    return None if isinstance(expr, ScalarQuery) and isinstance(found, Null) else found
+
+
+def _number(
+    query: ScalarQuery, clause: str, statement: Statement, bind: Callable[[Query], tuple[BoundQuery, bool]]
+) -> Expr:
+    bound, correlated = bind(query.query)
+    if correlated or len(bound.items) != 1 or is_semantic_query(bound):
         raise BindError(
             f"{clause} takes a sub-query that gives one number, reads no column around it and asks no text",
             code="UQL208",
-            span=span,
+            span=query.span,
             help=f"store what it counts first (… TO counted), then write {clause} (SELECT n FROM counted)",
         )
     try:
-        value = statement.catalog.value(query_sql(query))
+        value = statement.catalog.value(query_sql(bound))
     except statement.types.error as error:
-        raise BindError(f"{clause}: {str(error).splitlines()[0]}", code="UQL208", span=span) from error
-    return None if value is None else Number(str(value), span=span)
+        raise BindError(f"{clause}: {first_line(error)}", code="UQL208", span=query.span) from error
+    if value is None:
+        return Null(span=query.span)
+    word = isinstance(value, str) and not value.isdigit()
+    return String(value, span=query.span) if word else Number(str(value), span=query.span)

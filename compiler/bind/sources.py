@@ -23,7 +23,7 @@ from uql.compiler.bind.lateral import (
 )
 from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
-from uql.compiler.bind.uses import CONDITION
+from uql.compiler.bind.uses import CONDITION, is_pending
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable
 from uql.compiler.joins import asks
 from uql.compiler.sql import expression
@@ -44,7 +44,7 @@ from uql.compiler.syntax import (
     TableFunction,
     TableName,
 )
-from uql.compiler.walk import is_semantic, walk
+from uql.compiler.walk import walk
 
 JOIN = Clause("ON", before=True)
 
@@ -224,7 +224,7 @@ class Sources:
                 binder.scope = before
             if scope.correlated:
                 before.correlated = True
-        elif join.kind != "CROSS":
+        elif join.kind not in ("CROSS", "POSITIONAL"):
             raise BindError(
                 f"{join.kind} JOIN needs a condition",
                 code="UQL212",
@@ -232,12 +232,13 @@ class Sources:
                 help='write ON a.x = b.x, ON "… {a.x} … {b.y} …" or USING (x)',
             )
         source = BoundJoin(join.kind, left.source, right.source, on)
-        if join.kind.startswith("ASOF") and (asks(source) or is_semantic(on)):
+        if join.kind.startswith(("ASOF", "POSITIONAL")) and asks(source, is_pending):
+            kind = join.kind.split()[0]
             raise BindError(
-                "a text stands in the ON of an ASOF JOIN, or of a join on its right",
+                f"a text stands in the ON of {'a' if kind == 'POSITIONAL' else 'an'} {kind} JOIN, or of a join beside it",
                 code="UQL212",
                 span=join.span,
-                help='write it into WHERE, or ask it in a sub-query: FROM a ASOF JOIN (SELECT … WHERE "…") b ON …',
+                help=f'write it into WHERE, or ask it in a sub-query: FROM a {kind} JOIN (SELECT … WHERE "…") b',
             )
         if join.kind in ("SEMI", "ANTI"):
             return Part(source, left.relations, left.merged)

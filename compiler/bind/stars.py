@@ -1,4 +1,4 @@
-"""`*` with EXCLUDE, REPLACE and RENAME, and COLUMNS(…): the columns that they stand for."""
+"""`*` with EXCLUDE, REPLACE and RENAME, COLUMNS(…), and unnest(…) of a struct: the columns that they stand for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,26 @@ from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression
-from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, Position, SelectItem, Span, Star, String
+from uql.compiler.syntax import (
+    Boolean,
+    Call,
+    Column,
+    Expr,
+    Lambda,
+    ListExpr,
+    Name,
+    Named,
+    Number,
+    Position,
+    SelectItem,
+    Span,
+    Star,
+    String,
+    TypeName,
+)
 from uql.compiler.walk import rewrite, walk
 
+MOST_NESTED = 1_000  # structs in one another that unnest(…, recursive := true) takes apart
 
 def starred(star: Star, scope: Scope) -> list[SelectItem]:
     """The columns that `*` or `t.*` stands for: without those it excludes, computed anew, under other names."""
@@ -75,8 +92,60 @@ def _fields_of(name: str, span: Span, scope: Scope) -> list[tuple[str, SelectIte
     field = scope.field_of(column[0]) if column is not None and isinstance(column[0], Column) else None
     if column is None or field is None or not field.type.startswith("STRUCT(") or field.type.endswith("]"):
         raise scope.unknown((name, "*"), span)
-    names = [part or "" for part, _ in type_name(field.type, span).fields]
-    return [(part, SelectItem(Call("struct_extract", (column[0], String(part)), span=span), part)) for part in names]
+    parts = _parts_of(column[0], type_name(field.type, span), span)
+    return [(name, SelectItem(part, name)) for name, part, _ in parts]
+
+
+def _parts_of(struct: Expr, type: TypeName, span: Span) -> list[tuple[str, Expr, TypeName | None]]:
+    """Name, value and type of each field of a value that is a struct."""
+    named = [(name or "", of) for name, of in type.fields]
+    return [(name, Call("struct_extract", (struct, String(name)), span=span), of) for name, of in named]
+
+
+def with_fields(item: SelectItem, scope: Scope) -> list[SelectItem] | None:
+    """The fields that the item unnest(…) of a struct stands for, one column each; None where it is anything else.
+
+    Args:
+        item: still to be bound: of a struct as it is written, {'a': x, …}, or of a column of structs.
+    """
+    call = item.expr
+    if not isinstance(call, Call) or call.name != "unnest" or not call.args:
+        return None
+    depth = 1
+    for option in call.args[1:]:
+        match option:
+            case Named(name="recursive", value=Boolean(value=True)):
+                depth = MOST_NESTED
+            case Named(name="max_depth", value=Number(text=text)) if text.isdigit():
+                depth = int(text)
+            case _:
+                return None
+    found = _unnested(call.args[0], None, scope, depth)
+    return None if found is None else [SelectItem(value, name, span=item.span) for name, value in found]
+
+
+def _unnested(value: Expr, type: TypeName | None, scope: Scope, depth: int) -> list[tuple[str, Expr]] | None:
+    """The fields of a struct, and to a depth those of the structs in it; None where it is no struct, or holds lists to unnest."""
+    if isinstance(value, Name) and (column := scope.find(value.parts, value.span)) is not None:
+        field = scope.field_of(column[0]) if isinstance(column[0], Column) else None
+        type = type_name(field.type, value.span) if field is not None else None
+        for inner in column[1]:
+            type = next((of for name, of in type.fields if name == inner), None) if type is not None else None
+    parts: list[tuple[str, Expr, TypeName | None]]
+    match value:
+        case Call(name="struct_pack", args=(_, *_) as args) if all(isinstance(arg, Named) for arg in args):
+            parts = [(arg.name, arg.value, None) for arg in args if isinstance(arg, Named)]
+        case _ if type is not None and type.name == "STRUCT" and not type.dims:
+            parts = _parts_of(value, type, value.span)
+        case _:
+            return None
+    found: list[tuple[str, Expr]] = []
+    for name, part, of in parts:
+        if depth > 1 and (isinstance(part, ListExpr) or (of is not None and of.dims)):
+            return None
+        inside = _unnested(part, of, scope, depth - 1) if depth > 1 else None
+        found += [(name, part)] if inside is None else inside
+    return found
 
 
 def _whole(relation: Relation, field: Field, span: Span) -> tuple[str, SelectItem]:

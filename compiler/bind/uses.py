@@ -12,6 +12,7 @@ from uql import operators
 from uql.base.errors import BindError
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Query, Span
 from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import walk
 
 Widest = Callable[[str, str], str | None]
 NONE = "none of these"  # the label of a Choice that says no label fits, as in uql.llm.questions
@@ -59,6 +60,11 @@ class Pending(Expr):
     """A text whose kind and type are not settled yet: number `index` among the block's uses."""
 
     index: int
+
+
+def is_pending(expr: Expr | None) -> bool:
+    """Does a text stand in it that is not settled yet?"""
+    return any(isinstance(node, Pending) for node in walk(expr))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_OWN_COLUMN = re.compile(r" when casting from source column __\w+")
 
 
 def quote(name: str) -> str:
@@ -33,5 +36,5 @@ def literal(value: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of DuckDB's says, without the place in the SQL, which is not the user's."""
-    return str(error).strip().splitlines()[0]
+    """What an error of DuckDB's says, without the place in the SQL and the columns there, which are not the user's."""
+    return _OWN_COLUMN.sub("", str(error).strip().splitlines()[0])

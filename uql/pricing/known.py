@@ -536,6 +536,8 @@ class Knowledge:
         if isinstance(source, BoundJoin):
             left, right = self._guess(source.left, derived), self._guess(source.right, derived)
             both = left * right
+            if source.kind == "POSITIONAL":
+                return Range.of(max, left, right)
             return both if source.on is None else Range(0, max(left.expected, right.expected), both.high)
         alias = getattr(source, "alias", "")
         return derived[alias] if alias in derived else Range.exactly(self._count(source, None))

@@ -453,9 +453,10 @@ def _bare(tokens: list[Token]) -> tuple[int, int] | None:
         depth += {"LPAREN": 1, "RPAREN": -1}.get(token.type, 0)
         depths.append(depth)
     outside = [i for i in range(1, len(tokens)) if depths[i] == 0]
+    begin, end = None, len(tokens)
     if words[0] in _WHOLE:
-        return (1, len(tokens))
-    if words[0] == "CREATE":
+        begin = 1
+    elif words[0] == "CREATE":
         begin = next((i + 1 for i in outside if words[i] == "AS"), None)
         end = next((i for i in outside if words[i : i + 3] == ["WITH", "NO", "DATA"]), len(tokens))
     elif words[0] == "INSERT":
@@ -472,7 +473,8 @@ def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind:
     asks = any(
         _free_text(t) or (t.type == "PARAMETER" and isinstance(parameters.get(t.value), SemText)) for t in tokens
     )
-    if not asks or tokens[0].type not in _OPENS:
+    wrapped = tokens and tokens[0].type == "LPAREN" and _closing(tokens, 0) == len(tokens) - 1
+    if not asks or tokens[0].type not in _OPENS or wrapped:  # ((SELECT …)): the parentheses inside stay
         return []
     start, end = tokens[0].lexpos, tokens[-1].endlexpos
     try:
