@@ -14,7 +14,8 @@ from typing import Any
 
 from uql.base.errors import BindError, ConfigError, UQLError
 from uql.base.settings import Settings
-from uql.compiler.bind.block import Blocks, output_fields
+from uql.compiler.bind.block import Blocks
+from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.own_text import checked_text
 from uql.compiler.bind.parameters import substitute
 from uql.compiler.bind.reading import identifiers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span
 
@@ -96,23 +98,34 @@ def p_table_sample(p: P) -> None:
 
 def p_table_query(p: P) -> None:
     """table : subquery
-    | subquery named"""
-    alias, columns = _alias(p)
-    p[0] = ast.Derived(p[1], alias, columns, span=span(p))
+    | subquery named
+    | LATERAL subquery
+    | LATERAL subquery named"""
+    query, alias, columns = _aliased(p)
+    p[0] = ast.Derived(query, alias, columns, span=span(p))
 
 
 def p_table_values(p: P) -> None:
-    """table : LPAREN values RPAREN
-    | LPAREN values RPAREN named"""
-    alias, columns = p[4] if len(p) == 5 else (None, ())
-    p[0] = ast.TableFunction(p[2].call, alias, columns, span=span(p))
+    """table : bracketed_values
+    | bracketed_values named
+    | LATERAL bracketed_values
+    | LATERAL bracketed_values named"""
+    values, alias, columns = _aliased(p)
+    p[0] = ast.TableFunction(values.call, alias, columns, span=span(p))
+
+
+def p_bracketed_values(p: P) -> None:
+    """bracketed_values : LPAREN values RPAREN"""
+    p[0] = p[2]
 
 
 def p_table_function(p: P) -> None:
     """table : function
-    | function named"""
-    alias, columns = _alias(p)
-    p[0] = ast.TableFunction(p[1], alias, columns, span=span(p))
+    | function named
+    | LATERAL function
+    | LATERAL function named"""
+    function, alias, columns = _aliased(p)
+    p[0] = ast.TableFunction(function, alias, columns, span=span(p))
 
 
 def p_values(p: P) -> None:
@@ -148,6 +161,13 @@ def p_named_columns(p: P) -> None:
     | AS identifier LPAREN identifiers RPAREN"""
     n = len(p)
     p[0] = (p[n - 4], tuple(p[n - 2]))
+
+
+def _aliased(p: P) -> tuple[Any, str | None, tuple[str, ...]]:
+    """What stands in FROM, perhaps behind LATERAL, with its alias and the names of its columns."""
+    _, what, *named = [part for part in p.slice if part.type != "LATERAL"]
+    alias, columns = named[0].value if named else (None, ())
+    return what.value, alias, columns
 
 
 def _alias(p: P) -> tuple[str | None, tuple[str, ...]]:

@@ -379,7 +379,6 @@ def colon(place: Place) -> str | None:
 
 
 OTHERWISE = {
-    "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it; of a list: FROM t, unnest(t.list) AS u(item)",
     "RECURSIVE": "make a table of it first (DuckDB runs WITH RECURSIVE where no text is asked), then query that",
     "PIVOT": "put the texts into a sub-query: PIVOT (SELECT …) ON …",
     "UNPIVOT": "put the texts into a sub-query: UNPIVOT (SELECT …) ON …",
@@ -405,7 +404,7 @@ def written_otherwise(place: Place) -> str | None:
     for offset in (0, -1, -2, -3, -4, -5):
         word = place.written(offset).upper()
         # a function's arguments lie between
-        near = offset > -3 or place.kind(offset + 1) == "LPAREN" or word == "LATERAL"
+        near = offset > -3 or place.kind(offset + 1) == "LPAREN"
         if word in OTHERWISE and near and place.kind(offset) != "QUOTED":
             return OTHERWISE[word]
     return None

@@ -9,6 +9,7 @@ from typing import Any
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import Field, Modality
 from uql.compiler.bind.expressions import Clause, Expressions
+from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
 from uql.compiler.bind.limits import by_share, counted
 from uql.compiler.bind.parameters import type_name
@@ -588,22 +589,6 @@ def _asked(column: VirtualColumn) -> str:
     return f"{column.operator.noun} {column.type}{of} reads {seen}"
 
 
-def output_fields(query: BoundQuery) -> tuple[Field, ...]:
-    """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private."""
-    taken: dict[str, int] = {}
-    found: list[Field] = []
-    sides = [(side.items, fields_in(side.source)) for side in _selects(query)]
-    for index, item in enumerate(query.items):
-        name, low = item.name, item.name.lower()
-        while low in taken:
-            taken[low] += 1
-            name = f"{item.name}_{taken[item.name.lower()]}"
-            low = name.lower()
-        taken[low] = 0
-        found.append(_field(name, item.type, [(items[index].expr, known) for items, known in sides]))
-    return tuple(found)
-
-
 def _label(expr: Expr) -> Expr:
     """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
     match expr:
@@ -657,56 +642,3 @@ def orders_nothing(expr: Expr, count: int) -> BindError:
         help += f'; a text for the model stands in double quotes: "{expr.value[:40]}"'
     message = "ORDER BY a constant orders nothing"
     return BindError(message, code="UQL208", span=expr.span, help=help)
-
-
-def _selects(query: BoundQuery) -> list[BoundSelect]:
-    if isinstance(query, BoundUnion):
-        return [*_selects(query.left), *_selects(query.right)]
-    assert isinstance(query, BoundSelect)
-    return [query]
-
-
-def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Field]]]) -> Field:
-    """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    plain = [known.get(expr) if isinstance(expr, Column) else None for expr, known in made_from]
-    asked = tuple(dict.fromkeys(text for expr, known in made_from for text in _texts_in(expr, known)))
-    if plain and all(f is not None and f.type == type for f in plain):
-        first = plain[0]
-        assert first is not None
-        answers = all(f is not None and f.is_answer for f in plain)
-        private = any(f is not None and f.private for f in plain)
-        return replace(first, name=name, private=private, asked=asked, is_answer=answers)
-    read = [
-        f
-        for expr, known in made_from
-        for node in walk(expr)
-        if isinstance(node, Column) and (f := known.get(node)) is not None
-    ]
-    summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
-    texts = [f for f in read if f.modality is Modality.TEXT]
-    long = type == "VARCHAR" and (bool(texts) or summary)
-    return Field(
-        name,
-        type,
-        Modality.TEXT if long else Modality.STRUCTURED,
-        mean_chars=max((f.mean_chars for f in read), default=0.0),
-        private=any(f.private for f in read),
-        asked=asked,
-        is_answer=all(isinstance(expr, Virtual) and expr.column.is_value for expr, _ in made_from),
-    )
-
-
-def _texts_in(expr: Expr, known: Mapping[Column, Field]) -> list[str]:
-    """The texts for the model that the value of an expression comes from, through names and sub-queries."""
-    found: list[str] = []
-    for node in walk(expr):
-        if isinstance(node, Virtual):
-            found.append(node.column.text)
-        elif isinstance(node, Column):
-            field = known.get(node)
-            found += field.asked if field is not None else ()
-    for bound in in_expressions(expr):
-        for side in _selects(bound.query):
-            inside = fields_in(side.source)
-            found += [text for item in side.items for text in _texts_in(item.expr, inside)]
-    return found

@@ -3,13 +3,14 @@
 The table becomes a sub-query that has the item beside its columns; the name u stands for that one column. In the same way
 FROM t, unnest(frames(t.clip, every = '1 s')) AS f gives a row for each frame of a video, pages(t.document) for each page of a PDF, and
 transcript(t.call) for each utterance in a recording;
-there the name f stands for several columns.
+there the name f stands for several columns. So does the name of a sub-query that reads columns of the tables before it (LATERAL): its
+rows are a list of structs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import count
 
 from uql.base.errors import BindError
@@ -32,9 +33,11 @@ from uql.compiler.syntax import (
     Null,
     Number,
     Quoted,
+    ScalarQuery,
     Select,
     SelectItem,
     Source,
+    Span,
     String,
     TableFunction,
     When,
@@ -51,6 +54,8 @@ PARTS = {  # the columns of what stands in a file; `error` says why its parts ca
     ),
     "transcript": (Field("t", "DOUBLE"), Field("text", "VARCHAR", Modality.TEXT), Field("error", "VARCHAR")),
 }
+FIELD = "f"  # of the rows of a sub-query, with a number
+Table = BoundTable | BoundDerived
 SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a list
 
 
@@ -77,7 +82,7 @@ def list_of(function: TableFunction, scope: Scope) -> Expr | None:
     return items if named else None
 
 
-def sub_query(join: Join, function: TableFunction, items: Expr, left: Part) -> tuple[Derived, str]:
+def sub_query(join: Join, function: TableFunction, items: Expr, left: Part, of: Table) -> tuple[Derived, str]:
     """The table of the list with an item of it in each row, still to be bound, and the item's name there.
 
     Args:
@@ -85,35 +90,77 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part) -> t
         function: UNNEST or the like, of a column of the left.
         items: the list whose items become rows.
         left: the bound left side.
-    Raises: BindError (UQL212) where the list is of several tables, of one that an outer join fills with NULL, or has a condition.
+        of: the table there whose rows have these lists, as `table_of` finds it.
+    Raises: BindError (UQL212) where the join is of another kind, or has a condition.
     """
-    scope = Scope(left.relations, left.merged)
-    aliases = {column.table for column in columns_of(items, scope)} or {r.of or r.alias for r in left.relations}
-    table = _table(left.source, min(aliases)) if len(aliases) == 1 else None
-    if table is None:
-        raise _wrong(
-            function, f"{function.call.name}(…) takes columns of one table, which no outer join fills with NULL"
-        )
-    always = isinstance(join.on, Boolean) and join.on.value
+    always = is_true(join.on)
     if (
         join.kind not in ("INNER", "CROSS", "LEFT")
         or join.using
         or join.natural
         or not (join.kind == "CROSS" or always)
     ):
-        message = f"{function.call.name}(…) of a column of the table before it takes a comma, JOIN … ON TRUE or LEFT JOIN … ON TRUE"
-        raise _wrong(function, message, "a condition on the items stands in WHERE")
+        query = isinstance(items, ScalarQuery)
+        what = "a sub-query with columns of a table" if query else f"{function.call.name}(…) of a column of the table"
+        ways = "JOIN … ON or LEFT JOIN … ON" if query else "JOIN … ON TRUE or LEFT JOIN … ON TRUE"
+        message = f"{what} before it takes a comma, {ways}"
+        raise _wrong(function, message, "a condition on its rows stands in WHERE")
     if join.kind == "LEFT":  # a row without items stays, with NULL
         some = Binary(">", Call("len", (items,)), Number("0"))
         items = Case(None, (When(some, items),), ListExpr((Null(),)))
-    mine = [relation for relation in left.relations if (relation.of or relation.alias) == table.alias]
-    columns = table.fields
+    mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]
+    columns = of.fields
     taken = {f.name.lower() for f in columns}
     name = free_name(name_of(function), taken)
-    kept = [SelectItem(Column(table.alias, f.name), f.name) for f in columns]
+    kept = [SelectItem(Column(of.alias, f.name), f.name) for f in columns]
     item = SelectItem(Call("unnest", (items,), span=function.call.span), name, span=function.span)
-    held = Held(Part(table, mine), span=function.span)
-    return Derived(Select((*kept, item), held, span=function.span), table.alias, span=function.span), name
+    held = Held(Part(of, mine, left.merged), span=function.span)
+    return Derived(Select((*kept, item), held, span=function.span), of.alias, span=function.span), name
+
+
+def rows_as_list(derived: Derived, fields: tuple[Field, ...], on: Expr | None) -> tuple[TableFunction, Expr]:
+    """A sub-query that reads columns before it, as unnest(…) of the list of its rows, structs of FIELD0, FIELD1, …
+
+    Args:
+        derived: LATERAL (SELECT …) AS l.
+        fields: its columns, under their names.
+        on: what the join asks of its rows.
+    """
+    alias = derived.alias or "subquery"
+    source = replace(derived, alias=alias, columns=tuple(f.name for f in fields))
+    values = [Name((alias, f.name), span=derived.span) for f in fields]
+    where = None if is_true(on) else on
+    item = SelectItem(Call("list", (_row(values),), span=derived.span), span=derived.span)
+    items = ScalarQuery(Select((item,), source, where, span=derived.span), span=derived.span)
+    return _unnest(items, derived), items
+
+
+def values_as_list(values: TableFunction) -> tuple[TableFunction, Expr, int]:
+    """LATERAL (VALUES (t.x), …) in the same way, and the number of its columns."""
+    rows = [row.args for row in values.call.args if isinstance(row, Call)]
+    items = ListExpr(tuple(map(_row, rows)), span=values.span)
+    return _unnest(items, values), items, len(rows[0])
+
+
+def _unnest(items: Expr, of: Derived | TableFunction) -> TableFunction:
+    return TableFunction(Call("unnest", (items,), span=of.span), of.alias, of.columns, span=of.span)
+
+
+def _row(values: Sequence[Expr]) -> Expr:
+    return Call("struct_pack", tuple(Named(f"{FIELD}{i}", value) for i, value in enumerate(values)))
+
+
+def from_the_left(join: Join) -> Join | None:
+    """`a, (b JOIN c ON …)` as `(a, b) JOIN c ON …`, where b may read columns of a; None where it cannot stand so."""
+    right = join.right
+    if join.kind != "CROSS" or not isinstance(right, Join) or right.kind not in ("INNER", "CROSS", "LEFT"):
+        return None
+    inner = from_the_left(replace(join, right=right.left)) if isinstance(right.left, Join) else None
+    return replace(right, left=inner or replace(join, right=right.left))
+
+
+def is_true(on: Expr | None) -> bool:
+    return isinstance(on, Boolean) and on.value
 
 
 def parts_call(call: Call) -> Call | None:
@@ -146,29 +193,43 @@ def parts_fields(parts: Call) -> tuple[Field, ...]:
     return PARTS[parts.name.removeprefix("__uql_")]
 
 
-def opened(part: Part, parts: Call) -> tuple[Derived, tuple[str, ...]]:
-    """A table whose last column is a part of a file, with the part's fields in the place of it: to be bound, and their names there."""
+def opened(part: Part, fields: Mapping[str, str], span: Span) -> tuple[Derived, tuple[str, ...]]:
+    """A table whose last column is a struct, with its fields in the place of it: to be bound, and their names there.
+
+    Args:
+        fields: of the struct, with the names that they have where these are free.
+    """
     assert isinstance(part.source, BoundDerived)
     of, (*kept, last) = part.source.alias, part.source.fields
-    taken = {f.name.lower() for f in kept}
-    names: list[str] = []
-    for f in parts_fields(parts):
-        name = free_name(f.name, taken)
-        taken.add(name.lower())
-        names.append(name)
+    names = free_names(fields.values(), {f.name.lower() for f in kept})
     items = [SelectItem(Column(of, f.name), f.name) for f in kept]
     whole = Column(of, last.name)
     items += [
-        SelectItem(Call("struct_extract", (whole, String(f.name)), span=parts.span), name, span=parts.span)
-        for f, name in zip(parts_fields(parts), names, strict=True)
+        SelectItem(Call("struct_extract", (whole, String(field)), span=span), name, span=span)
+        for field, name in zip(fields, names, strict=True)
     ]
-    held = Held(part, span=parts.span)
-    return Derived(Select(tuple(items), held, span=parts.span), of, span=parts.span), tuple(names)
+    return Derived(Select(tuple(items), Held(part, span=span), span=span), of, span=span), names
+
+
+def all_columns(part: Part) -> tuple[Select, dict[Column, str]]:
+    """What stands before a list that reads several of its tables, as one table: to be bound, and the names of the columns there."""
+    columns = dict.fromkeys(relation.column(f) for relation in part.relations for f in relation.fields)
+    names = dict(zip(columns, free_names((c.name for c in columns), set()), strict=True))
+    return Select(tuple(SelectItem(column, name) for column, name in names.items()), Held(part)), names
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
     """The name, numbered where names in lower case have it."""
     return next(n for i in count() if (n := f"{name}_{i}" if i else name).lower() not in taken)
+
+
+def free_names(names: Iterable[str], taken: set[str]) -> tuple[str, ...]:
+    """The names, numbered so that each is another than those `taken`, in lower case, and than those before it."""
+    found = []
+    for name in names:
+        found.append(free_name(name, taken))
+        taken.add(found[-1].lower())
+    return tuple(found)
 
 
 def alone(function: TableFunction, items: Expr) -> Derived:
@@ -188,16 +249,16 @@ def put(source: BoundSource, table: BoundDerived) -> BoundSource:
     return with_leaves(source, lambda leaf: table if leaf.alias == table.alias else leaf)
 
 
-def _table(source: BoundSource, alias: str) -> BoundTable | BoundDerived | None:
-    """The table of an alias, where each of its rows stays and none is filled in by a join."""
+def table_of(source: BoundSource, aliases: Set[str]) -> Table | None:
+    """The one table of these aliases, where each of its rows stays and none is filled in by a join."""
     match source:
         case BoundJoin(kind="INNER" | "CROSS"):
-            return _table(source.left, alias) or _table(source.right, alias)
+            return table_of(source.left, aliases) or table_of(source.right, aliases)
         case BoundJoin(kind="LEFT" | "SEMI" | "ANTI"):
-            return _table(source.left, alias)
+            return table_of(source.left, aliases)
         case BoundJoin(kind="RIGHT"):
-            return _table(source.right, alias)
-        case BoundTable() | BoundDerived() if source.alias == alias:
+            return table_of(source.right, aliases)
+        case BoundTable() | BoundDerived() if aliases == {source.alias}:
             return source
     return None
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError, UQLError
 from uql.base.schema import Field, Modality, Table
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
+from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.lateral import (
+    FIELD,
     PARTS,
     Held,
+    all_columns,
     alone,
     columns_of,
+    from_the_left,
     list_of,
     name_of,
     opened,
     parts_call,
     parts_fields,
     put,
+    rows_as_list,
     sub_query,
+    table_of,
+    values_as_list,
 )
 from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
@@ -27,8 +35,10 @@ from uql.compiler.bind.uses import CONDITION, is_pending
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable
 from uql.compiler.joins import asks
 from uql.compiler.sql import expression
+from uql.compiler.subqueries import outer_columns
 from uql.compiler.syntax import (
     Binary,
+    Boolean,
     Call,
     Cast,
     Column,
@@ -44,7 +54,7 @@ from uql.compiler.syntax import (
     TableFunction,
     TableName,
 )
-from uql.compiler.walk import walk
+from uql.compiler.walk import rewrite, walk
 
 JOIN = Clause("ON", before=True)
 
@@ -84,9 +94,7 @@ class Sources:
                 parts = parts_call(source.call)
                 return self._function(source) if parts is None else self._parts(source, parts, None)
             case Derived():
-                query, fields = self.derived(source)
-                fields = renamed(fields, source.columns, source.alias or "the sub-query", source.span)
-                return self._derived(query, fields, source.alias or "subquery", source.span, source.alias is None)
+                return self._named(source, *self.derived(source))
             case Join():
                 return self._join(source, outer)
             case Held():
@@ -193,6 +201,10 @@ class Sources:
             raise
         return replace(call, args=tuple(args))
 
+    def _named(self, source: Derived, query: BoundQuery, fields: tuple[Field, ...]) -> Part:
+        fields = renamed(fields, source.columns, source.alias or "the sub-query", source.span)
+        return self._derived(query, fields, source.alias or "subquery", source.span, source.alias is None)
+
     def _derived(self, query: BoundQuery, fields: tuple[Field, ...], alias: str, span: Span, free: bool) -> Part:
         name = self._alias(alias, span, free)
         fields = tuple(self._forced(f) for f in fields)
@@ -200,12 +212,39 @@ class Sources:
 
     # ---------------------------------------------------------------------------------------------------------- joins
     def _join(self, join: Join, outer: Scope | None) -> Part:
+        before = set(self.taken)
         left = self.bind(join.left, outer)
         if isinstance(join.right, TableFunction):
-            items = list_of(join.right, Scope(left.relations, left.merged))
+            items = list_of(join.right, _names(left))
             if items is not None:
                 return self._unnested(join, join.right, items, left)
-        right = self.bind(join.right, outer)
+            read = list(columns_of(join.right.call, _names(left)))
+            if join.right.call.name == "values" and read:
+                function, items, n = values_as_list(join.right)
+                fields = tuple(Field(f"col{i}", "") for i in range(n))
+                fields = renamed(fields, function.columns, function.alias or "", function.span)
+                return self._lateral(join, function, items, left, read, fields)
+        if isinstance(join.right, Derived):
+            beside = Scope(left.relations, left.merged, outer)
+            query = self.expressions.sub(join.right.query, beside).query
+            around = self.expressions.scope
+            around.correlated = around.correlated or beside.correlated
+            fields = output_fields(query)
+            read = [c for c in outer_columns(query) if c.table in _aliases(left)]
+            if read:
+                fields = renamed(fields, join.right.columns, join.right.alias or "the sub-query", join.right.span)
+                function, items = rows_as_list(join.right, fields, join.on)
+                return self._lateral(replace(join, on=Boolean(True)), function, items, left, read, fields)
+            right = self._named(join.right, query, fields)
+        else:
+            try:
+                right = self.bind(join.right, outer)
+            except UnknownColumnError:
+                turned = from_the_left(join)
+                if turned is None:
+                    raise
+                self.taken = before
+                return self._join(turned, outer)
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
         on: Expr | None = None
         merged = [*left.merged, *right.merged]
@@ -249,24 +288,68 @@ class Sources:
         parts = parts_call(function.call)
         if parts is not None:
             self.statement.catalog.offer_parts()
-        derived, inside = sub_query(join, function, items, left)
-        query, fields = self.derived(derived)
-        of = derived.alias or ""
+        left, of, query, fields, inside = self._listed(join, function, items, left, columns_of(items, _names(left)))
         if parts is not None:
-            files = set(columns_of(items, Scope(left.relations, left.merged)))
+            files = set(columns_of(items, _names(left)))
             beside = [
                 replace(r, fields=tuple(replace(f, by_name=True) if r.column(f) in files else f for f in r.fields))
                 for r in left.relations
             ]
             inner = Part(BoundDerived(query, of, fields), [Relation(of, fields)])
-            opening = self._parts(function, parts, inner)
-            assert isinstance(opening.source, BoundDerived)
-            return Part(put(left.source, opening.source), [*beside, *opening.relations], left.merged)
+            return _beside(replace(left, relations=beside), self._parts(function, parts, inner))
         item = replace(fields[-1], name=name_of(function))
         alias = self._alias(function.alias or function.call.name, function.span, free=function.alias is None)
         relation = Relation(alias, renamed((item,), function.columns, alias, function.span), of, (inside,))
         source = put(left.source, BoundDerived(query, of, fields))
         return Part(source, [*left.relations, relation], left.merged)
+
+    def _lateral(
+        self, join: Join, function: TableFunction, items: Expr, left: Part, read: Iterable[Column], own: tuple[Field, ...]
+    ) -> Part:
+        """The rows of a sub-query that reads columns before it, beside those that they are of.
+
+        Args:
+            function: unnest(…) of these rows, a struct each.
+            items: the list of them.
+            read: the columns of the left.
+            own: the columns of the sub-query, under their names.
+        """
+        left, of, query, fields, _ = self._listed(join, function, items, left, read)
+        inner = Part(BoundDerived(query, of, fields), [Relation(of, fields)])
+        alias = self._alias(function.alias or "subquery", function.span, free=function.alias is None)
+        private = fields[-1].private
+        own = tuple(replace(f, private=f.private or private) for f in own)
+        return _beside(left, self._opened(inner, {f"{FIELD}{i}": f for i, f in enumerate(own)}, alias, function.span))
+
+    def _listed(
+        self, join: Join, function: TableFunction, items: Expr, left: Part, read: Iterable[Column]
+    ) -> tuple[Part, str, BoundQuery, tuple[Field, ...], str]:
+        """What stands before a list, and of its table that has the list: alias, query with an item a row, fields, the item's name."""
+        aliases = {column.table for column in read} or _aliases(left)
+        of = table_of(left.source, aliases)
+        if of is None:
+            left = self._together(left)
+            assert isinstance(left.source, BoundDerived)
+            of = left.source
+        derived, inside = sub_query(join, function, items, left, of)
+        return left, of.alias, *self.derived(derived), inside
+
+    def _together(self, left: Part) -> Part:
+        """All that stands before a list as one table, each name in its place."""
+        select, names = all_columns(left)
+        alias = self._alias("joined", select.span, free=True)
+        query, fields = self.derived(Derived(select, alias))
+        relations = [
+            Relation(r.alias, r.fields, alias, tuple(names[r.column(f)] for f in r.fields)) for r in left.relations
+        ]
+
+        def moved(node: Any) -> Any:
+            return Column(alias, names[node], span=node.span) if isinstance(node, Column) else node
+
+        merged = [
+            Merged(m.name, rewrite(m.value, moved), tuple(moved(c) for c in m.hidden if c in names)) for m in left.merged
+        ]
+        return Part(BoundDerived(query, alias, fields), relations, merged)
 
     def _parts(self, function: TableFunction, parts: Call, inner: Part | None) -> Part:
         """The frames of a video or the pages of a document, beside the columns of the table that holds it.
@@ -283,17 +366,24 @@ class Sources:
             item = SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
             query, fields = self.derived(Derived(Select((item,), None, span=parts.span), alias, span=parts.span))
             inner = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
-        derived, inside = opened(inner, parts)
+        opening = self._opened(inner, {f.name: f for f in parts_fields(parts)}, alias, parts.span)
+        (found,) = opening.relations
+        fields = renamed(found.fields, function.columns, alias, function.span)
+        return replace(opening, relations=[replace(found, fields=fields)])
+
+    def _opened(self, inner: Part, own: Mapping[str, Field], alias: str, span: Span) -> Part:
+        """A table whose last column is a struct, with the fields of that as the columns of an alias.
+
+        Args:
+            own: what is known of each field of the struct.
+        """
+        derived, inside = opened(inner, {key: f.name for key, f in own.items()}, span)
         query, fields = self.derived(derived)
-        own = parts_fields(parts)
-        fields = (
-            *fields[: -len(own)],
-            *(replace(known, name=f.name, type=f.type) for known, f in zip(own, fields[-len(own) :], strict=True)),
-        )
-        source = BoundDerived(query, derived.alias or "", fields)
-        return Part(
-            source, [Relation(alias, renamed(own, function.columns, alias, function.span), source.alias, inside)]
-        )
+        kept, found = fields[: -len(own)], fields[-len(own) :]
+        known = tuple(replace(f, name=named.name, type=named.type) for f, named in zip(own.values(), found, strict=True))
+        source = BoundDerived(query, derived.alias or "", (*kept, *known))
+        shown = tuple(replace(f, type=named.type) for f, named in zip(own.values(), found, strict=True))
+        return Part(source, [Relation(alias, shown, source.alias, inside)])
 
     def _using(self, join: Join, left: Part, right: Part) -> tuple[Expr, list[Merged]]:
         """USING (a, b) as an ON condition, and the columns that are one from then on."""
@@ -345,6 +435,20 @@ def renamed(fields: tuple[Field, ...], columns: tuple[str, ...], alias: str, spa
             f"{alias} is given {len(columns)} column names and has {len(fields)} columns", code="UQL211", span=span
         )
     return (*(replace(f, name=name) for f, name in zip(fields, columns, strict=False)), *fields[len(columns) :])
+
+
+def _names(part: Part) -> Scope:
+    return Scope(part.relations, part.merged)
+
+
+def _aliases(part: Part) -> set[str]:
+    return {relation.of or relation.alias for relation in part.relations}
+
+
+def _beside(left: Part, opened: Part) -> Part:
+    """What stands before a list, its table with the fields of each item in the place of that table."""
+    assert isinstance(opened.source, BoundDerived)
+    return Part(put(left.source, opened.source), [*left.relations, *opened.relations], left.merged)
 
 
 def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def answer_types(catalog: Catalog, statement: Insert, bound: BoundStatement) -> 
     Args:
         bound: the query of the statement.
     """
-    from uql.compiler.bind.block import output_fields
+    from uql.compiler.bind.fields import output_fields
     from uql.session.store_estimates import listed
 
     fields = output_fields(bound.query)
