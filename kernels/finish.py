@@ -14,6 +14,7 @@ from uql.base.sql_text import first_line
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
 from uql.compiler.sql import is_literal
+from uql.compiler.subqueries import in_expressions
 from uql.compiler.syntax import Call, Column, Expr, Node, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import children, has_window, rewrite, walk
@@ -259,10 +260,10 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
 
 
 def _calculated(node: Node | None, found: Groups) -> Iterator[Expr]:
-    """What is calculated with estimates in an expression, group by group: its largest parts that hold no window."""
+    """What is calculated with estimates in an expression, group by group: its largest parts in which TRY may be used."""
     if node is None or node in found.keys or node in found.calls:
         return
-    if isinstance(node, Expr) and not has_window(node):
+    if isinstance(node, Expr) and not has_window(node) and not any(True for _ in in_expressions(node)):
         if any(part in found.calls for part in walk(node)):
             yield node
         return

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError
-from uql.base.schema import Field, Modality
+from uql.base.schema import Field
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
@@ -41,7 +41,7 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.sql import expression, is_literal
-from uql.compiler.subqueries import fields_in, in_expressions, with_leaves
+from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -282,7 +282,7 @@ class _Block:
     def _derived(self, derived: Derived) -> tuple[BoundQuery, tuple[Field, ...]]:
         bound, correlated = self.blocks.query(derived.query, self.scope.outer, self.commons)
         self.scope.correlated = self.scope.correlated or correlated
-        return bound, output_fields(bound)
+        return bound, output_fields(bound, self.scope.outer)
 
     # ------------------------------------------------------------------------------------------------------- clauses
     def bind(self) -> tuple[BoundSelect, bool]:

@@ -529,9 +529,9 @@ class Expressions:
     def _check_compared(self, expr: Binary, left: Expr) -> None:
         """Two texts that a user meant to compare, and a statement compared with a number."""
         if not isinstance(left, Pending):
-            if _is_words(expr.right) and self.statement.types.of(self.blank(left), self.scope) is not None:
-                if self._against(left, ordering=False) is NUMBER:
-                    raise self._number_against_words(expr)
+            known = _is_words(expr.right) and self.statement.types.of(self.blank(left), self.scope) is not None
+            if known and self._against(left, ordering=False) is NUMBER:
+                raise self._number_against_words(expr)
             return
         text, right = self.uses[left.index].text[:40], expr.right
         if isinstance(right, String) and right.double and expr.op in ORDERINGS and not _OF_NUMBERS.match(right.value):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from uql.base.schema import Field, Modality
+from uql.compiler.bind.scope import Scope
 from uql.compiler.bound import BoundQuery, BoundSelect, BoundSource, BoundUnion
-from uql.compiler.subqueries import field_of, in_expressions
+from uql.compiler.subqueries import fields_in, in_expressions
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import walk
 
+Find = Callable[[Column], Field | None]
 
-def output_fields(query: BoundQuery) -> tuple[Field, ...]:
-    """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private."""
+
+def output_fields(query: BoundQuery, outer: Scope | None = None) -> tuple[Field, ...]:
+    """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private.
+
+    Args:
+        outer: what is around the sub-query, where it reads columns of that.
+    """
     taken: dict[str, int] = {}
     found: list[Field] = []
     sides = _selects(query)
@@ -24,7 +32,7 @@ def output_fields(query: BoundQuery) -> tuple[Field, ...]:
             name = f"{item.name}_{taken[item.name.lower()]}"
             low = name.lower()
         taken[low] = 0
-        found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides]))
+        found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides], outer))
     return tuple(found)
 
 
@@ -35,17 +43,18 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
     return [query]
 
 
-def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]]) -> Field:
+def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]], outer: Scope | None) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    plain = [field_of(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
-    asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, source)))
+    finds = [_find(source, outer.field_of if outer is not None else _nowhere) for _, source in made_from]
+    plain = [find(expr) if isinstance(expr, Column) else None for find, (expr, _) in zip(finds, made_from, strict=True)]
+    asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, fields_in(source))))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
         assert first is not None
         answers = all(f is not None and f.is_answer for f in plain)
         private = any(f is not None and f.private for f in plain)
         return replace(first, name=name, private=private, asked=asked, is_answer=answers)
-    read = [f for expr, source in made_from for f in _read(expr, source)]
+    read = [f for find, (expr, _) in zip(finds, made_from, strict=True) for f in _read(expr, find)]
     summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
     long = type == "VARCHAR" and (bool(texts) or summary)
@@ -60,31 +69,43 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
     )
 
 
-def _read(expr: Expr, *sources: BoundSource | None) -> list[Field]:
-    """The columns that an expression is made of, those of its sub-queries too.
+def _nowhere(column: Column) -> Field | None:
+    return None
 
-    Args:
-        sources: the FROM clause that it stands over, and those around it.
-    """
-    columns = [node for node in walk(expr) if isinstance(node, Column)]
-    named = [next((f for source in sources if (f := field_of(source, column)) is not None), None) for column in columns]
-    found = [f for f in named if f is not None]
+
+def _find(source: BoundSource | None, around: Find) -> Find:
+    """What is known of a column of a FROM clause, else of what is around it."""
+
+    known = fields_in(source)
+
+    def find(column: Column) -> Field | None:
+        own = known.get(column)
+        return own if own is not None else around(column)
+
+    return find
+
+
+def _read(expr: Expr, find: Find) -> list[Field]:
+    """The columns that an expression is made of, those of its sub-queries too."""
+    found = [f for node in walk(expr) if isinstance(node, Column) and (f := find(node)) is not None]
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
-            found += [f for item in side.items for f in _read(item.expr, side.source, *sources)]
+            inside = _find(side.source, find)
+            found += [f for item in side.items for f in _read(item.expr, inside)]
     return found
 
 
-def _texts_in(expr: Expr, source: BoundSource | None) -> list[str]:
+def _texts_in(expr: Expr, known: Mapping[Column, Field]) -> list[str]:
     """The texts for the model that the value of an expression comes from, through names and sub-queries."""
     found: list[str] = []
     for node in walk(expr):
         if isinstance(node, Virtual):
             found.append(node.column.text)
         elif isinstance(node, Column):
-            field = field_of(source, node)
+            field = known.get(node)
             found += field.asked if field is not None else ()
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
-            found += [text for item in side.items for text in _texts_in(item.expr, side.source)]
+            inside = fields_in(side.source)
+            found += [text for item in side.items for text in _texts_in(item.expr, inside)]
     return found

@@ -229,7 +229,7 @@ class Sources:
             query = self.expressions.sub(join.right.query, beside).query
             around = self.expressions.scope
             around.correlated = around.correlated or beside.correlated
-            fields = output_fields(query)
+            fields = output_fields(query, beside)
             read = [c for c in outer_columns(query) if c.table in _aliases(left)]
             if read:
                 fields = renamed(fields, join.right.columns, join.right.alias or "the sub-query", join.right.span)
@@ -304,7 +304,13 @@ class Sources:
         return Part(source, [*left.relations, relation], left.merged)
 
     def _lateral(
-        self, join: Join, function: TableFunction, items: Expr, left: Part, read: Iterable[Column], own: tuple[Field, ...]
+        self,
+        join: Join,
+        function: TableFunction,
+        items: Expr,
+        left: Part,
+        read: Iterable[Column],
+        own: tuple[Field, ...],
     ) -> Part:
         """The rows of a sub-query that reads columns before it, beside those that they are of.
 
@@ -347,7 +353,8 @@ class Sources:
             return Column(alias, names[node], span=node.span) if isinstance(node, Column) else node
 
         merged = [
-            Merged(m.name, rewrite(m.value, moved), tuple(moved(c) for c in m.hidden if c in names)) for m in left.merged
+            Merged(m.name, rewrite(m.value, moved), tuple(moved(c) for c in m.hidden if c in names))
+            for m in left.merged
         ]
         return Part(BoundDerived(query, alias, fields), relations, merged)
 
@@ -380,7 +387,9 @@ class Sources:
         derived, inside = opened(inner, {key: f.name for key, f in own.items()}, span)
         query, fields = self.derived(derived)
         kept, found = fields[: -len(own)], fields[-len(own) :]
-        known = tuple(replace(f, name=named.name, type=named.type) for f, named in zip(own.values(), found, strict=True))
+        known = tuple(
+            replace(f, name=named.name, type=named.type) for f, named in zip(own.values(), found, strict=True)
+        )
         source = BoundDerived(query, derived.alias or "", (*kept, *known))
         shown = tuple(replace(f, type=named.type) for f, named in zip(own.values(), found, strict=True))
         return Part(source, [Relation(alias, shown, source.alias, inside)])

@@ -32,6 +32,7 @@ from uql.compiler.walk import rewrite, walk
 
 MOST_NESTED = 1_000  # structs in one another that unnest(…, recursive := true) takes apart
 
+
 def starred(star: Star, scope: Scope) -> list[SelectItem]:
     """The columns that `*` or `t.*` stands for: without those it excludes, computed anew, under other names."""
     if not scope.relations:

@@ -310,7 +310,7 @@ def several_columns(query: BoundSelect) -> BindError:
         "unnest(…) gives several columns here",
         code="UQL212",
         span=span,
-        help="the fields of a struct column are s.*; the items of a list stand in FROM: FROM t, unnest(t.list) AS u(item)",
+        help="of structs in a list: SELECT s.* FROM (SELECT unnest(list) AS s FROM t)",
     )
 
 

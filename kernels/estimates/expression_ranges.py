@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import product
 from math import inf
 
+import duckdb
+
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Between, Binary, Call, Cast, Expr, Query, Unary
 from uql.compiler.walk import has_window, walk, with_children
@@ -196,7 +198,11 @@ def _possible(condition: Expr, found: Groups, ctx: Context) -> tuple[set[int], s
         case Binary(op=op, left=left, right=right) if op in COMPARED and _estimated(condition, found):
             return _compared(op, left, right, found, ctx)
     sql = ctx.duck.expression(condition, {**found.keys, **found.calls})
-    table = ctx.duck.arrow(f"SELECT coalesce({sql}, false) FROM {quote(found.table)} ORDER BY __g")
+    try:
+        table = ctx.duck.arrow(f"SELECT coalesce({sql}, false) FROM {quote(found.table)} ORDER BY __g")
+    except duckdb.Error:  # it has no value at the estimate of some group
+        groups = set(range(len(next(iter(found.estimates.values()), ()))))
+        return groups, groups
     true = {g for g, holds in enumerate(table.column(0).to_pylist()) if holds}
     false = set(range(table.num_rows)) - true
     open_ = {g for call in _estimated(condition, found) for g, e in enumerate(found.estimates[call]) if not e.exact}

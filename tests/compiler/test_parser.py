@@ -246,10 +246,15 @@ def test_errors_say_what_where_and_what_to_write_instead(file: Path, update_gold
 
 
 @pytest.mark.parametrize("join", ["POSITIONAL", "positional"])
-def test_a_join_of_duckdbs_own_is_never_read_as_an_alias(join: str) -> None:
+def test_positional_behind_a_table_is_a_join_and_never_its_alias(join: str) -> None:
     """Else rows that stand side by side would be joined with all that match."""
-    text = f"SELECT a, b FROM t {join} JOIN u ON a >= b"
-    with pytest.raises(UQLSyntaxError, match="is DuckDB's own"):
-        parse(text)
-    assert parse_script(text)[0][0] == text, "DuckDB is given it"
-    assert parse(f"SELECT x.a FROM t AS {join}") is not None
+    found = parse(f"SELECT a, b FROM t {join} JOIN u")
+    assert found.source.kind == "POSITIONAL" and found.source.left.alias is None
+    with pytest.raises(UQLSyntaxError):
+        parse(f"SELECT a, b FROM t {join} JOIN u ON a >= b")
+    assert parse(f"SELECT x.a FROM t AS {join}").source.alias == join
+
+
+def test_lateral_is_a_word_before_what_may_read_columns_and_a_name_elsewhere() -> None:
+    assert parse("SELECT 1 FROM t, LATERAL (SELECT t.x) l") == parse("SELECT 1 FROM t, (SELECT t.x) l")
+    assert parse("SELECT lateral FROM lateral").source.parts == ("lateral",)

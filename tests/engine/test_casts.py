@@ -49,3 +49,30 @@ def test_an_expression_without_a_value_at_an_estimate_is_null(labels, item):
     ((n, m),) = result.fetchall()
     assert n is None and m > 0 and not result.exact
     assert any(w.startswith("NULL where an expression has no value at the estimate: ") for w in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("rest", "rows"),
+    [
+        ("HAVING (count(*) * 1000)::TINYINT > 3", 0),
+        ("HAVING (count(*) * 1000)::TINYINT IS NULL", 0),
+        ("HAVING (count(*) * 1000)::TINYINT > (SELECT 3)", 0),
+        ("ORDER BY (count(*) * 1000)::TINYINT, film", 3),
+        ("QUALIFY row_number() OVER (ORDER BY (count(*) * 1000)::TINYINT, film) < 3", 2),
+    ],
+)
+def test_a_group_without_a_value_at_an_estimate_has_null_there(labels, rest, rows):
+    result = labels.uql(budget=20).uql(
+        both(f"SELECT film, count(*) AS m FROM reviews WHERE <pos> GROUP BY film {rest}")[0]
+    )
+    assert len(result.fetchall()) == rows and not result.exact
+    assert any(w.startswith("NULL where an expression has no value at the estimate: ") for w in result.warnings)
+
+
+def test_an_error_of_duckdbs_names_no_column_that_the_user_did_not_write(labels):
+    with pytest.raises(UQLError) as error:
+        labels.uql(budget="all").uql(
+            both("SELECT film FROM reviews WHERE <pos> GROUP BY film HAVING sum(stars * 99)::TINYINT > 3")[0]
+        ).fetchall()
+    assert "__" not in error.value.message
+    assert "TRY_CAST" in error.value.help

@@ -54,7 +54,38 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
             "UQL212",
             "take it around them",
         ),
-        ("SELECT r.id, l.n FROM reviews r, LATERAL (SELECT r.id + 1 AS n) l WHERE <pos>", "UQL100", "SELECT"),
+        (
+            "SELECT f.film FROM films f RIGHT JOIN LATERAL (SELECT id, text FROM reviews r WHERE r.film = f.film) x ON <joke x.text>",
+            "UQL212",
+            "WHERE",
+        ),
+        (
+            "SELECT a.id FROM reviews a JOIN reviews b ON a.id = b.id AND <pos a.text> POSITIONAL JOIN films f",
+            "UQL212",
+            "in a sub-query",
+        ),
+        (
+            "SELECT a.id FROM reviews a ASOF JOIN reviews b ON a.day >= b.day AND <pos b.text>",
+            "UQL212",
+            "in a sub-query",
+        ),
+        (
+            "SELECT a.id FROM reviews a ASOF JOIN (reviews b JOIN films c ON b.film = c.film AND <pos b.text>) ON a.day >= b.day",
+            "UQL212",
+            "in a sub-query",
+        ),
+        (
+            "SELECT id FROM reviews WHERE <pos> LIMIT (SELECT film FROM films LIMIT 1)::INTEGER",
+            "UQL208",
+            "whole number",
+        ),
+        ("SELECT id FROM reviews QUALIFY max(<rating>) OVER (PARTITION BY film) = <rating>", "UQL206", "PROMPT"),
+        ("SELECT id FROM reviews WHERE <pos> AND length(film) = <rating>", "UQL206", "PROMPT"),
+        (
+            "SELECT film FROM reviews WHERE <pos> GROUP BY film HAVING (count(*) * 100)::TINYINT > 3",
+            "UQL509",
+            "TRY_CAST",
+        ),
         (
             "WITH RECURSIVE n(i) AS (SELECT min(id) FROM reviews WHERE <pos> UNION ALL SELECT i + 1 FROM n WHERE i < 4) FROM n",
             "UQL100",

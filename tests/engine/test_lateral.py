@@ -20,8 +20,7 @@ def con():
 @pytest.mark.parametrize(
     ("source", "place", "message"),
     [
-        ("t a, t b, unnest(a.tags || b.tags) AS u(x)", "unnest(a.tags || b.tags)", "columns of one table"),
-        ("s LEFT JOIN t USING (id), unnest(t.tags) AS u(x)", "unnest(t.tags)", "columns of one table"),
+        ("t FULL JOIN unnest(t.tags) AS u(x) ON true", "unnest(t.tags)", "ON TRUE"),
         ("t JOIN unnest(t.tags) AS u(x) ON x = 'a'", "unnest(t.tags)", "ON TRUE"),
         ("t, unnest(t.tag) AS u(x)", "t.tag", "no column tag in t"),
         ("t, unnest(q.tags) AS u(x)", "q.tags", "no table or column q"),
@@ -37,9 +36,9 @@ def test_a_list_that_cannot_be_taken_apart_says_why(con, source, place, message)
     assert found.text[found.start : found.end].startswith(place)
 
 
-def test_a_struct_that_becomes_several_columns_is_refused_beside_a_text(con):
+def test_structs_in_a_list_that_become_several_columns_are_refused_beside_a_text(con):
     with pytest.raises(UQLError) as error:
-        con.uql("""SELECT unnest({'a': id, 'b': tags}) FROM t WHERE "it is urgent" """)
+        con.uql("""SELECT unnest([{'a': id, 'b': tags}], recursive := true) FROM t WHERE "it is urgent" """)
     assert error.value.code == "UQL212"
     assert "s.*" in error.value.help
 
@@ -57,6 +56,22 @@ def test_a_private_list_stays_private(con):
     con.execute("COMMENT ON COLUMN t.tags IS 'private'")
     with pytest.raises(UQLError, match="private"):
         con.uql('SELECT id FROM t, unnest(t.tags) AS u(tag) WHERE "{tag} is urgent"')
+
+
+def test_what_a_lateral_sub_query_makes_of_a_private_column_stays_private(con):
+    con.execute("COMMENT ON COLUMN t.body IS 'private'")
+    for source in ("(SELECT t.body || '!' AS b) l", "(VALUES (t.body)) l(b)", "(SELECT (SELECT t.body) AS b) l"):
+        with pytest.raises(UQLError, match="private"):
+            con.uql(f'SELECT t.id FROM t, LATERAL {source} WHERE "{{l.b}} is urgent"')
+    with pytest.raises(UQLError, match="private"):
+        con.uql('SELECT id FROM (SELECT id, (SELECT max(body) FROM t) AS b FROM s) WHERE "{b} is urgent"')
+
+
+def test_a_name_of_a_lateral_sub_query_means_the_nearest_table(con):
+    """As in DuckDB: the table before it, not the query around."""
+    query = "SELECT id, (SELECT max(z) FROM s, LATERAL (SELECT id + 1 AS z) l WHERE s.id < 4) AS m FROM t WHERE {}"
+    asked = con.uql(query.format('"it is urgent" IS NOT NULL') + " WITH (budget = 'all')").fetchall()
+    assert asked == con.execute(query.format("true")).fetchall() == [(i, 4) for i in range(4)]
 
 
 @pytest.mark.parametrize(

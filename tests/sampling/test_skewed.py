@@ -15,6 +15,8 @@ VALUES = {
     "pareto": lambda z, rng: rng.pareto(2.5, len(z)) + 1,
     "losses": lambda z, rng: -np.exp(1.2 * z),
     "normal": lambda z, rng: 5 + z,
+    "inverse gamma": lambda z, rng: 1 / rng.gamma(3, size=len(z)),
+    "half t": lambda z, rng: 2 + abs(rng.standard_t(3, len(z))),
 }
 
 
@@ -61,10 +63,8 @@ def test_a_few_seeds_of_skewed_numbers_are_held(method, n, share, budget):
 @pytest.mark.parametrize("n", [600, 5000])
 @pytest.mark.parametrize("method", ["asd", "uniform"])
 def test_skewed_numbers_are_held(method, n, budget, kind):
-    # About 14 values of a Pareto tail, which is heavier than the gamma tail assumed: AVG held in .925 of 3,000 seeds.
-    least = 0.92 if (kind, budget) == ("pareto", 64) else 0.93
     for name, (held, _) in outcomes(method, kind, n, 0.3, budget, 400).items():
-        assert held >= least - math.sqrt(least * (1 - least) / 400), name
+        assert held >= 0.93 - math.sqrt(0.93 * 0.07 / 400), name
 
 
 def test_symmetric_numbers_have_intervals_as_before():
@@ -84,3 +84,10 @@ def test_a_long_tail_makes_the_interval_longer_towards_it_and_of_both_signs_alik
     low, high = Skew.of(values, values=values).quantiles(0.95, 59)
     assert low < -2.5 and 1.0 < high < 2.0
     assert Skew.of(-values, values=-values).quantiles(0.95, 59) == pytest.approx((-high, -low))
+
+
+def test_a_tail_is_as_long_where_values_begin_far_from_0():
+    """The gamma distribution from 0 to values about 100 is nearly symmetric, and a small sample underestimates skewness."""
+    skews = [Skew.of(v, values=v) for v in np.random.default_rng(1).gamma(4, size=(2000, 15)) + 100]
+    # the third cumulant of a sum over its variance to 3/2 is the skewness of a value, here 1, over the root of 15: 0.26
+    assert 0.25 < np.mean([s.both + s.tail for s in skews]) < 0.35

@@ -15,7 +15,7 @@ import duckdb
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Table
 from uql.compiler import syntax as ast
-from uql.compiler.bind.block import output_fields
+from uql.compiler.bind.fields import output_fields
 from uql.compiler.parser import parse
 from uql.kernels.finish import null_columns
 from uql.session.statements import Piece, check_target, has_free_text, neither, placed_by_duckdb

@@ -90,7 +90,9 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
     if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):
         help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
     elif "out of range" in message.lower():
-        help = "a wider type holds it, as in x::HUGEINT or x::DOUBLE; TRY_CAST(x AS type) gives NULL where it is too large"
+        help = (
+            "a wider type holds it, as in x::HUGEINT or x::DOUBLE; TRY_CAST(x AS type) gives NULL where it is too large"
+        )
     span = None if bound is None else place(message, bound.query)
     if bound is not None and span is not None and is_value_of_case(bound.query, span):
         help = "the values of CASE have one type: write them alike, as in CASE WHEN … THEN '1' ELSE 'no' END"
