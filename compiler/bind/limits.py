@@ -96,5 +96,6 @@ def _number(
         raise BindError(f"{clause}: {first_line(error)}", code="UQL208", span=query.span) from error
     if value is None:
         return Null(span=query.span)
-    word = isinstance(value, str) and not value.isdigit()
-    return String(value, span=query.span) if word else Number(str(value), span=query.span)
+    if isinstance(value, str) and not value.isdigit():
+        return String(value, span=query.span)
+    return Number(str(value), span=query.span)

@@ -212,7 +212,7 @@ class Sources:
 
     # ---------------------------------------------------------------------------------------------------------- joins
     def _join(self, join: Join, outer: Scope | None) -> Part:
-        before = set(self.taken)
+        taken = set(self.taken)
         left = self.bind(join.left, outer)
         if isinstance(join.right, TableFunction):
             items = list_of(join.right, _names(left))
@@ -243,7 +243,7 @@ class Sources:
                 turned = from_the_left(join)
                 if turned is None:
                     raise
-                self.taken = before
+                self.taken = taken
                 return self._join(turned, outer)
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
         on: Expr | None = None
