@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from uql.base.schema import Field, Modality
 from uql.compiler.bind.scope import Scope
-from uql.compiler.bound import BoundQuery, BoundSelect, BoundSource, BoundUnion
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
 from uql.compiler.subqueries import fields_in, in_expressions
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Virtual
@@ -24,7 +24,7 @@ def output_fields(query: BoundQuery, outer: Scope | None = None) -> tuple[Field,
     """
     taken: dict[str, int] = {}
     found: list[Field] = []
-    sides = _selects(query)
+    sides = [(side.items, fields_in(side.source)) for side in _selects(query)]
     for index, item in enumerate(query.items):
         name, low = item.name, item.name.lower()
         while low in taken:
@@ -32,7 +32,7 @@ def output_fields(query: BoundQuery, outer: Scope | None = None) -> tuple[Field,
             name = f"{item.name}_{taken[item.name.lower()]}"
             low = name.lower()
         taken[low] = 0
-        found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides], outer))
+        found.append(_field(name, item.type, [(items[index].expr, known) for items, known in sides], outer))
     return tuple(found)
 
 
@@ -43,11 +43,11 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
     return [query]
 
 
-def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]], outer: Scope | None) -> Field:
+def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Field]]], outer: Scope | None) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    finds = [_find(source, outer.field_of if outer is not None else _nowhere) for _, source in made_from]
+    finds = [_find(known, outer.field_of if outer is not None else _nowhere) for _, known in made_from]
     plain = [find(expr) if isinstance(expr, Column) else None for find, (expr, _) in zip(finds, made_from, strict=True)]
-    asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, fields_in(source))))
+    asked = tuple(dict.fromkeys(text for expr, known in made_from for text in _texts_in(expr, known)))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
         assert first is not None
@@ -73,10 +73,8 @@ def _nowhere(column: Column) -> Field | None:
     return None
 
 
-def _find(source: BoundSource | None, around: Find) -> Find:
+def _find(known: Mapping[Column, Field], around: Find) -> Find:
     """What is known of a column of a FROM clause, else of what is around it."""
-
-    known = fields_in(source)
 
     def find(column: Column) -> Field | None:
         own = known.get(column)
@@ -90,7 +88,7 @@ def _read(expr: Expr, find: Find) -> list[Field]:
     found = [f for node in walk(expr) if isinstance(node, Column) and (f := find(node)) is not None]
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
-            inside = _find(side.source, find)
+            inside = _find(fields_in(side.source), find)
             found += [f for item in side.items for f in _read(item.expr, inside)]
     return found
 
