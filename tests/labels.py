@@ -161,7 +161,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float | Decimal):
-        return round(float(value), 6)
+        return round(float(value), 6) if value == value else "NaN"
     if isinstance(value, list | tuple):
         return tuple(plain(item) for item in value)
     if isinstance(value, dict):
