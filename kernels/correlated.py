@@ -93,7 +93,7 @@ async def run_for_each(
 
     Args:
         run: runs a plan, from its start.
-    Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows.
+    Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows, or the budget ends before the last of them.
     """
     read = ", ".join(quote(c.label) for c in part.columns)
     values, n = ctx.duck.create(f"SELECT {read} FROM {quote(outer.name)} GROUP BY ALL ORDER BY min(rowid)")
@@ -105,12 +105,23 @@ async def run_for_each(
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
     tables: list[pa.Table] = []
-    before, exact = len(ctx.notes), True
+    before, exact, paid = len(ctx.notes), True, ctx.gate.cost.calls
     for k in range(n):
         for alias, view in part.views:
             named = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in part.columns if c.table == alias)
             ctx.duck.view(view, f"SELECT {named} FROM {quote(values)} WHERE rowid = {k}")
-        output = await run(part.each)
+        try:
+            output = await run(part.each)
+        except BudgetError as error:
+            if ctx.gate.cost.calls == paid:  # nothing was sent
+                raise
+            raise BudgetError(
+                f"the sub-query is run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, "
+                f"and the budget ended at the {k + 1:,}. of them",
+                start=part.part.span.start,
+                end=part.part.span.end,
+                help="what was answered is kept; WITH (budget = 'all') asks for the others",
+            ) from error
         exact = exact and output.exact
         found = output.table
         found = found.rename_columns([f"c{i}" for i in range(found.num_columns)])

@@ -74,6 +74,18 @@ def test_a_name_of_a_lateral_sub_query_means_the_nearest_table(con):
     assert asked == con.execute(query.format("true")).fetchall() == [(i, 4) for i in range(4)]
 
 
+def test_a_budget_that_ends_in_the_middle_of_the_values_is_not_said_to_have_sent_nothing():
+    model = HashModel({"it is urgent": 0.5})
+    con = uql.connect(model=model, ledger=":memory:")
+    con.execute("CREATE TABLE t AS SELECT i AS id, 'note ' || i AS body FROM range(30) r(i)")
+    query = """SELECT count(*) FROM t, LATERAL (SELECT u.id FROM t u WHERE u.id < t.id AND "{u.body} is urgent") s"""
+    with pytest.raises(UQLError, match="the budget ended at the 22") as error:
+        con.uql(f"{query} WITH (budget = 20)").fetchall()
+    assert "nothing was sent" not in str(error.value) and "what was answered is kept" in str(error.value)
+    assert model.calls == 20
+    assert con.uql(f"{query} WITH (budget = 'all')").exact and model.calls == 29
+
+
 @pytest.mark.parametrize(
     "statement",
     [
