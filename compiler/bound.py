@@ -109,7 +109,7 @@ class Bound(Query):
 
 @dataclass(frozen=True, slots=True)
 class BoundStatement:
-    """One query, bound, with all that is said of the whole statement."""
+    """One bound query, with everything that holds for the whole statement."""
 
     query: BoundQuery
     text: str

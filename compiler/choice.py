@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from uql.base.errors import PlanError
-from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
+from uql.compiler.cost import BlockStatistics, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
 from uql.compiler.formula import Masks
 from uql.compiler.fusions import FUSIONS, Fusion, apart
 from uql.compiler.fusions.group_with_where import group_with_where
@@ -86,7 +86,7 @@ class Plans(Protocol):
         ...
 
 
-def choose(block: Block, known: Known, terms: Terms) -> Choice:
+def choose(block: Block, known: BlockStatistics, terms: Terms) -> Choice:
     """The cheapest way to run a block, and the others. Raises PlanError (UQL399) naming the fusion that made an invalid block.
 
     Args:
@@ -112,7 +112,7 @@ def has_ways(block: Block) -> bool:
     )
 
 
-def ways_by_rates(block: Block, known: Known, terms: Terms) -> tuple[Block, ...]:
+def ways_by_rates(block: Block, known: BlockStatistics, terms: Terms) -> tuple[Block, ...]:
     """The ways to which other selectivities of terms not asked before may lead; none where they are all one.
 
     Args:
@@ -135,10 +135,10 @@ def _shape(block: Block) -> tuple[object, ...]:
 
 
 # --------------------------------------------------------------------------------------------------------- enumeration
-def _priced(block: Block, known: Known, terms: Terms, *, checked: bool = False) -> list[tuple[Block, Quote]]:
+def _priced(block: Block, known: BlockStatistics, terms: Terms, *, checked: bool = False) -> list[tuple[Block, Quote]]:
     """All ways with their prices. `checked`: each is looked at as soon as a fusion has made it."""
 
-    def made(fusion: Fusion, way: Block) -> list[Block]:
+    def apply_fusion(fusion: Fusion, way: Block) -> list[Block]:
         found = list(fusion(way))
         for block in found if checked else ():
             check_physical(block, fusion.__name__)
@@ -150,16 +150,16 @@ def _priced(block: Block, known: Known, terms: Terms, *, checked: bool = False) 
             continue
         if fusion in RIDING:
             base = _fused(ways)
-            ways += [ordered(found, known, terms) for way in base for found in made(fusion, way)]
+            ways += [ordered(found, known, terms) for way in base for found in apply_fusion(fusion, way)]
             continue
-        more = [found for way in ways for found in made(fusion, way)]
+        more = [found for way in ways for found in apply_fusion(fusion, way)]
         ways += more
         if fusion is predicates_together:
             ways = _cheapest([ordered(way, known, terms) for way in ways], known, terms)
     if videos_whole.__name__ not in terms.disabled:
         ways += [found for way in ways for found in videos_whole(way, known.watched)]
     if rows_together.__name__ not in terms.disabled:
-        ways += [found for way in ways for found in rows_together(way, terms.rows, known.alone)]
+        ways += [found for way in ways for found in rows_together(way, terms.rows, known.unshared_columns)]
     return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
 
 
@@ -174,7 +174,7 @@ def _fused(ways: list[Block]) -> list[Block]:
     return found[: KEPT + 1]
 
 
-def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:
+def _cheapest(ways: list[Block], known: BlockStatistics, terms: Terms) -> list[Block]:
     """The cheapest KEPT ways, and both ends: all apart, all together."""
     most, least = max(len(w.filter.stages) for w in ways), min(len(w.filter.stages) for w in ways)
     ranked = sorted(ways, key=lambda w: _key(w, block_quote(w, known), terms))
@@ -183,7 +183,7 @@ def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:
     return kept
 
 
-def ordered(block: Block, known: Known, terms: Terms) -> Block:
+def ordered(block: Block, known: BlockStatistics, terms: Terms) -> Block:
     """The block with the requests of its WHERE in the cheapest order.
 
     Args:
@@ -195,7 +195,7 @@ def ordered(block: Block, known: Known, terms: Terms) -> Block:
     if block.filter.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:
         return block
     answers = model_answers(block.filter.formula, known)
-    costs, copies = [s.cost for s in stages], [known.copies.get(s.shown, 1.0) for s in stages]
+    costs, copies = [s.cost for s in stages], [known.copies.get(s.input_columns, 1.0) for s in stages]
     order, cost = best(block.filter.formula, stages, answers, costs, copies)
     if known.answers is None and known.rates is None:
         written = cost_of(block.filter.formula, stages, answers, costs, range(len(stages)), copies)
@@ -204,7 +204,7 @@ def ordered(block: Block, known: Known, terms: Terms) -> Block:
     return block.with_requests(tuple(stages[i] for i in order))
 
 
-def _with_costs(block: Block, known: Known, terms: Terms) -> Block:
+def _with_costs(block: Block, known: BlockStatistics, terms: Terms) -> Block:
     """The block with the cost of a request of each stage of WHERE: 1 for the cheapest."""
     if not block.filter.stages:
         return block
@@ -214,8 +214,8 @@ def _with_costs(block: Block, known: Known, terms: Terms) -> Block:
     return block.with_requests(stages)
 
 
-def _weight(stage: Stage, known: Known, unit: Unit) -> float:
-    tokens = request_tokens(stage, known.chars.get(stage.shown, 0.0), known.prompt)
+def _weight(stage: Stage, known: BlockStatistics, unit: Unit) -> float:
+    tokens = request_tokens(stage, known.chars.get(stage.input_columns, 0.0), known.prompt)
     return tokens * unit.input + answer_tokens(stage, known) * unit.output
 
 
@@ -249,7 +249,7 @@ def _sends_whole(block: Block) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------- in words
-def _listed(priced: list[tuple[Block, Quote]], known: Known, terms: Terms) -> tuple[Alternative, ...]:
+def _listed(priced: list[tuple[Block, Quote]], known: BlockStatistics, terms: Terms) -> tuple[Alternative, ...]:
     """The chosen way and the best of each other kind, in words."""
     kinds: dict[tuple[object, ...], tuple[Block, Quote]] = {}
     for block, quote in priced:
@@ -281,8 +281,8 @@ def describe(block: Block) -> str:
     asked += [_texts(stage.columns) for stage in block.filter.left_over(block.values.stages)]
     late = [f"{_texts(stage.columns)} of the rows returned" for stage in block.filter.left_over(block.values.late)]
     stop = (
-        [f"stop at {block.order.wanted:,} rows"]
-        if block.filter.goal is Goal.FIRST and block.order.wanted is not None
+        [f"stop at {block.order.rows_needed:,} rows"]
+        if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None
         else []
     )
     most = max((s.rows for s in block.requests), default=1)

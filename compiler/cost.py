@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uql.compiler.formula import Formula, Leaf, Masks
 from uql.compiler.orders import asked_shares, distinct_share, imagined, passes
-from uql.compiler.pair_attribute import stated
+from uql.compiler.pair_attribute import attribute_comparison
 from uql.compiler.physical import (
     Block,
     Correlated,
@@ -227,19 +227,19 @@ def mixed(a: Codes, b: Codes) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class LedgerCoverage:
     """What the ledger answers of a question.
 
     Attributes:
         together: the questions of the request that shows its rows.
-        known: contents of rows that it answers.
+        hits: contents of rows that it answers.
         looked_up: contents of all rows that were looked up.
         share: of the others, those that it answers.
     """
 
     together: tuple[VirtualColumn, ...]
     column: VirtualColumn
-    known: Codes
+    hits: Codes
     looked_up: Codes
     share: Range
 
@@ -253,18 +253,18 @@ class Site:
         cells: (n,) what they show, by the columns shown.
         leaves: (leaves, n) terms that DuckDB decides; OPEN where it cannot.
         keys: (n,) their group, where DuckDB can tell it.
-        kept: the share of them that is there when the model is asked: terms that wait for other answers leave it.
+        selectivity: the share of them that is there when the model is asked: terms that wait for other answers leave it.
         after: inner queries by alias, whose rows these are; each keeps the share of them that passes it.
-        answered: what the ledger knows of them.
+        coverage: what the ledger knows of them.
     """
 
     n: int
     cells: Mapping[tuple[Column, ...], Codes]
     leaves: Masks
     keys: Codes | None = None
-    kept: Range = Range(1.0, 1.0, 1.0)
+    selectivity: Range = Range(1.0, 1.0, 1.0)
     after: tuple[str, ...] = ()
-    answered: tuple[Answered, ...] = ()
+    coverage: tuple[LedgerCoverage, ...] = ()
 
     def content(self, columns: tuple[VirtualColumn, ...]) -> Codes:
         """(n,) what the rows show to a request with these questions."""
@@ -278,7 +278,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BlockStatistics:
     """What is known of a block before it runs."""
 
     rows: Range  # candidates that DuckDB leaves for the model
@@ -292,7 +292,7 @@ class Known:
     frames: Mapping[Column, float] = field(default_factory=dict)  # of a video, on the average over some rows
     watched: frozenset[Column] = frozenset()  # videos that the model takes as files
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
-    alone: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
+    unshared_columns: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
     prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
     form: float = 0.0  # tokens of a reply around each answer
     guided: bool = False  # a search has features of the rows to learn from
@@ -332,14 +332,14 @@ class Calls:
         )
 
 
-def model_answers(formula: Formula, known: Known) -> Masks:
+def model_answers(formula: Formula, known: BlockStatistics) -> Masks:
     """Answers to try orders and prices on: the pilot's, else independent terms at their rates, else at what is usual."""
     if known.answers is not None and known.answers.shape[1]:
         return known.answers
     return imagined(formula, known.rates or [usual(i, leaf, known) for i, leaf in enumerate(formula.leaves)])
 
 
-def usual(i: int, leaf: Leaf, known: Known) -> float:
+def usual(i: int, leaf: Leaf, known: BlockStatistics) -> float:
     """The share of rows for which a term is true that was not asked before: SELECTIVITY; DuckDB's count where that decides it.
 
     Of pairs: between SELECTIVITY and one partner for each row of the larger side, the geometric mean.
@@ -355,7 +355,7 @@ def usual(i: int, leaf: Leaf, known: Known) -> float:
     return SELECTIVITY
 
 
-def calls_of(block: Block, known: Known) -> Calls:
+def calls_of(block: Block, known: BlockStatistics) -> Calls:
     """How many rows each stage of a block is asked of, if nothing limits them."""
     if known.calls is not None:
         return known.calls
@@ -379,9 +379,9 @@ def calls_of(block: Block, known: Known) -> Calls:
         if informed and known.share is not None:
             low, high = known.share
         share = Range(min(low, expected), expected, max(high, expected))
-        if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
+        if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
             rows = known.until or _until(
-                block.order.wanted,
+                block.order.rows_needed,
                 rows,
                 replace(share, low=max(share.low, least)),
                 known.guided and not block.order.keys,
@@ -396,8 +396,8 @@ def calls_of(block: Block, known: Known) -> Calls:
             by_stage[compared] = Range(0.0, few, rows_asked + pairs.high)
     passing = rows * share
     returned = passing
-    if block.order.wanted is not None:
-        returned = passing.capped(block.order.wanted)
+    if block.order.rows_needed is not None:
+        returned = passing.capped(block.order.rows_needed)
         if block.filter.goal is Goal.FIRST:
             passing = returned
     for stage in block.filter.left_over(block.values.stages):
@@ -409,8 +409,8 @@ def calls_of(block: Block, known: Known) -> Calls:
     for stage in block.filter.left_over(block.values.late):
         by_stage[stage] = returned
     # up to the first frame that says yes
-    for stage in [s for s in by_stage if not s.whole and any(c in known.frames for c in s.shown)]:
-        frames = max(1.0, *(known.frames.get(c, 1.0) for c in stage.shown))
+    for stage in [s for s in by_stage if not s.whole and any(c in known.frames for c in s.input_columns)]:
+        frames = max(1.0, *(known.frames.get(c, 1.0) for c in stage.input_columns))
         n = by_stage[stage]
         by_stage[stage] = Range(n.low, n.expected * (1 + (frames - 1) * (1 - share.expected)), n.high * frames)
     least = 0.0 if passing.low < 1 else 1.0
@@ -420,14 +420,14 @@ def calls_of(block: Block, known: Known) -> Calls:
     if block.summaries.columns:
         groups = passing.capped(GROUPS) if block.aggregate.keys else Range.exactly(1)
         most = max(1.0, passing.high)
-        if block.summaries.returned_only and block.order.wanted is not None:
-            groups = groups.capped(block.order.wanted)
+        if block.summaries.returned_only and block.order.rows_needed is not None:
+            groups = groups.capped(block.order.rows_needed)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
         summaries = each.times(len(block.summaries.columns))
     return Calls(by_stage, taxonomies, summaries, passing, comparisons(block, passing), examples(block, known))
 
 
-def examples(block: Block, known: Known) -> Range:
+def examples(block: Block, known: BlockStatistics) -> Range:
     """Calls for example rows."""
     return Range.exactly(1) if known.examples and _has_examples(block) else NOTHING
 
@@ -448,7 +448,7 @@ def _has_examples(block: Block) -> bool:
 
 def comparisons(block: Block, passing: Range) -> Range:
     """Of ORDER BY "…" LIMIT k: two calls for each pair of rows compared around the cut, each row inserted among the first k."""
-    k = block.order.wanted
+    k = block.order.rows_needed
     first = block.order.keys[0].expr if block.order.keys else None
     if (
         k is None
@@ -479,7 +479,7 @@ def pairs_compared(rows: Range, recall: float | None = None) -> Range:
     return Range(least, max(least, pairs(rows.expected, expected)), pairs(rows.high, most))
 
 
-def quote(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Quote:
+def quote(plan: PhysicalPlan, known: Callable[[Block], BlockStatistics]) -> Quote:
     """The price of a whole plan, if no budget limits it: that of its blocks together, one that stands in several places once."""
     return sum((block_quote(block, known(block)) for block in blocks(plan).values()), FREE)
 
@@ -497,7 +497,7 @@ def blocks(plan: PhysicalPlan) -> dict[int, Block]:
     return {}
 
 
-def block_quote(block: Block, known: Known) -> Quote:
+def block_quote(block: Block, known: BlockStatistics) -> Quote:
     """The price of one block."""
     calls = calls_of(block, known)
     shared = sum((count.times(1 - 1 / stage.rows) for stage, count in calls.by_stage.items()), NOTHING)
@@ -511,7 +511,7 @@ def block_quote(block: Block, known: Known) -> Quote:
     return Quote(calls.total, tokens_in, tokens_out, every=calls.total, shared=shared)
 
 
-def stage_tokens(stage: Stage, calls: Range, known: Known) -> Tokens:
+def stage_tokens(stage: Stage, calls: Range, known: BlockStatistics) -> Tokens:
     """Input and output tokens of so many rows of a stage.
 
     Args:
@@ -519,12 +519,14 @@ def stage_tokens(stage: Stage, calls: Range, known: Known) -> Tokens:
         calls: rows that are asked.
         known: lengths of the texts, and what a prompt takes.
     """
-    frames = sum(known.frames.get(c, 0.0) for c in stage.shown) if stage.whole else 0.0
-    chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1) + max(0.0, frames - 1) * MEDIA_CHARS
+    frames = sum(known.frames.get(c, 0.0) for c in stage.input_columns) if stage.whole else 0.0
+    chars = (
+        known.chars.get(stage.input_columns, 0.0) * (2 if stage.of_pairs else 1) + max(0.0, frames - 1) * MEDIA_CHARS
+    )
     return calls.times(request_tokens(stage, chars, known.prompt)), calls.times(answer_tokens(stage, known))
 
 
-def written_tokens(calls: Range, rows: int, operator: Operator, known: Known) -> Tokens:
+def written_tokens(calls: Range, rows: int, operator: Operator, known: BlockStatistics) -> Tokens:
     """Input and output tokens of requests that show several rows: a taxonomy, a comparison, a summary.
 
     Args:
@@ -557,7 +559,7 @@ def _is_word(stage: Stage) -> bool:
     return stage.rows == 1 and not stage.riders and len(stage.columns) == 1 and stage.columns[0].is_condition
 
 
-def answer_tokens(stage: Stage, known: Known) -> float:
+def answer_tokens(stage: Stage, known: BlockStatistics) -> float:
     """Output tokens of one row of a stage: as earlier answers to a text had them, else by its operator."""
 
     form = 0.0 if _is_word(stage) else known.form
@@ -568,13 +570,13 @@ def answer_tokens(stage: Stage, known: Known) -> float:
     return sum(one(c) for c in (*stage.columns, *stage.riders)) + (ROW_ANSWER_TOKENS if stage.rows > 1 else 0)
 
 
-def rows_out(block: Block, known: Known) -> Range:
+def rows_out(block: Block, known: BlockStatistics) -> Range:
     """How many rows a block gives to the query around it."""
     passing = calls_of(block, known).passing
     if not block.aggregate.present:
-        return passing.capped(block.order.wanted)
+        return passing.capped(block.order.rows_needed)
     found = groups_of(block, passing)
-    return found.capped(block.order.wanted) if block.aggregate.keys else found
+    return found.capped(block.order.rows_needed) if block.aggregate.keys else found
 
 
 def groups_of(block: Block, passing: Range) -> Range:
@@ -584,12 +586,12 @@ def groups_of(block: Block, passing: Range) -> Range:
     return Range(min(1.0, passing.low), min(float(GROUPS), passing.expected), passing.high)
 
 
-def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:
-    copies = [known.copies.get(stage.shown, 1.0) for stage in wanted]
-    shares = asked_shares(formula, wanted, model_answers(formula, known), copies)
+def _filter(formula: Formula, stages: tuple[Stage, ...], rows: Range, known: BlockStatistics) -> dict[Stage, Range]:
+    copies = [known.copies.get(stage.input_columns, 1.0) for stage in stages]
+    shares = asked_shares(formula, stages, model_answers(formula, known), copies)
     concrete = [i for i, leaf in enumerate(formula.leaves) if not leaf.semantic]
     found = {}
-    for i, (stage, share) in enumerate(zip(wanted, shares, strict=True)):
+    for i, (stage, share) in enumerate(zip(stages, shares, strict=True)):
         low, high = (rows.low / copies[i] if i == 0 and not concrete else 0.0), rows.high / copies[i]
         if i == 0 and len(concrete) == 1 and concrete[0] in known.concrete:  # it alone decides who is asked first
             low, high = rows.low * share * (1 - ROUNDED), min(high, rows.high * share * (1 + ROUNDED))
@@ -597,17 +599,17 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
     return found
 
 
-def by_words(block: Block, known: Known) -> tuple[Stage, ...]:
+def by_words(block: Block, known: BlockStatistics) -> tuple[Stage, ...]:
     """The stages with comparisons of two texts that this model answers from the attribute that they name."""
     return tuple(s for s in block.filter.stages if told_by_rows(s, known)) if known.pair_sides else ()
 
 
-def told_by_rows(stage: Stage, known: Known) -> bool:
+def told_by_rows(stage: Stage, known: BlockStatistics) -> bool:
     """Does this model answer a comparison among these from the attribute of each row that it names?"""
-    return not known.weighs_pairs and any(c.is_condition and stated(c.text) for c in stage.columns)
+    return not known.weighs_pairs and any(c.is_condition and attribute_comparison(c.text) for c in stage.columns)
 
 
-def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:
+def _by_attribute(by_stage: Mapping[Stage, Range], known: BlockStatistics) -> dict[Stage, Range]:
     """Calls of conditions on pairs that do not fit in the budget, where one attribute of each row decides them."""
     if not known.pair_sides or known.budget is None:
         return {}
@@ -620,9 +622,9 @@ def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, 
     return found
 
 
-def _once(asked: Range, rows: Range, stage: Stage, known: Known) -> Range:
+def _once(asked: Range, rows: Range, stage: Stage, known: BlockStatistics) -> Range:
     """The distinct rows among those asked, as a stage shows them."""
-    copies = known.copies.get(stage.shown, 1.0)
+    copies = known.copies.get(stage.input_columns, 1.0)
     if copies <= 1.0:
         return asked
 
@@ -640,8 +642,8 @@ def _until(k: int, rows: Range, share: Range, guided: bool) -> Range:
     Expected of such a search is the geometric mean of both; on labelled texts chance is 1.8 to 3.2 times too high.
     """
 
-    def asked(n: float, s: float) -> float:
+    def rows_to_ask(n: float, s: float) -> float:
         return min(n, k / s) if s > 0 else n
 
-    expected = asked(rows.expected, sqrt(share.expected) if guided else share.expected)
-    return Range(asked(rows.low, 1.0 if guided else share.high), expected, asked(rows.high, share.low))
+    expected = rows_to_ask(rows.expected, sqrt(share.expected) if guided else share.expected)
+    return Range(rows_to_ask(rows.low, 1.0 if guided else share.high), expected, rows_to_ask(rows.high, share.low))

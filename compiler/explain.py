@@ -21,7 +21,7 @@ from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.operators import COMPARE
 
-Knowledge = Callable[[physical.Block], cost.Known]
+Knowledge = Callable[[physical.Block], cost.BlockStatistics]
 Notes = tuple[str, ...]
 Schema = tuple[tuple[str, str], ...]  # names and DuckDB types of columns
 DUCKDB = "duckdb"
@@ -189,14 +189,14 @@ def q_error(predicted: float, measured: float) -> float:
     return max(a / b, b / a)
 
 
-def with_measured(step: Step, asked: Asked, within: float = 1.0) -> Step:
+def with_measured(step: Step, calls_by_text: Asked, within: float = 1.0) -> Step:
     """The steps with the calls that a run made for each, found by its questions and the tables of its rows.
 
     What several steps ask of the same tables is shared out among them as predicted.
 
     Args:
         step: the last step, with those below it.
-        asked: calls by the first question put, and the tables that the rows come from.
+        calls_by_text: calls by the first question put, and the tables that the rows come from.
         within: the share of all calls that the budget is expected to allow.
     """
     asking = list(_asking(step))
@@ -204,10 +204,10 @@ def with_measured(step: Step, asked: Asked, within: float = 1.0) -> Step:
 
     def rows(own: Step, text: str) -> int:
         if alone[text] == 1:
-            return sum(n for (other, _), n in asked.items() if other == text)
+            return sum(n for (other, _), n in calls_by_text.items() if other == text)
         same = [s for s in asking if text in s.asks and s.source == own.source]
         whole = sum(s.predicted for s in same)
-        return round(asked.get((text, own.source), 0) * (own.predicted / whole if whole else 1 / len(same)))
+        return round(calls_by_text.get((text, own.source), 0) * (own.predicted / whole if whole else 1 / len(same)))
 
     def one(own: Step) -> Step:
         found = max((rows(own, text) for text in own.asks), default=None) if own.calls is not None else None
@@ -280,7 +280,7 @@ def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
     values, order, summaries = block.values, block.order, block.summaries
     items = _items(block.project.items)
 
-    def asked(
+    def ask_step(
         operator: str, stage: physical.Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()
     ) -> Step:
         made = _ask(stage, calls.by_stage, known, block.scan.tables, (*notes, *stage.notes, *after), (below,))
@@ -296,12 +296,12 @@ def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
             rides = any(c.id in block.filter.riders for c in groups)
             apart = ("asked apart of the first rows, of the others in the request of the WHERE",) if rides else ()
             first = ("a taxonomy from some rows first: 1 call",)
-            step = asked(groups[0].operator.shown_as, stage, step, first, values.groups_line(stage), apart)
+            step = ask_step(groups[0].operator.shown_as, stage, step, first, values.groups_line(stage), apart)
         elif stage.of_pairs:
             nearest = (f"of each row and the {cost.NEIGHBOURS} nearest to it in meaning",)
-            step = asked(stage.columns[0].operator.shown_as, stage, step, nearest)
+            step = ask_step(stage.columns[0].operator.shown_as, stage, step, nearest)
         elif stage not in late and any(c in s.columns for s in values.stages for c in stage.columns):
-            step = asked("SemMap", stage, step)
+            step = ask_step("SemMap", stage, step)
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)
     if along:
         rider = physical.Stage(along)
@@ -332,7 +332,7 @@ def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
         step = replace(made, kernel=COMPARE.kernel) if order.by_score else made
     step = _limited(order, step)
     for stage in late:
-        step = asked("SemMap", stage, step, ("of the rows returned only",))
+        step = ask_step("SemMap", stage, step, ("of the rows returned only",))
     done = block.project.distinct or block.aggregate.present
     return step if done else Step("Project", block.project.line, inputs=(step,), rows=step.rows, gives=items)
 
@@ -346,7 +346,7 @@ def _some(rows: cost.Range | None) -> cost.Range | None:
     return replace(rows, low=0.0) if rows is not None else None
 
 
-def _filter(block: physical.Block, known: cost.Known, calls: cost.Calls, beyond: bool, below: Step) -> Step:
+def _filter(block: physical.Block, known: cost.BlockStatistics, calls: cost.Calls, beyond: bool, below: Step) -> Step:
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
     stages, notes, tables = block.filter.stages, _filter_notes(block, known, beyond), block.scan.tables
     if len(stages) == 1 and all(c.is_condition for c in stages[0].columns):
@@ -360,7 +360,7 @@ def _filter(block: physical.Block, known: cost.Known, calls: cost.Calls, beyond:
     return replace(made, questions=questions)
 
 
-def _source(block: physical.Block, known: cost.Known, knowledge: Knowledge, beyond: bool) -> Step:
+def _source(block: physical.Block, known: cost.BlockStatistics, knowledge: Knowledge, beyond: bool) -> Step:
     inner: list[Step] = []
     first: dict[int, Step] = {}
     for alias, plan in block.inner.derived:
@@ -407,18 +407,18 @@ def _derived(alias: str, plan: physical.PhysicalPlan, knowledge: Knowledge, beyo
 def _join(
     join: physical.OuterJoin,
     pairs: dict[physical.OuterJoin | physical.Correlated, cost.Range],
-    asked: dict[physical.Stage, cost.Range],
-    known: cost.Known,
+    calls: dict[physical.Stage, cost.Range],
+    known: cost.BlockStatistics,
     inner: tuple[Step, ...],
 ) -> Step:
     """A join that is asked: under it its questions, then the joins inside it."""
     inside = tuple(
-        _join(side, pairs, asked, known, ()) for side in (join.left, join.right) if isinstance(side, physical.OuterJoin)
+        _join(side, pairs, calls, known, ()) for side in (join.left, join.right) if isinstance(side, physical.OuterJoin)
     )
     before = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
     where = f" WHERE {show(before)}" if before is not None else ""
     notes = (f"{number(pairs[join])} pairs from DuckDB",)
-    asks = tuple(_ask(s, asked, known, f"{join.kind} join") for s in join.stages)
+    asks = tuple(_ask(s, calls, known, f"{join.kind} join") for s in join.stages)
     made = Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner), kernel="sem_join")
     kept = aliases_in(join)
     fields = fields_in(*sources_of(join)).items()
@@ -428,7 +428,7 @@ def _join(
 def _ask(
     stage: physical.Stage,
     calls: Mapping[physical.Stage, cost.Range],
-    known: cost.Known,
+    known: cost.BlockStatistics,
     tables: str,
     notes: Notes | None = None,
     inputs: tuple[Step, ...] = (),
@@ -443,18 +443,18 @@ def _ask(
 
 def _labels(stage: physical.Stage) -> tuple[str, ...]:
     """The columns shown to the model."""
-    return tuple(c.label for c in physical.Stage(stage.columns).shown)
+    return tuple(c.label for c in physical.Stage(stage.columns).input_columns)
 
 
 BY_WORDS = "from the attribute that it compares, asked of each row: this model is near chance on two texts side by side"
 BY_ATTRIBUTE = "from one attribute a side if one decides it; else a search, pairs near in meaning first"
 
 
-def _filter_notes(block: physical.Block, known: cost.Known, beyond: bool) -> tuple[str, ...]:
+def _filter_notes(block: physical.Block, known: cost.BlockStatistics, beyond: bool) -> tuple[str, ...]:
     assert block.filter.formula is not None
     notes = []
     if block.filter.goal is physical.Goal.FIRST:
-        notes.append(f"stops at {block.order.wanted:,} rows")
+        notes.append(f"stops at {block.order.rows_needed:,} rows")
     if block.stops_at_first and not beyond:
         notes.append("stops at the first row of each result")
     if cost.by_words(block, known):
@@ -472,7 +472,7 @@ def _filter_notes(block: physical.Block, known: cost.Known, beyond: bool) -> tup
     return tuple(notes)
 
 
-def _why(block: physical.Block, known: cost.Known) -> str:
+def _why(block: physical.Block, known: cost.BlockStatistics) -> str:
     """The order chosen beside the written one, in calls a row."""
     assert block.filter.formula is not None
     answers = cost.model_answers(block.filter.formula, known)
@@ -489,7 +489,7 @@ def _why(block: physical.Block, known: cost.Known) -> str:
 def _limited(order: physical.Order, below: Step) -> Step:
     if not order.limit_line:
         return below
-    return Step("Limit", order.limit_line, inputs=(below,), rows=below.rows and below.rows.capped(order.wanted))
+    return Step("Limit", order.limit_line, inputs=(below,), rows=below.rows and below.rows.capped(order.rows_needed))
 
 
 def _ordinal(n: int) -> str:

@@ -208,7 +208,7 @@ class _Rules:
         t.value, t.type = _unescaped(t.value[2:-1]), "STRING"
         if _UNREADABLE.search(t.value):
             where = {"text": t.lexer.lexdata, "start": t.lexpos, "end": t.lexer.lexpos}
-            raise UQLSyntaxError("a string holds no NUL and no half of a character", code="UQL107", **where)
+            raise UQLSyntaxError("a string cannot contain NUL or half of a surrogate pair", code="UQL107", **where)
         return _ended(t)
 
     def t_DOLLAR(self, t: Token) -> Token:

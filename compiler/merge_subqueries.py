@@ -43,7 +43,7 @@ def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
     if any(c.table == part.alias for bound in nested if bound.correlated for c in outer_columns(bound.query)):
         return None
     items = {Column(part.alias, f.name): item for f, item in zip(part.fields, inner.items, strict=True)}
-    if any(c.table == part.alias and not _is_that_column(c, items) for v in query.virtuals for c in _shown(v)):
+    if any(c.table == part.alias and not _is_that_column(c, items) for v in query.virtuals for c in _input_columns(v)):
         return None
     first = max((v.id for v in query.virtuals), default=-1) + 1
     ids = {v: replace(v, id=first + i) for i, v in enumerate(inner.virtuals)}
@@ -93,7 +93,7 @@ def chooses_rows(query: BoundSelect) -> bool:
     )
 
 
-def _shown(column: VirtualColumn) -> tuple[Column, ...]:
+def _input_columns(column: VirtualColumn) -> tuple[Column, ...]:
     return (*column.reads, *column.holes)
 
 

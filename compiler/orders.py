@@ -66,9 +66,11 @@ def best(
     if k < 2 or not m:
         return tuple(range(k)), costs[0] if k else 0.0
     if k > EXACT:
-        return _greedy(k, lambda done: _asked(_wanted(formula, stages, answers, [done]), copies)[0], costs)
+        return _greedy(
+            k, lambda done: _requests_per_row(_shares_needed(formula, stages, answers, [done]), copies)[0], costs
+        )
     sets = [frozenset(chosen) for size in range(k) for chosen in combinations(range(k), size)]
-    left = dict(zip(sets, _asked(_wanted(formula, stages, answers, sets), copies), strict=True))
+    left = dict(zip(sets, _requests_per_row(_shares_needed(formula, stages, answers, sets), copies), strict=True))
     # by the number of stages asked: set → (cost, order)
     found: dict[frozenset[int], tuple[float, Order]] = {frozenset(): (0.0, ())}
     for _ in range(k):
@@ -124,7 +126,7 @@ def asked_shares(
     Returns: (s,) shares in [0, 1].
     """
     sets = [frozenset(range(i)) for i in range(len(stages))]
-    shares = _asked(_wanted(formula, stages, answers, sets), copies)
+    shares = _requests_per_row(_shares_needed(formula, stages, answers, sets), copies)
     return [float(shares[i, i]) for i in range(len(stages))]
 
 
@@ -148,11 +150,11 @@ def imagined(formula: Formula, rates: Sequence[float]) -> Masks:
     Args:
         rates: (leaves,) the share of rows for which each term is true.
     """
-    return _drawn(tuple(float(rate) for rate in rates))
+    return _draw_answers(tuple(float(rate) for rate in rates))
 
 
 @lru_cache(maxsize=64)
-def _drawn(rates: tuple[float, ...]) -> Masks:
+def _draw_answers(rates: tuple[float, ...]) -> Masks:
     rng = np.random.default_rng(0)
     drawn = np.empty((len(rates), IMAGINED))
     for i in range(len(rates)):  # stratified: the share of each term is met exactly
@@ -172,7 +174,7 @@ def learned(masks: Masks) -> Masks:
     true, false = masks == TRUE, (masks == FALSE) | (masks == NULL)
     if k > TERMS:
         rates = (true.sum(axis=1) + 1) / (true.sum(axis=1) + false.sum(axis=1) + 2)
-        return _drawn(tuple(rates.tolist()))
+        return _draw_answers(tuple(rates.tolist()))
     combinations_, shares = likely(masks)
     rows = np.round(shares * LEARNED).astype(np.int64)
     return np.repeat(np.where(combinations_, TRUE, FALSE).astype(np.uint8), rows, axis=0).T
@@ -238,7 +240,7 @@ def needed(
     return found
 
 
-def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
+def _requests_per_row(shares: Shares, copies: Sequence[float] | None) -> Shares:
     """Shares of rows as requests a row: rows of equal content are asked once."""
     if copies is None:
         return shares
@@ -247,23 +249,23 @@ def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
     return found
 
 
-def _wanted(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
+def _shares_needed(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
     """(sets, stages) share of rows that need each stage when the stages of a set are known, and the concrete terms are."""
     rows, times = distinct_rows(answers)  # equal rows are looked at once
     found: Shares = needed(formula, stages, rows, sets) @ times / answers.shape[1]
     return found
 
 
-def _greedy(k: int, left: Callable[[frozenset[int]], Shares], costs: Sequence[float]) -> tuple[Order, float]:
+def _greedy(k: int, remaining: Callable[[frozenset[int]], Shares], costs: Sequence[float]) -> tuple[Order, float]:
     """Always the stage after which the least is left to ask, in cost."""
     done: frozenset[int] = frozenset()
     order: list[int] = []
     total = 0.0
     while len(order) < k:
-        now = left(done)
+        now = remaining(done)
         options = []
         for stage in (i for i in range(k) if i not in done):
-            after = left(done | {stage})
+            after = remaining(done | {stage})
             rest = sum(costs[i] * float(after[i]) for i in range(k) if i not in done and i != stage)
             options.append((round(costs[stage] * float(now[stage]) + rest, 9), stage))
         stage = min(options)[1]

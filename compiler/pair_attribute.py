@@ -25,7 +25,7 @@ _SIDES = re.compile(r"\b(?:it|first|one|former)(?: \w+)? and (?:the )?(?:it|seco
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class AttributeComparison:
     """The attribute, and the rule: same, different, or opposite, which listed pairs of values tell."""
 
     attribute: str
@@ -34,7 +34,7 @@ class Stated:
     def matches(self, values: Sequence[str], listed: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         """The pairs of values (left, right) for which the condition holds. `listed`: those that a model named for it.
 
-        >>> sorted(Stated("mood", "different").matches(("good", "bad"), ()))
+        >>> sorted(AttributeComparison("mood", "different").matches(("good", "bad"), ()))
         [('bad', 'good'), ('good', 'bad')]
         """
         equal = self.rule == "same"
@@ -44,14 +44,14 @@ class Stated:
         return frozenset((a, b) for a in values for b in values if (a == b) == equal)
 
 
-def stated(condition: str) -> Stated | None:
+def attribute_comparison(condition: str) -> AttributeComparison | None:
     """The comparison that a condition on two texts is by its words; None where it is another, or says more than that.
 
-    >>> stated("the tweets {a.text} and {b.text} have the same sentiment")
-    Stated(attribute='sentiment', rule='same')
-    >>> stated("the topic of {a.text} and {b.text} is not the same")
-    Stated(attribute='topic', rule='different')
-    >>> stated("{a.text} and {b.text} describe the same person, and one is angry") is None
+    >>> attribute_comparison("the tweets {a.text} and {b.text} have the same sentiment")
+    AttributeComparison(attribute='sentiment', rule='same')
+    >>> attribute_comparison("the topic of {a.text} and {b.text} is not the same")
+    AttributeComparison(attribute='topic', rule='different')
+    >>> attribute_comparison("{a.text} and {b.text} describe the same person, and one is angry") is None
     True
     """
     text = " ".join(_HOLE.sub("it", condition).split()).rstrip(".?! ")
@@ -65,4 +65,4 @@ def stated(condition: str) -> Stated | None:
     rule = _RULE_OF[found["word"].lower()]
     if found.groupdict().get("not") or _NOT.search(before):
         rule = {"same": "different", "different": "same"}.get(rule, "")
-    return Stated(attribute, rule) if rule else None
+    return AttributeComparison(attribute, rule) if rule else None

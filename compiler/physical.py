@@ -68,7 +68,7 @@ class Stage:
         return self.columns[0].of_pairs
 
     @property
-    def shown(self) -> tuple[Column, ...]:
+    def input_columns(self) -> tuple[Column, ...]:
         """All columns whose values go with a request: those read, and those in holes."""
         return tuple(dict.fromkeys(c for column in self.columns for c in (*column.reads, *column.holes)))
 
@@ -90,10 +90,10 @@ def _question(column: VirtualColumn) -> str:
 Stages = tuple[Stage, ...]
 
 
-def stages(wanted: tuple[VirtualColumn, ...]) -> tuple[Stage, ...]:
+def stages(columns: tuple[VirtualColumn, ...]) -> tuple[Stage, ...]:
     """One stage for each set of columns read: questions about the same cells of a row travel in one request, those of pairs apart."""
     by_reads: dict[tuple[object, ...], list[VirtualColumn]] = {}
-    for column in wanted:
+    for column in columns:
         key = (column.reads, column.id) if column.of_pairs else (column.reads,)
         by_reads.setdefault(key, []).append(column)
     return tuple(Stage(tuple(group)) for group in by_reads.values())
@@ -113,7 +113,7 @@ class SqlQuery(PhysicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class OuterJoin:
-    """A join on a semantic condition that is no mere filter, whose pairs are asked before the block's other stages.
+    """A join on a semantic condition that cannot become a filter, whose pairs are asked before the block's other stages.
 
     LEFT, RIGHT, FULL, SEMI or ANTI; INNER and CROSS where they stand on a side of such a join, or over one.
     """
@@ -233,9 +233,9 @@ class SemFilter:
         every = bool(self.terms) and len(found) == len(self.terms)
         return tuple((yes + 1) / (n + 2) for n, yes in found) if every else None
 
-    def left_over(self, wanted: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    def left_over(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
-        rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in wanted)
+        rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in stages)
         return tuple(stage for stage in rest if stage.columns)
 
 
@@ -337,16 +337,16 @@ class Order:
         return any(_is_score(key.expr) for key in self.keys)
 
     @property
-    def wanted(self) -> int | None:
+    def rows_needed(self) -> int | None:
         """Rows that must be certain before LIMIT is satisfied."""
         return None if self.limit is None else self.limit + self.offset
 
 
-def _named(name: str, shown: str) -> str:
+def _named(name: str, text: str) -> str:
     """An item, with AS where its name is neither its text nor the last part of it."""
-    last = shown.strip('"').rpartition('."' if shown.endswith('"') else ".")[2]
-    same = name.lower() in (shown.strip('"').lower(), last.lower())
-    return shown if same or not name.isidentifier() else f"{shown} AS {name}"
+    last = text.strip('"').rpartition('."' if text.endswith('"') else ".")[2]
+    same = name.lower() in (text.strip('"').lower(), last.lower())
+    return text if same or not name.isidentifier() else f"{text} AS {name}"
 
 
 def _key(key: OrderKey) -> str:

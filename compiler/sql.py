@@ -161,7 +161,7 @@ def clauses(query: BoundSelect, of: Callable[[Expr], str]) -> str:
 def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Callable[[Expr], str]) -> str:
     """ORDER BY of a SELECT; empty where nothing is ordered. An item stands as its place: DuckDB would take a constant for another's place.
 
-    A constant that is no item orders nothing and is left out.
+    A constant that is not an item does not order anything and is left out.
 
     Args:
         items: of the SELECT.

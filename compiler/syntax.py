@@ -293,10 +293,10 @@ class Named(Expr):
 # -------------------------------------------------------------------------------------- expressions made by the binder
 @dataclass(frozen=True, slots=True)
 class SameThing(Expr):
-    """The key of DISTINCT ON "the same product": a number that rows share of which a model says so. `alone`: it is the only key."""
+    """The key of DISTINCT ON "the same product": a number that rows share of which a model says so. `only_key`: it is the only key."""
 
     text: Quoted
-    alone: bool = True
+    only_key: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,9 @@ def output(plan: logical.LogicalPlan) -> Output:
     return output(plan.inputs[0]) if plan.inputs else ()
 
 
-def known(plan: logical.LogicalPlan) -> set[int]:
+def available_columns(plan: logical.LogicalPlan) -> set[int]:
     """The virtual columns that have a value in every row of a node."""
-    found = set().union(*(known(below) for below in plan.inputs))
+    found = set().union(*(available_columns(below) for below in plan.inputs))
     match plan:
         case logical.SemFilter(condition=condition) if is_semantic(condition):
             found |= Formula.of(condition).sure()
@@ -93,11 +93,11 @@ def _in_scope(get: Callable[[Any], list[Expr | None]]) -> Check:
     return test
 
 
-def _answered(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], logical.LogicalPlan]) -> Check:
+def _requires_answers(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], logical.LogicalPlan]) -> Check:
     """Every virtual column of these expressions was asked below; those of groups are asked later."""
 
     def test(plan: logical.LogicalPlan) -> str | None:
-        have = known(below(plan))
+        have = available_columns(below(plan))
         for column in virtuals(*get(plan)):
             if not column.of_group and column.id not in have:
                 return f'"{column.text}" is used and was not asked'
@@ -134,7 +134,7 @@ def _asks(allowed: Callable[[VirtualColumn], bool]) -> Check:
 
 
 def _once(plan: Any) -> str | None:
-    have = known(plan.input)
+    have = available_columns(plan.input)
     for column in plan.columns:
         if column.id in have:
             return f'"{column.text}" is asked twice'
@@ -202,19 +202,23 @@ LOGICAL: dict[type[logical.LogicalPlan], tuple[Check, ...]] = {
         _asks(lambda column: column.by_row or column.of_pairs),
     ),  # a value may be asked again where a filter has only perhaps asked it
     logical.SemGroup: (_reads, _asks(lambda column: column.names_groups), _once, _before_groups),
-    logical.Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),
+    logical.Aggregate: (
+        _in_scope(_aggregated),
+        _requires_answers(_aggregated, lambda plan: plan.input),
+        _before_groups,
+    ),
     logical.SemAgg: (_reads, _asks(lambda column: column.of_group), _once, _over(logical.Aggregate)),
-    logical.Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
-    logical.Qualify: (_answered(_condition, lambda plan: plan.input),),
+    logical.Project: (_in_scope(_items), _requires_answers(_items, lambda plan: plan.input), _summaries),
+    logical.Qualify: (_requires_answers(_condition, lambda plan: plan.input),),
     logical.Distinct: (_over(logical.Project, logical.Aggregate, logical.SemAgg, logical.Qualify),),
-    logical.Sort: (_answered(_keys, lambda plan: plan.input),),
+    logical.Sort: (_requires_answers(_keys, lambda plan: plan.input),),
     logical.Limit: (_numbers,),
     logical.Union: (_sides,),
 }
 
 
 # ------------------------------------------------------------------------------------------------------------- physical
-def _asked(block: Block) -> list[VirtualColumn]:
+def _columns_after_filter(block: Block) -> list[VirtualColumn]:
     """What is asked of rows that pass, and of groups."""
     after = (*block.values.stages, *block.values.late)
     return [*(c for stage in after for c in stage.columns), *block.summaries.columns]
@@ -222,7 +226,7 @@ def _asked(block: Block) -> list[VirtualColumn]:
 
 def _answered_ids(block: Block) -> set[int]:
     sure = block.filter.formula.sure() if block.filter.formula is not None else frozenset()
-    return {c.id for c in _asked(block)} | sure
+    return {c.id for c in _columns_after_filter(block)} | sure
 
 
 def _used(block: Block) -> tuple[VirtualColumn, ...]:
@@ -247,7 +251,7 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
         (
             "a question rides that no row needs, or on other cells",
             lambda b: (
-                b.filter.riders <= {c.id for c in _asked(b)}
+                b.filter.riders <= {c.id for c in _columns_after_filter(b)}
                 and all(c.reads == s.reads for s in b.filter.stages for c in s.riders)
             ),
         ),
@@ -260,7 +264,10 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
             "rows share a request whose question is another one for each",
             lambda b: all(s.rows == 1 or not any(c.holes for c in (*s.columns, *s.riders)) for s in b.requests),
         ),
-        ("a text is asked twice", lambda b: len({c.id for c in _asked(b)}) == len(_asked(b))),
+        (
+            "a text is asked twice",
+            lambda b: len({c.id for c in _columns_after_filter(b)}) == len(_columns_after_filter(b)),
+        ),
         (
             "the WHERE asks other texts than it holds",
             lambda b: {c.id for s in b.filter.stages for c in s.columns} == set(_filter_ids(b)),
@@ -269,7 +276,7 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
         ("DuckDB is given a quoted text", lambda b: not is_semantic(b.scan.where)),
         (
             "it stops at a LIMIT that it does not have",
-            lambda b: b.filter.goal is not Goal.FIRST or b.order.wanted is not None,
+            lambda b: b.filter.goal is not Goal.FIRST or b.order.rows_needed is not None,
         ),
         ("it is estimated and has no aggregate", lambda b: (b.filter.goal is Goal.ESTIMATE) == b.aggregate.present),
         ("both a source and an outer join", lambda b: b.scan.source is None or b.scan.join is None),

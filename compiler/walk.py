@@ -37,7 +37,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def walk(node: Node | None, queries: bool = False) -> Iterator[Node]:
-    """The node and everything below it, depth first; sub-queries only where `queries` says so. No recursion, so depth is no limit."""
+    """The node and everything below it, depth first; sub-queries only where `queries` says so. Iterative, so depth is not limited."""
     stack = [node] if node is not None else []
     while stack:
         top = stack.pop()

@@ -23,10 +23,10 @@ from uql.compiler.cost import (
     NAMED_AT_ONCE,
     NAMED_FIRST,
     SUMMARY_CHARS,
-    Answered,
+    BlockStatistics,
     Calls,
     Codes,
-    Known,
+    LedgerCoverage,
     Quote,
     Range,
     Site,
@@ -65,14 +65,14 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SimulatedCalls:
     """What the worlds tell of a plan: its price, and the calls of each block by its identity."""
 
     quote: Quote
     blocks: dict[int, Calls]
 
 
-def told(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Told | None:
+def simulate(plan: PhysicalPlan, known: Callable[[Block], BlockStatistics]) -> SimulatedCalls | None:
     """The calls of a plan in each world.
 
     None where DuckDB cannot show the rows of a block before the run, a search was begun, or an attribute of each row may answer for pairs.
@@ -88,15 +88,15 @@ def told(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Told | None:
     for world in worlds:
         world.run(plan)
     quotes = [
-        sum((block_quote(ordered[i], replace(seen[i], calls=_calls([one]))) for i, one in w.found.items()), FREE)
+        sum((block_quote(ordered[i], replace(seen[i], calls=_calls([one]))) for i, one in w.results.items()), FREE)
         for w in worlds
     ]
     parts = ("calls", "input_tokens", "output_tokens", "every", "shared")
     whole = Quote(**{part: _range([getattr(q, part).expected for q in quotes]) for part in parts})
-    return Told(whole, {i: _calls([w.found[i] for w in worlds]) for i in ordered})
+    return SimulatedCalls(whole, {i: _calls([w.results[i] for w in worlds]) for i in ordered})
 
 
-def _by_attribute(block: Block, known: Known) -> bool:
+def _by_attribute(block: Block, known: BlockStatistics) -> bool:
     """May conditions on pairs be decided from an attribute of each row, in place of the pairs?"""
     if not known.weighs_pairs:
         asked = (*block.filter.stages, *(stage for join in asked_joins(block) for stage in join.stages))
@@ -104,7 +104,7 @@ def _by_attribute(block: Block, known: Known) -> bool:
     return bool(known.pair_sides) and known.budget is not None and known.rows.expected > known.budget
 
 
-def _numbered(seen: dict[int, Known]) -> tuple[dict[int, Known], Codes]:
+def _numbered(seen: dict[int, BlockStatistics]) -> tuple[dict[int, BlockStatistics], Codes]:
     """The same with contents numbered from 0, which stands for none, and the contents themselves."""
     sites = [site for k in seen.values() for site in (k.site, *k.pair_sites) if site is not None]
     none = np.zeros(1, dtype=np.uint64)
@@ -115,8 +115,8 @@ def _numbered(seen: dict[int, Known]) -> tuple[dict[int, Known], Codes]:
 
     def one(site: Site) -> Site:
         cells = {shown: np.searchsorted(contents, codes).astype(np.uint64) for shown, codes in site.cells.items()}
-        answered = tuple(replace(a, known=numbers(a.known), looked_up=numbers(a.looked_up)) for a in site.answered)
-        return replace(site, cells=cells, answered=answered)
+        answered = tuple(replace(a, hits=numbers(a.hits), looked_up=numbers(a.looked_up)) for a in site.coverage)
+        return replace(site, cells=cells, coverage=answered)
 
     return {
         i: replace(k, site=one(k.site) if k.site is not None else None, pair_sites=tuple(map(one, k.pair_sites)))
@@ -165,38 +165,38 @@ class _Block:
 class _World:
     """One guess at the answers. The first has the usual selectivities, met exactly."""
 
-    def __init__(self, number: int, worlds: int, known: Mapping[int, Known], contents: Codes) -> None:
-        self.number, self.worlds, self.known, self.contents = number, worlds, known, contents
-        self.asked: dict[object, Flags] = {}  # by question: (contents,) those asked
-        self._drawn: dict[object, NDArray[np.float64]] = {}
-        self.found: dict[int, _Block] = {}
+    def __init__(self, number: int, worlds: int, known: Mapping[int, BlockStatistics], contents: Codes) -> None:
+        self.number, self.worlds, self.statistics, self.contents = number, worlds, known, contents
+        self.asked_rows: dict[object, Flags] = {}  # by question: (contents,) those asked
+        self._draw_cache: dict[object, NDArray[np.float64]] = {}
+        self.results: dict[int, _Block] = {}
         self.rng = np.random.default_rng([number, 17])
         for site in (k.site for k in known.values()):
-            for held in site.answered if site is not None else ():
+            for held in site.coverage if site is not None else ():
                 assert site is not None
-                self._answered(held, site)
+                self._apply_ledger(held, site)
 
     def run(self, plan: PhysicalPlan) -> None:
         """Runs a plan, what stands in several places once."""
         if isinstance(plan, UnionPlan):
             self.run(plan.left)
             self.run(plan.right)
-        elif isinstance(plan, Block) and id(plan) not in self.found:
+        elif isinstance(plan, Block) and id(plan) not in self.results:
             for below in inner_plans(plan):
                 self.run(below)
-            self.found[id(plan)] = self._block(plan, self.known[id(plan)])
+            self.results[id(plan)] = self._block(plan, self.statistics[id(plan)])
 
-    def _answered(self, held: Answered, site: Site) -> None:
+    def _apply_ledger(self, coverage: LedgerCoverage, site: Site) -> None:
         """What the ledger answers counts as asked."""
         flags = np.zeros(len(self.contents), dtype=bool)
-        flags[site.content(held.together)] = True
+        flags[site.content(coverage.together)] = True
         some = np.flatnonzero(flags)
-        what = (held.column.text, "answered")
-        flags[some] = self.draws(some.astype(np.uint64), what) < self.at(held.share, what)
-        flags[held.looked_up] = False
-        flags[held.known] = True
-        key = _question(held.column)
-        self.asked[key] = flags | self.asked[key] if key in self.asked else flags
+        what = (coverage.column.text, "answered")
+        flags[some] = self.draws(some.astype(np.uint64), what) < self.at(coverage.share, what)
+        flags[coverage.looked_up] = False
+        flags[coverage.hits] = True
+        key = _question(coverage.column)
+        self.asked_rows[key] = flags | self.asked_rows[key] if key in self.asked_rows else flags
 
     # ------------------------------------------------------------------------------------------------------------ chance
     def at(self, of: Range, what: object) -> float:
@@ -218,7 +218,7 @@ class _World:
         drawn = mixed(codes, np.full(len(codes), seed, dtype=np.uint64))
         return (drawn >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
-    def _rate(self, i: int, leaf: Leaf, known: Known, least: float) -> float:
+    def _rate(self, i: int, leaf: Leaf, known: BlockStatistics, least: float) -> float:
         if known.rates is not None:
             off = TIMES_OFF ** (2 * self.chance(show(leaf.expr)) - 1)
             return min(1.0, float(known.rates[i] * off))
@@ -226,7 +226,7 @@ class _World:
             return usual(i, leaf, known)
         return least + (1 - 2 * least) * self.chance(show(leaf.expr))
 
-    def _answers(self, formula: Formula, site: Site, known: Known, least: float = 0.0) -> Masks:
+    def _answers(self, formula: Formula, site: Site, known: BlockStatistics, least: float = 0.0) -> Masks:
         """(leaves, n) what every term is of every row. `least`: the rate at least of a term not asked before."""
         masks: Masks = site.leaves.copy()
         # answers of earlier queries are drawn as whole rows in every other world; those of a pilot, in each
@@ -242,12 +242,12 @@ class _World:
                 masks[i] = np.where(open_, np.where(yes, TRUE, FALSE), masks[i])
                 continue
             content, rate = site.content(leaf.columns), self._rate(i, leaf, known, least)
-            if name not in self._drawn:
-                self._drawn[name] = self.draws(self.contents, name)
+            if name not in self._draw_cache:
+                self._draw_cache[name] = self.draws(self.contents, name)
             there = np.zeros(len(self.contents), dtype=bool)
             there[content] = True
             there[0] = False
-            draws = self._drawn[name]
+            draws = self._draw_cache[name]
             if self.number == 0:  # the rate is met exactly
                 some = np.sort(draws[there])
                 wanted = round(rate * len(some))
@@ -263,19 +263,19 @@ class _World:
         new = np.zeros(len(self.contents), dtype=bool)
         new[site.content(columns)[rows]] = True
         new[0] = False
-        known = [self.asked[key] for key in map(_question, columns) if key in self.asked]
+        known = [self.asked_rows[key] for key in map(_question, columns) if key in self.asked_rows]
         if len(known) == len(columns):
             new &= ~np.logical_and.reduce(known)
         for column in (*columns, *riders):
             key = _question(column)
-            self.asked[key] = new | self.asked[key] if key in self.asked else new
+            self.asked_rows[key] = new | self.asked_rows[key] if key in self.asked_rows else new
         return float(np.count_nonzero(new))
 
-    def _known(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
+    def _all_asked(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
         """(n,) the rows of which all these questions were asked."""
         found = np.ones(site.n, dtype=bool)
         for column in columns:
-            content, asked = site.content((column,)), self.asked.get(_question(column))
+            content, asked = site.content((column,)), self.asked_rows.get(_question(column))
             found &= np.zeros(site.n, dtype=bool) if asked is None else (content == 0) | asked[content]
         return found
 
@@ -297,7 +297,7 @@ class _World:
         if sum(len(stage.columns) for stage in stages) > 1:  # what earlier blocks asked may decide a row
             for j, leaf in enumerate(formula.leaves):
                 if leaf.semantic:
-                    now[j] = np.where(self._known(leaf.columns, site), masks[j], now[j])
+                    now[j] = np.where(self._all_asked(leaf.columns, site), masks[j], now[j])
         for stage in stages:
             own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
             wanted = np.logical_or.reduce(formula.relevant(now)[own], axis=0) & rows
@@ -307,7 +307,7 @@ class _World:
                 if all(c.id in known for c in formula.leaves[j].columns):
                     now[j] = np.where(wanted, masks[j], now[j])
 
-    def _settled(self, block: Block, known: Known) -> Block:
+    def _settled(self, block: Block, known: BlockStatistics) -> Block:
         """The block as the answers of a pilot have it: by turns as now, and as where most terms are false, or true."""
         way = (None, *known.ways)[self.number % (1 + len(known.ways))]
         if way is None:
@@ -321,7 +321,7 @@ class _World:
         masks: Masks,
         site: Site,
         rows: Flags,
-        known: Known,
+        known: BlockStatistics,
         found: _Block,
     ) -> None:
         """Asks as many of these rows as decide them all. Every other world learns the best order while it runs."""
@@ -347,11 +347,11 @@ class _World:
         for stage in stages:
             found[stage] = self.ask(stage.columns, (), site, some)
 
-    def _block(self, block: Block, known: Known) -> _Block:
-        found, site, tag = _Block(), known.site, len(self.found)
+    def _block(self, block: Block, known: BlockStatistics) -> _Block:
+        found, site, tag = _Block(), known.site, len(self.results)
         assert site is not None
         share = self._pairs(block, known, found)
-        kept = self.at(site.kept, tag)
+        kept = self.at(site.selectivity, tag)
         if block.scan.join is not None:
             match block.scan.join.kind:
                 case "INNER" | "CROSS":
@@ -373,7 +373,7 @@ class _World:
                 self._pilot(known.pilot, apart, site, rows, found.by_stage)
                 settled = self._settled(block, known)
                 found.as_planned, block = found.as_planned and settled is block, settled
-            if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
+            if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
                 passing = self._first(block, known, masks, site, rows, passing, found.by_stage)
             else:
                 self._every(formula, block.filter.stages, masks, site, rows, known, found)
@@ -386,9 +386,9 @@ class _World:
         """Of the rows of an inner query, those that it gives."""
         if isinstance(plan, UnionPlan):
             return (self._share(plan.left) + self._share(plan.right)) / 2
-        return self.found[id(plan)].share if isinstance(plan, Block) else 1.0
+        return self.results[id(plan)].share if isinstance(plan, Block) else 1.0
 
-    def _pairs(self, block: Block, known: Known, found: _Block) -> float:
+    def _pairs(self, block: Block, known: BlockStatistics, found: _Block) -> float:
         """Asks the pairs of each join; the share of the last one's that pass."""
         share = 1.0
         for i, (join, site) in enumerate(zip(asked_joins(block), known.pair_sites, strict=True)):
@@ -396,7 +396,7 @@ class _World:
             inner = dict((*block.inner.derived, *(join.derived if isinstance(join, Correlated) else ())))
             for alias in site.after:
                 places = np.arange(1, site.n + 1, dtype=np.uint64)
-                rows &= self.draws(places, (len(self.found), i, alias)) < self._share(inner[alias])
+                rows &= self.draws(places, (len(self.results), i, alias)) < self._share(inner[alias])
             passing = rows
             if join.formula is not None:
                 unseen = replace(known, answers=None, rates=None, concrete={})
@@ -411,7 +411,7 @@ class _World:
     def _first(
         self,
         block: Block,
-        known: Known,
+        known: BlockStatistics,
         masks: Masks,
         site: Site,
         rows: Flags,
@@ -419,7 +419,7 @@ class _World:
         calls: dict[Stage, float],
     ) -> Flags:
         """Asks rows until LIMIT is reached, batch after batch; the rows found."""
-        assert block.filter.formula is not None and block.order.wanted is not None
+        assert block.filter.formula is not None and block.order.rows_needed is not None
         order = np.flatnonzero(rows)
         guided = known.guided and not block.order.keys
         if guided or self.number == 0:  # so many pass of those asked first: a search that learns meets them earlier
@@ -432,9 +432,11 @@ class _World:
             places = np.where(passes, np.cumsum(passes) / share, np.cumsum(~passes) / max(1e-9, 1 - share))
             order = order[np.argsort(places, kind="stable")]
         asked, seen = 0, 0
-        while seen < block.order.wanted and asked < len(order):
+        while seen < block.order.rows_needed and asked < len(order):
             rate = (seen + 1) / (asked + 1) if asked else 1.0
-            size = min(int(np.ceil((block.order.wanted - seen) / rate)), max(block.order.wanted - seen, asked))
+            size = min(
+                int(np.ceil((block.order.rows_needed - seen) / rate)), max(block.order.rows_needed - seen, asked)
+            )
             batch = order[asked : asked + size]
             here = np.zeros(site.n, dtype=bool)
             here[batch] = True
@@ -444,10 +446,10 @@ class _World:
         for stage in block.filter.stages:
             calls.setdefault(stage, 0.0)
         first = np.zeros(site.n, dtype=bool)
-        first[order[:asked][passing[order[:asked]]][: block.order.wanted]] = True
+        first[order[:asked][passing[order[:asked]]][: block.order.rows_needed]] = True
         return first
 
-    def _values(self, block: Block, known: Known, site: Site, passing: Flags, found: _Block) -> None:
+    def _values(self, block: Block, known: BlockStatistics, site: Site, passing: Flags, found: _Block) -> None:
         """What is asked of the rows that pass, and of those returned."""
         some = passing & (np.cumsum(passing) <= NAMED_FIRST)
         again: dict[int, float] = {}  # rows in none of the groups named first, by column
@@ -468,8 +470,8 @@ class _World:
         places = np.cumsum(passing)
         returned = (
             passing
-            if block.order.wanted is None
-            else passing & (places <= block.order.wanted) & (places > block.order.offset)
+            if block.order.rows_needed is None
+            else passing & (places <= block.order.rows_needed) & (places > block.order.offset)
         )
         for wanted, rows in ((block.values.stages, passing), (block.values.late, returned)):
             for stage in wanted:
@@ -490,12 +492,14 @@ class _World:
         found.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
         found.examples = examples(block, known).expected
 
-    def _summaries(self, block: Block, column: VirtualColumn, known: Known, site: Site, passing: Flags) -> float:
+    def _summaries(
+        self, block: Block, column: VirtualColumn, known: BlockStatistics, site: Site, passing: Flags
+    ) -> float:
         content = site.content((column,))
         there = passing & (content != 0)
         if not there.any():
             return 0.0
-        length = known.chars.get(Stage((column,)).shown, 0.0) + NUMBER_CHARS
+        length = known.chars.get(Stage((column,)).input_columns, 0.0) + NUMBER_CHARS
         per_request = max(1.0, SUMMARY_CHARS // length)
         if not block.aggregate.keys:
             sizes = np.array([there.sum()])
@@ -505,8 +509,8 @@ class _World:
             sizes = np.full(round(self.at(Range(1, GROUPS, 2.5 * GROUPS), "groups")), there.sum() / GROUPS)
         if block.summaries.where is not None:
             sizes = sizes[: round(len(sizes) * self.chance("having") + 0.5)]
-        if block.summaries.returned_only and block.order.wanted is not None:
-            sizes = sizes[: block.order.wanted]
+        if block.summaries.returned_only and block.order.rows_needed is not None:
+            sizes = sizes[: block.order.rows_needed]
         requests = np.ceil(sizes / per_request)
         return float((requests + (requests > 1)).sum())
 

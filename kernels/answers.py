@@ -39,7 +39,7 @@ class Derived(Protocol):
         """The rows from which the pairs are told."""
         ...
 
-    def drawn(self, rng: np.random.Generator) -> Masks | None:
+    def draw_answers(self, rng: np.random.Generator) -> Masks | None:
         """(pairs,) answers that may as well be: the value of each row drawn by its chances; None where these are not known."""
         ...
 
@@ -138,7 +138,7 @@ class ColumnAnswers:
 
     Attributes:
         values: (N,) the answers, None where there is none.
-        asked: (N,) was the row asked, or recalled from the ledger?
+        asked_mask: (N,) was the row asked, or recalled from the ledger?
         failed: (N,) was it asked without a readable answer?
         probabilities: (N,) the model's probability, NaN where it gives none.
         derived: what answers a condition on pairs from their rows.
@@ -146,7 +146,7 @@ class ColumnAnswers:
 
     column: VirtualColumn
     values: NDArray[np.object_]
-    asked: NDArray[np.bool_]
+    asked_mask: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     probabilities: NDArray[np.float32]
     origin: Origins

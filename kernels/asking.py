@@ -40,18 +40,18 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
     for column in stage.columns:
         derived = relation[column].derived
         if derived is not None:
-            await derived.answer(rids[~relation[column].asked[rids]], ctx)
+            await derived.answer(rids[~relation[column].asked_mask[rids]], ctx)
     own = [c for c in stage.columns if relation[c].derived is None]
-    open_ = [c for c in own if not bool(relation[c].asked[rids].all())]
+    open_ = [c for c in own if not bool(relation[c].asked_mask[rids].all())]
     if not open_:
         return
     missing = np.zeros(len(rids), dtype=bool)
     for column in open_:
         _shown_together(column, stage, relation)
-        missing |= ~relation[column].asked[rids]
+        missing |= ~relation[column].asked_mask[rids]
     wanted = rids[missing]
     rows = relation.rows(wanted, stage.columns)
-    along = [c for c in stage.riders if _rides(c, relation) and not bool(relation[c].asked[wanted].all())]
+    along = [c for c in stage.riders if _rides(c, relation) and not bool(relation[c].asked_mask[wanted].all())]
     for column in along:
         relation[column].origin.shown_with.append(stage.columns)
     open_ += along
@@ -79,10 +79,10 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     """
     if any(relation[c].derived is not None for c in stage.columns):
         return
-    rids = rids[~np.logical_and.reduce([relation[c].asked[rids] for c in stage.columns])]
+    rids = rids[~np.logical_and.reduce([relation[c].asked_mask[rids] for c in stage.columns])]
     questions = [relation.question(c) for c in stage.columns]
     empty = _is_null(stage.columns, relation)
-    if empty is not None and not await ctx.gate.asked(questions):
+    if empty is not None and not await ctx.gate.ever_asked(questions):
         rids = rids[relation.fetch(rids, [empty]).column(0).to_numpy(zero_copy_only=False)]
     looked_up = relation.looked_up.setdefault((tuple(questions), stage.rows), np.zeros(relation.n, dtype=bool))
     rids = rids[~looked_up[rids]]
@@ -90,7 +90,7 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     for start in range(0, len(rids), RECALLED_AT_ONCE):
         part = rids[start : start + RECALLED_AT_ONCE]
         rows = relation.rows(part, stage.columns)
-        replies = await ctx.gate.known(questions, rows, together=stage.rows)
+        replies = await ctx.gate.ledger_answers(questions, rows, together=stage.rows)
         for column, answers in zip(stage.columns, replies, strict=True):
             if len(answers.failures) < len(part):  # some are known
                 _shown_together(column, stage, relation)
@@ -119,14 +119,14 @@ async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> 
     """
     held = relation[column]
     if held.origin.in_ledger is None:
-        held.origin.in_ledger = await ctx.gate.asked([relation.question(column)])
+        held.origin.in_ledger = await ctx.gate.ever_asked([relation.question(column)])
     return held.origin.in_ledger
 
 
 async def _recall_without_riders(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
     """Takes from the ledger what it knows of the stage's own columns: a rider never makes a row be asked."""
     known = [await in_ledger(column, relation, ctx) for column in stage.columns]
-    missing = np.logical_or.reduce([~relation[c].asked[rids] for c in stage.columns])
+    missing = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
     if missing.any() and all(known):
         await recall(stage, rids[missing], relation, ctx)
 
@@ -204,7 +204,7 @@ def _keep(
         fail(int(rids[i]), "wrong_type", f"{values[i]!r} is not {column.type}", str(values[i])[:200])
         values[i] = None
     held.values[rids] = values
-    held.asked[rids] = asked
+    held.asked_mask[rids] = asked
     held.probabilities[rids] = answers.probabilities
     if answers.by_people:
         held.origin.mark_people(rids[sorted(answers.by_people)])
@@ -229,7 +229,7 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
     return [i for i, value in zip(known, cast, strict=True) if value is None]
 
 
-def heard(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+def apply_corrections(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
     """Puts the answers of people about these pairs in the place of those that were told from the attribute of each row.
 
     Args:
@@ -244,7 +244,7 @@ def heard(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -
     for i, answer in said.items():
         rid = int(rids[i])
         held.values[rid], held.probabilities[rid] = answer.value, answer.probability
-        held.failed[rid], held.asked[rid] = False, True
+        held.failed[rid], held.asked_mask[rid] = False, True
     held.origin.mark_people(rids[sorted(said)])
 
 
@@ -253,7 +253,7 @@ def overrule(relation: Relation, ctx: Context) -> bool:
     changed = False
     for held in list(relation.answers.values()):
         column = held.column
-        question, rids = relation.question(column), np.flatnonzero(held.asked).astype(np.int64)
+        question, rids = relation.question(column), np.flatnonzero(held.asked_mask).astype(np.int64)
         if not len(rids) or not ctx.gate.people.knows(question):
             continue
         for together in held.origin.shown_with:

@@ -123,10 +123,10 @@ class Context:
         """What was so when the rows of this run were first drawn; at first, what is so now."""
         return now() if self.draws is None else self.draws.fact(name, now)
 
-    async def drawn(self, step: str, rows: Rids) -> None:
+    async def log_draw(self, step: str, rows: Rids) -> None:
         """Writes down which rows a sampler chose, before they are asked."""
         if self.draws is not None:
-            await self.draws.drawn(step, rows)
+            await self.draws.log_draw(step, rows)
 
     async def ask(
         self, questions: Sequence[Question], rows: Sequence[Row], source: str = "", together: int = 1

@@ -31,7 +31,7 @@ def takes(cascade: Cascade, questions: Sequence[Question], relation: Relation, c
         return False
     if all(q in cascade.learned for q in questions):
         return True
-    asked = max((int(held.asked.sum()) for held in relation.answers.values()), default=0)
+    asked = max((int(held.asked_mask.sum()) for held in relation.answers.values()), default=0)
     if relation.filters.stops and asked < cascade.labelled:
         return False
     return ctx.purse.fits(2 * (cascade.labelled + relation.n) * len(questions))

@@ -40,7 +40,7 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
     Raises: ConfigError (UQL105) where `model` names another model than the large one, which labels the rows.
     """
     cascade, formula = ctx.cascade, block.filter.formula
-    if cascade is None or formula is None or ctx.purse.left == 0:
+    if cascade is None or formula is None or ctx.purse.remaining == 0:
         return None
     small, large = cascade.names
     labels = (await ctx.gate.provider()).name

@@ -56,16 +56,16 @@ class Valued:
 
     Attributes:
         table: the temporary table of the rows, in their order.
-        found: what stands for the sub-query in the expressions around it.
+        replacements: what stands for the sub-query in the expressions around it.
         exact: was every pair, or every row of each run, asked and answered?
     """
 
     table: str
-    found: dict[Expr, Expr]
+    replacements: dict[Expr, Expr]
     exact: bool
 
 
-async def answered(
+async def answer_subquery(
     part: Correlated, exprs: Sequence[Expr], outer: Relation, fields: dict[Column, Field], ctx: Context
 ) -> Valued:
     """The candidate rows with the values of a sub-query as columns, and what stands for the sub-query in their expressions.

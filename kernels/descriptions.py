@@ -37,7 +37,7 @@ def comments(column: VirtualColumn, fields: Mapping[Column, Field]) -> str:
     return short("; ".join(f"{name}: {text}" for name, text in told if len(text.split()) > 1))
 
 
-def known(column: VirtualColumn, fields: Mapping[Column, Field], kept: Mapping[str, str]) -> str:
+def initial_description(column: VirtualColumn, fields: Mapping[Column, Field], kept: Mapping[str, str]) -> str:
     """The description of a text before any call: of the comments, else of `kept`, proposals by `key`; "" where there is none.
 
     Args:
@@ -59,7 +59,7 @@ async def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Contex
         return
     kept = ctx.memory.descriptions if ctx.memory is not None else {}
     for column in described(columns):
-        said = known(column, relation.fields, kept)
+        said = initial_description(column, relation.fields, kept)
         if not said:
             said = await _proposed(column, relation, ctx)
             if said:

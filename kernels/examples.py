@@ -18,7 +18,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.estimates.audit import judged
+from uql.kernels.estimates.audit import user_labels
 from uql.kernels.relation import Relation
 from uql.llm.corrections import read
 
@@ -57,27 +57,27 @@ def _columns(name: str, ctx: Context) -> dict[str, str]:
     return {str(column).lower(): str(kind) for column, kind in types.items()}
 
 
-def _about(name: str, asked: list[VirtualColumn], types: dict[str, str]) -> list[VirtualColumn]:
+def _about(name: str, columns: list[VirtualColumn], types: dict[str, str]) -> list[VirtualColumn]:
     """The texts that the rows may be about."""
     if "question" in types:
-        return asked
+        return columns
     if "answer" in types:
         whether = types["answer"].upper() == "BOOLEAN"
-        asked = [c for c in asked if (c.type.upper() == "BOOLEAN" and not c.is_label) == whether]
-    if len(asked) > 1:
-        texts = ", ".join(f'"{c.text}"' for c in asked)
+        columns = [c for c in columns if (c.type.upper() == "BOOLEAN" and not c.is_label) == whether]
+    if len(columns) > 1:
+        texts = ", ".join(f'"{c.text}"' for c in columns)
         raise DataError(
             f"the rows of examples = '{name}' could be about {texts}",
             code="UQL504",
             help="say which: a column question that holds the text a row is about",
         )
-    return asked
+    return columns
 
 
 def _take(name: str, column: VirtualColumn, types: dict[str, str], relation: Relation, ctx: Context) -> None:
     reads = tuple(dict.fromkeys((*column.reads, *column.holes)))
     only = f"trim(question) = '{column.text.strip().replace(chr(39), chr(39) * 2)}'" if "question" in types else ""
-    rows, said = judged(name, "examples", reads, relation, ctx, answer="answer", only=only)
+    rows, said = user_labels(name, "examples", reads, relation, ctx, answer="answer", only=only)
     question, rids = relation.question(column), np.arange(rows.n, dtype=np.int64)
     try:
         answers = [read(question, value) for value in said.tolist()]
@@ -102,11 +102,11 @@ def _show(
     where = "WHERE answer IS NOT NULL" + (f" AND {only}" if only else "")
     flags = ctx.duck.arrow(f"SELECT coalesce(CAST(shown AS BOOLEAN), FALSE) FROM {table} {where}").column(0).to_pylist()
     texts = rows.texts(column.reads)
-    shown = [(t, _said(a)) for t, a, flag in zip(texts, answers, flags, strict=True) if flag and t.strip()]
+    shown = [(t, _answer_text(a)) for t, a, flag in zip(texts, answers, flags, strict=True) if flag and t.strip()]
     relation[column].prompt.examples = tuple(shown[:EXAMPLES])
 
 
-def _said(value: object) -> str:
+def _answer_text(value: object) -> str:
     return (
         {True: "yes", False: "no", None: "not said"}.get(value, str(value))
         if isinstance(value, bool | None)
@@ -123,7 +123,7 @@ def own_examples(columns: Sequence[Column], relation: Relation, ctx: Context) ->
     Raises: DataError (UQL504) where the table or a column is not there.
     """
     assert isinstance(ctx.settings.examples, str)
-    rows, truth = judged(ctx.settings.examples, "examples", columns, relation, ctx)
+    rows, truth = user_labels(ctx.settings.examples, "examples", columns, relation, ctx)
     return _split(rows.texts(columns), truth.tolist())
 
 

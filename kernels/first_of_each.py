@@ -50,7 +50,7 @@ async def every(block: Block, of: NDArray[np.int64], relation: Relation, ctx: Co
         of: (n,) the group of each row.
     """
     n_groups, turn = int(of.max()) + 1, turns(of)
-    enough = n_groups if block.order.keys else min(n_groups, block.order.wanted or n_groups)
+    enough = n_groups if block.order.keys else min(n_groups, block.order.rows_needed or n_groups)
     flags = np.zeros((3, relation.n), bool)  # passes, does not, has no answer
     found = np.zeros(n_groups, bool)
 

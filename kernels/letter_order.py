@@ -32,7 +32,7 @@ def warn(block: Block, relation: Relation, ctx: Context) -> None:
             values = relation[expr.column].values.tolist() if text else []
         elif isinstance(expr, Column):
             field = relation.fields.get(expr)
-            text = field.asked[0] if field is not None and field.is_answer and field.type == "VARCHAR" else ""
+            text = field.source_texts[0] if field is not None and field.is_answer and field.type == "VARCHAR" else ""
             values = _values(expr, relation) if text else []
         else:
             continue

@@ -54,14 +54,16 @@ async def surer(
         certainty = _certainty(formula, relation)
         assert certainty is not None
         passing = _passing(formula, relation)
-        room = left if ctx.purse.left is None else min(left, (ctx.purse.left - reserved) // max(1, len(stages)))
+        room = (
+            left if ctx.purse.remaining is None else min(left, (ctx.purse.remaining - reserved) // max(1, len(stages)))
+        )
         if int((certainty[passing] >= sure).sum()) >= k or room <= 0:
             break
         rids = propose(min(BATCH, room, k))
         if not len(rids):
             break
         left -= len(rids)
-        await ctx.drawn(f"search of {relation.source}", rids)
+        await ctx.log_draw(f"search of {relation.source}", rids)
         truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         if tell is not None:
             tell(rids, np.where(truth.complete, truth.answers, np.nan))
@@ -85,7 +87,7 @@ def unasked(block: Block, relation: Relation) -> Propose:
 
     def propose(size: int) -> Rids:
         columns = [column for stage in block.filter.stages for column in stage.columns]
-        asked = np.logical_or.reduce([relation[column].asked for column in columns])
+        asked = np.logical_or.reduce([relation[column].asked_mask for column in columns])
         return np.flatnonzero(~asked)[:size].astype(np.int64)
 
     return propose
@@ -111,5 +113,5 @@ def _passing(formula: Formula, relation: Relation) -> Rids:
     for leaf in formula.leaves:
         for column in leaf.columns:
             values = relation[column].values == True  # noqa: E712 - an array of objects
-            yes &= relation[column].asked & np.array(values, dtype=bool)
+            yes &= relation[column].asked_mask & np.array(values, dtype=bool)
     return np.flatnonzero(yes).astype(np.int64)

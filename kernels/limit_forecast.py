@@ -63,8 +63,8 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
     passes: NDArray[np.float64] = np.zeros(0)
     if search is not None:
         sampler = search.sampler
-        if search.known is not None:
-            rids, passes = search.known[0], search.known[1].answers
+        if search.known_rows is not None:
+            rids, passes = search.known_rows[0], search.known_rows[1].answers
     answers: Masks = np.zeros((len(block.filter.formula.leaves), 0), dtype=np.uint8)
     asked, ended = 0, False
     while asked < n:
@@ -95,14 +95,16 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
     rest = Range.exactly(0)
     if not ended and found < k:
         guided = None if search is None else search.guide
-        told_rest = _told(k, rids, passes, guided, relation, ctx) if guided is not None else None
+        told_rest = _simulate(k, rids, passes, guided, relation, ctx) if guided is not None else None
         rest = told_rest or _by_chance(k, passes, relation, ctx)
     return Begun(rids, answers, Range.exactly(asked) + rest, _copies(block, rids, relation))
 
 
 def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, ...], float]:
     fresh = Relation(relation.duck, relation.name, relation.n, relation.fields)  # of which nothing is asked yet
-    return {s.shown: len(rids) / max(1, fresh.calls((s,), rids)) for s in block.filter.stages} if len(rids) else {}
+    return (
+        {s.input_columns: len(rids) / max(1, fresh.calls((s,), rids)) for s in block.filter.stages} if len(rids) else {}
+    )
 
 
 def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Context) -> Range:
@@ -112,13 +114,13 @@ def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Con
     low, high = clopper_pearson(found, len(seen), ctx.settings.confidence) if len(seen) else (0.0, 1.0)
     left, wanted = relation.n - len(passes), k - found
 
-    def asked(share: float) -> float:
+    def rows_to_ask(share: float) -> float:
         return min(left, wanted / share) if share > 0 else left
 
-    return Range(asked(high), asked((found + 1) / (len(seen) + 2)), asked(low))
+    return Range(rows_to_ask(high), rows_to_ask((found + 1) / (len(seen) + 2)), rows_to_ask(low))
 
 
-def _told(
+def _simulate(
     k: int, rids: Rids, passes: NDArray[np.float64], guided: Guide, relation: Relation, ctx: Context
 ) -> Range | None:
     """More rows that a search asks until k of all pass; None where it has nothing to learn from.

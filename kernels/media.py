@@ -15,7 +15,7 @@ class Loader(Protocol):
     listen: bool
 
     def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[bytes | str | Unreadable | None]: ...
-    def heard(self, values: Sequence[str | bytes]) -> list[str | Unreadable]: ...
+    def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]: ...
     def digests(self, values: Sequence[object]) -> list[bytes | None]: ...
 
 
@@ -57,7 +57,7 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
             missing.update(dict.fromkeys(places, "files named in rows are not read here"))
             continue
         named_here = [values[i] for i in places]
-        read = loader.heard(named_here) if hears else loader.load(named_here, what)
+        read = loader.transcripts(named_here) if hears else loader.load(named_here, what)
         for i, found in zip(places, read, strict=True):
             if isinstance(found, Unreadable):
                 missing[i] = found.message

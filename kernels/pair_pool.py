@@ -161,14 +161,14 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         whole_pairs(total, n + m, len(block.filter.stages), "a JOIN by a text", ctx)
     if first and block.order.keys:
         return _ordered(block, fields, total, ctx)
-    budget = ctx.purse.left or 0
+    budget = ctx.purse.remaining or 0
     rng = np.random.default_rng([ctx.settings.seed, total])
     asked = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
     units = None if ctx.features is None else unit_vectors(asked, (left, right), fields, block.scan.tables, ctx)
     near = np.zeros(0, dtype=np.int64)
     if units is not None:
         near = _near(units, m)
-        near = near if between is None else _kept(near, m, (left, right), between, ctx.duck)
+        near = near if between is None else _matching_pairs(near, m, (left, right), between, ctx.duck)
         cosine = cosines(*units, near // m, near % m)
         near = near[np.lexsort((near, -cosine))][:MOST_PAIRS]
     wanted = max(RANDOM, 2 * budget)
@@ -204,7 +204,7 @@ def _ordered(block: Block, fields: dict[Column, Field], total: int, ctx: Context
         block.scan.source,
         where=block.scan.where,
         order_by=block.order.keys,
-        limit=max(RANDOM, 2 * (ctx.purse.left or 0)),
+        limit=max(RANDOM, 2 * (ctx.purse.remaining or 0)),
     )
     name, n = ctx.duck.create(query_sql(query))
     numbers, sizes = np.zeros(n, dtype=np.int64), np.array([total], dtype=np.int64)
@@ -227,7 +227,9 @@ def _table(pool: Pool, sides: tuple[str, str], duck: Duck) -> tuple[str, int]:
     )
 
 
-def _kept(pairs: NDArray[np.int64], m: int, sides: tuple[str, str], between: str, duck: Duck) -> NDArray[np.int64]:
+def _matching_pairs(
+    pairs: NDArray[np.int64], m: int, sides: tuple[str, str], between: str, duck: Duck
+) -> NDArray[np.int64]:
     """The pairs that meet the conditions on both sides."""
     numbers = pa.table({"__n": pairs, "__l": pairs // m, "__r": pairs % m})
     found = duck.arrow(

@@ -13,27 +13,27 @@ from uql.llm.budget import Budget
 
 
 class Purse:
-    """What is left of a budget for the part of the statement that runs.
+    """What remains of a budget for the part of the statement that runs.
 
-    A run that goes on with the draws of an earlier one with fewer calls spends in steps: `left_now` is what the step leaves, by which a
-    sample is drawn; `left` is what may be spent in all. Tokens, USD and the deadline are the budget's own.
+    A run that continues the draws of an earlier one with fewer calls spends in steps: `remaining_in_step` is what the step leaves, and sets
+    the size of the sample; `remaining` is what may be spent in all. Tokens, USD and the deadline belong to the budget.
     """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._later = 0  # parts of the statement that ask a model and run after this one
         # calls kept for them while this part does with a sample, by step of the budget
-        self._held: tuple[int, ...] = ()
+        self._reserved: tuple[int, ...] = ()
 
     # ---------------------------------------------------------------------------------------------------------- what is left
     @property
-    def left(self) -> int | None:
+    def remaining(self) -> int | None:
         """Calls that may still be made; None: without limit."""
         left = self.budget.calls_left
         return None if left is None else max(0, left - self._held_at(len(self.budget.steps)))
 
     @property
-    def left_now(self) -> int | None:
+    def remaining_in_step(self) -> int | None:
         """Calls that the step of the budget leaves; None: without limit."""
         step = self.budget.step
         left = self.budget.left_at(step)
@@ -52,12 +52,12 @@ class Purse:
 
     def fits(self, calls: int) -> bool:
         """Does the budget leave that many calls?"""
-        left = self.left
+        left = self.remaining
         return left is None or calls <= left
 
     def fits_now(self, calls: int) -> bool:
         """Does the step of the budget leave that many calls?"""
-        left = self.left_now
+        left = self.remaining_in_step
         return left is None or calls <= left
 
     def need(self, calls: int, what: str, less: str = "") -> None:
@@ -68,7 +68,7 @@ class Purse:
             less: what would take fewer; "": nothing is known.
         Raises: BudgetError (UQL401) where they do not fit.
         """
-        left = self.left
+        left = self.remaining
         if left is not None and calls > left:
             raise BudgetError(
                 f"{what} needs {calls:,} calls and the budget leaves {left:,}; nothing was sent",
@@ -115,13 +115,13 @@ class Purse:
     @contextmanager
     def sharing(self, needed: int) -> Iterator[None]:
         """A part that needs more calls than are left does with its share of them: the parts after it have theirs."""
-        held, left = self._held, self.left
+        held, left = self._reserved, self.remaining
         if self._later and left is not None and needed > left:
-            self._held = tuple(self._with_others(step) for step in range(len(self.budget.steps) + 1))
+            self._reserved = tuple(self._with_others(step) for step in range(len(self.budget.steps) + 1))
         try:
             yield
         finally:
-            self._held = held
+            self._reserved = held
 
     def _with_others(self, step: int) -> int:
         """What is held of a step of the budget, with the shares of the parts to come."""
@@ -131,4 +131,4 @@ class Purse:
 
     def _held_at(self, step: int) -> int:
         """Calls of a step that are kept for other parts of the statement."""
-        return self._held[min(step, len(self._held) - 1)] if self._held else 0
+        return self._reserved[min(step, len(self._reserved) - 1)] if self._reserved else 0

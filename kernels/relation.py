@@ -158,17 +158,17 @@ class Relation:
             else question
         )
 
-    def calls(self, wanted: Sequence[Stage], rids: Rids | None = None) -> int:
+    def calls(self, stages: Sequence[Stage], rids: Rids | None = None) -> int:
         """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once, NULLs never."""
         total = 0
-        for stage in wanted:
+        for stage in stages:
             missing = np.zeros(self.n if rids is None else len(rids), dtype=bool)
             for column in stage.columns:
                 derived = self[column].derived
                 if derived is not None:
                     total += derived.calls(rids)
                     continue
-                missing |= ~(self[column].asked if rids is None else self[column].asked[rids])
+                missing |= ~(self[column].asked_mask if rids is None else self[column].asked_mask[rids])
             count = int(missing.sum())
             shown = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
             if count and shown:
@@ -195,7 +195,7 @@ class Relation:
         holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
         if not len(rids):
             return []
-        table = self.fetch(rids, [self._shown(c) for c in (*reads, *holes)])
+        table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
         for j, c in enumerate(reads):
             lists[j], missing = loaded(lists[j], self.fields.get(c), self.duck.media)
@@ -219,12 +219,12 @@ class Relation:
     def texts(self, reads: Sequence[Column]) -> list[str]:
         """What the model is shown of every row, as one text each: what features are made of."""
         table = self.duck.arrow(
-            f"SELECT {', '.join(self._shown(c) for c in reads)} FROM {quote(self.name)} ORDER BY rowid"
+            f"SELECT {', '.join(self._column_sql(c) for c in reads)} FROM {quote(self.name)} ORDER BY rowid"
         )
         lists = [table.column(i).to_pylist() for i in range(len(reads))]
         return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
 
-    def _shown(self, column: Column) -> str:
+    def _column_sql(self, column: Column) -> str:
         found = self.fields.get(column)
         if found is not None and found.type == "BLOB":
             return quote(column.label)

@@ -29,7 +29,7 @@ class RowFeatures:
 
     def __init__(self, store: FeatureStore) -> None:
         self.store = store
-        self._made: dict[tuple[str, tuple[Column, ...]], TableFeatures | None] = {}
+        self._cache: dict[tuple[str, tuple[Column, ...]], TableFeatures | None] = {}
         self.first_stages: dict[str, tuple[Rids, Relation]] = {}  # by a relation's name: random rows, and those alone
 
     def of(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
@@ -37,10 +37,10 @@ class RowFeatures:
         if not reads or not relation.n:
             return None
         key = (relation.name, reads)
-        if key not in self._made:
+        if key not in self._cache:
             table = self._table(relation, reads)
-            self._made[key] = table if table is not None and table.matrix.shape[1] else None
-        return self._made[key]
+            self._cache[key] = table if table is not None and table.matrix.shape[1] else None
+        return self._cache[key]
 
     def first_stage(self, relation: Relation, n: int) -> tuple[Rids, Relation]:
         """n random rows, the same for every statement so that their features are kept, and a relation of them alone."""
@@ -67,10 +67,10 @@ class RowFeatures:
         """
         if not reads or not relation.n:
             return None
-        if (relation.name, reads) not in self._made:
+        if (relation.name, reads) not in self._cache:
             name = _named(relation, reads)
             pictures = any(_may_be_picture(relation.fields.get(c)) for c in reads)
-            if pictures or not fact(f"features of {name}", lambda: self.store.kept(name)):
+            if pictures or not fact(f"features of {name}", lambda: self.store.has(name)):
                 return None
         return self.of(relation, reads)
 

@@ -54,7 +54,7 @@ def orders(
     few = STAGES[0] <= len(stages) <= STAGES[1] and len(formula.leaves) <= LEAVES
     if not few or ctx.features is None or "order_by_embeddings" in ctx.settings.disabled_rules:
         return None
-    made = _made(formula, relation, ctx)
+    made = _current_order(formula, relation, ctx)
     if made is None or made.tilt is None:
         return None
     every = list(permutations(range(len(stages))))
@@ -73,7 +73,7 @@ def orders(
     return found
 
 
-def _made(formula: Formula, relation: Relation, ctx: Context) -> RowOrder | None:
+def _current_order(formula: Formula, relation: Relation, ctx: Context) -> RowOrder | None:
     """What is foreseen by the answers so far, made anew when half as many more have come in."""
     state = relation.filters.of(formula)
     judged, profile, made = state.by_row, state.profile, state.row_order

@@ -113,7 +113,7 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
         return Guide(table.matrix, None, False)
     yes, no = await _examples(block, columns, relation, ctx)
     if block.filter.formula.program == (0,):
-        matrix, prior = with_similarity(table, _said(block.filter.formula.leaves[0]), yes, no)
+        matrix, prior = with_similarity(table, _condition_text(block.filter.formula.leaves[0]), yes, no)
         return Guide(matrix, prior, bool(yes))
     return Guide(*_of_formula(block.filter.formula, table, yes, no, relation, ctx), bool(yes))
 
@@ -131,7 +131,7 @@ def _of_formula(
     chances = []
     for leaf in formula.leaves:
         if leaf.semantic:
-            near, score = similarity(table, _said(leaf), yes, no)
+            near, score = similarity(table, _condition_text(leaf), yes, no)
             added += [WEIGHT * column for column in near]
             chances.append(sigmoid(score - FEW))
         else:
@@ -170,7 +170,7 @@ async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Gu
     return Guide(matrix, prior, bool(yes))
 
 
-def _said(leaf: Leaf) -> str:
+def _condition_text(leaf: Leaf) -> str:
     """The condition in words: its texts, or a text and the labels wanted of a choice."""
     match leaf.expr:
         case InList(operand=Virtual(column=column), items=items):
@@ -192,7 +192,7 @@ async def _examples(
 async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
     if isinstance(ctx.settings.examples, str):
         return own_examples(condition.reads, relation, ctx)
-    left = ctx.purse.left_now
+    left = ctx.purse.remaining_in_step
     own_yes, own_no = corrected_examples(condition, relation, ctx)
     if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
         return own_yes, own_no

@@ -102,17 +102,17 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     return replace(rows(block, rids, known, relation, ctx), exact=exact)
 
 
-async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
+async def ask_all(stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
     """Asks every stage of these rows, a chunk at a time.
 
     Args:
-        wanted: the stages, in the order in which they are asked.
+        stages: the stages, in the order in which they are asked.
         rids: (n,) int, rows of the relation.
     """
     for start in range(0, len(rids), CHUNK):
-        for stage in wanted:
+        for stage in stages:
             await asking.ask(stage, rids[start : start + CHUNK], relation, ctx)
-    left_out = sum(int((~relation[c].asked[rids]).sum()) for stage in wanted for c in stage.columns[:1])
+    left_out = sum(int((~relation[c].asked_mask[rids]).sum()) for stage in stages for c in stage.columns[:1])
     if left_out and len(rids):
         ctx.partial = True
         ctx.notes.append(f"the budget ended: {left_out:,} values were not asked and are NULL")
@@ -133,12 +133,12 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
     return rids[~failed]
 
 
-def _unasked(rids: Rids, wanted: tuple[Stage, ...], relation: Relation) -> int:
+def _unasked(rids: Rids, stages: tuple[Stage, ...], relation: Relation) -> int:
     total = 0
-    for stage in wanted:
+    for stage in stages:
         missing = np.zeros(len(rids), dtype=bool)
         for column in stage.columns:
-            missing |= ~relation[column].asked[rids]
+            missing |= ~relation[column].asked_mask[rids]
         total += int(missing.sum())
     return total
 
@@ -149,11 +149,11 @@ def _texts(columns: list[VirtualColumn]) -> str:
 
 async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
-    if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
-        return await _first(block, block.order.wanted, rids, relation, ctx)
+    if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
+        return await _first(block, block.order.rows_needed, rids, relation, ctx)
     n = len(rids)
     await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
-    left = ctx.purse.left
+    left = ctx.purse.remaining
     if (ctx.settings.recall is not None and relation.pool is None) or ctx.settings.precision is not None:
         promised = await _promised(block, relation, ctx)
         if promised is not None:
@@ -167,7 +167,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     calls = relation.total * len(stages)
     if relation.pool is None:
         calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
-    if calls <= (ctx.purse.left or 0):
+    if calls <= (ctx.purse.remaining or 0):
         return await _every(block, rids, relation, ctx)
     if block.has_window:
         raise BudgetError(
@@ -195,7 +195,7 @@ async def _every(block: Block, rids: Rids, relation: Relation, ctx: Context) -> 
     else:
         await _take_corrections(block, relation, ctx)
         truth = await first_of_each.every(block, groups, relation, ctx)
-    return _stated(truth, rids, relation, ctx)
+    return _passing_rows(truth, rids, relation, ctx)
 
 
 async def _take_corrections(block: Block, relation: Relation, ctx: Context) -> None:
@@ -218,16 +218,16 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     await _take_corrections(block, relation, ctx)
     search = None if block.order.keys else await limit_search(k + further(k), block, relation, ctx)
     if search is not None:
-        sampler, searched = search.sampler, Searched.of(search.known)
-        await _learn(block, sampler, searched, relation, ctx, wanted=k, reserved=reserved)
-        if search.guide is None and searched.ended and len(searched.found) < k:  # the other rows have more
-            asked = searched.told, await sem_filter.truth(block.filter, searched.told, relation, ctx)
+        sampler, searched = search.sampler, Searched.of(search.known_rows)
+        await _learn(block, sampler, searched, relation, ctx, rows_needed=k, reserved=reserved)
+        if search.guide is None and searched.ended and len(searched.matches) < k:  # the other rows have more
+            asked = searched.labelled, await sem_filter.truth(block.filter, searched.labelled, relation, ctx)
             search = await limit_search(k + further(k), block, relation, ctx, asked)
             assert search is not None
-            sampler, searched = search.sampler, Searched.of(search.known)
-            await _learn(block, sampler, searched, relation, ctx, wanted=k, reserved=reserved)
-        found = np.sort(np.array(searched.found[:k], dtype=np.int64))
-        ended, unknown = searched.ended, searched.told[np.isnan(searched.answers)]
+            sampler, searched = search.sampler, Searched.of(search.known_rows)
+            await _learn(block, sampler, searched, relation, ctx, rows_needed=k, reserved=reserved)
+        found = np.sort(np.array(searched.matches[:k], dtype=np.int64))
+        ended, unknown = searched.ended, searched.labelled[np.isnan(searched.answers)]
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
         found, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
@@ -255,12 +255,12 @@ class LimitSearch:
 
     Attributes:
         sampler: that proposes them.
-        known: rows that the ledger decides, which it was given.
+        known_rows: rows that the ledger decides, which it was given.
         guide: of all rows; None: it looks among the random rows of a first stage alone.
     """
 
     sampler: RetrievalSampler
-    known: tuple[Rids, sem_filter.Truth] | None
+    known_rows: tuple[Rids, sem_filter.Truth] | None
     guide: Guide | None
 
 
@@ -308,7 +308,7 @@ def _search_stage(block: Block, relation: Relation, ctx: Context) -> tuple[Rids,
     return ctx.features.first_stage(relation, n)
 
 
-def _stated(truth: sem_filter.Truth, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
+def _passing_rows(truth: sem_filter.Truth, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     """The rows that pass, of those asked; notes say how many gave no answer or were not asked."""
     n, unasked = len(rids), int((~truth.complete).sum())
     _note_unanswered(rids[truth.unknown], relation, ctx, f" of {n:,}")
@@ -350,19 +350,19 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
         sampled = await draw(block, relation, ctx)
         exact = sampled.every and not sampled.truth.unknown.any()
         if not exact or relation.derives:
-            _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.total, ctx)
+            _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.labelled), relation.total, ctx)
         _note_pool(relation.pool, ctx)
-        return np.sort(sampled.passing), sampled.told, exact
+        return np.sort(sampled.passing), sampled.labelled, exact
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
     known = await known_rows(block, relation, ctx)
     units = units_of(block, relation, ctx)
     if units is not None and known is not None:
         whole = units.whole(known[0])
         known = known[0][whole], known[1].of(whole)
-    sampler = retrieval(relation.n, ctx.purse.left or 0, guided, ctx, known=known, units=units)
+    sampler = retrieval(relation.n, ctx.purse.remaining or 0, guided, ctx, known=known, units=units)
     searched = Searched.of(known)
     while True:  # once, but where it goes on with the search of a run that had fewer calls
-        audit = _audit_rows(block, ctx.purse.left_now or 0, ctx) if relation.pool is None else 0
+        audit = _audit_rows(block, ctx.purse.remaining_in_step or 0, ctx) if relation.pool is None else 0
         reserved = audit * (per_row + per_passing)
         await _learn(block, sampler, searched, relation, ctx, reserved=reserved, units=units, stepwise=True)
         if audit and ctx.settings.total is None and (searched.answers[-audit:] == 1.0).any():
@@ -370,7 +370,7 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
             await _learn(block, sampler, searched, relation, ctx, units=units, stepwise=True)
         rest = None
         if audit:
-            rest = audit_of(relation.n, audit, guided, ctx, (searched.told, searched.answers), units)
+            rest = audit_of(relation.n, audit, guided, ctx, (searched.labelled, searched.answers), units)
             await _audit(block, rest, sampler, searched, relation, ctx)
         if not ctx.next_step():
             break
@@ -378,8 +378,8 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
         _note_search(searched, relation, ctx)
         _note_pool(relation.pool, ctx)
     else:
-        _note_found(len(searched.found), rest.estimate(), len(searched.told), relation.n, ctx)
-    return np.sort(np.array(searched.found, dtype=np.int64)), searched.told, False
+        _note_found(len(searched.matches), rest.estimate(), len(searched.labelled), relation.n, ctx)
+    return np.sort(np.array(searched.matches, dtype=np.int64)), searched.labelled, False
 
 
 async def _audit(
@@ -392,7 +392,7 @@ async def _audit(
 ) -> None:
     """Asks a sample of the rows that a search left over; what it finds belongs to the search."""
     while len(more := rest.propose(CHUNK)):
-        await ctx.drawn(f"audit of {relation.source}", more)
+        await ctx.log_draw(f"audit of {relation.source}", more)
         truth = await sem_filter.truth(block.filter, more, relation, ctx)
         if not truth.complete.all():
             break
@@ -428,7 +428,7 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
 
     settings, per_row = ctx.settings, max(1, len(block.filter.stages))
     assert settings.recall is not None and settings.precision is not None
-    known, left = await known_rows(block, relation, ctx), ctx.purse.left
+    known, left = await known_rows(block, relation, ctx), ctx.purse.remaining
     search = PromiseSearch(
         relation.n,
         relation.n if left is None else left // per_row,
@@ -443,21 +443,23 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
     searched, units = Searched.of(known), units_of(block, relation, ctx)
     per_passing = len(block.filter.left_over(block.values.stages))
     while True:
-        left = ctx.purse.left
+        left = ctx.purse.remaining
         size = (
-            CHUNK if left is None else min(CHUNK, (left - per_passing * len(searched.found)) // (per_row + per_passing))
+            CHUNK
+            if left is None
+            else min(CHUNK, (left - per_passing * len(searched.matches)) // (per_row + per_passing))
         )
         rids = search.propose(size) if size > 0 else np.zeros(0, np.int64)
         if not len(rids):
             break
-        await ctx.drawn(f"search of {relation.source}", rids)
+        await ctx.log_draw(f"search of {relation.source}", rids)
         truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         search.tell(rids, np.where(truth.complete, truth.answers, np.nan))
         searched.add(rids, truth)
         if not truth.complete.all():
             break
         if units is not None and search.parts:
-            told = np.isin(np.arange(relation.n), search.told)
+            told = np.isin(np.arange(relation.n), search.labelled)
             equal = np.flatnonzero(np.isin(units.of, units.of[told]) & ~told)
             truth = await sem_filter.truth(block.filter, equal, relation, ctx)
             search.learn(equal, truth.answers)
@@ -488,7 +490,7 @@ def _note_promise(
             f"{settings.confidence:.0%} is precision ≥ {precision:.0%} and recall ≥ {recall:.0%}; about {calls:,} calls{by} in all would "
             f"do: WITH (budget = {calls})"
         )
-    rows = f"{returned:,} rows, {unasked:,} of them not asked; {len(searched.told):,} of {relation.n:,} rows were asked{by}"
+    rows = f"{returned:,} rows, {unasked:,} of them not asked; {len(searched.labelled):,} of {relation.n:,} rows were asked{by}"
     ctx.notes.append(f"{says}; {rows}" + (f", all were scored by {small}" if cheap is not None else ""))
     if searched.unknown:
         ctx.notes.append(
@@ -503,7 +505,7 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
     from uql.sampling.recall import RecallSearch
     from uql.sampling.unverified import UnverifiedSearch
 
-    left = ctx.purse.left
+    left = ctx.purse.remaining
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
     known = await known_rows(block, relation, ctx)
@@ -516,33 +518,33 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
         holds = search.guaranteed
         words = "as asked" if search.met else f"less than the {settings.recall:.0%} asked for: the budget ended"
         ctx.notes.append(
-            f"found {len(searched.found):,} rows; recall ≥ {holds:.0%} at {level}, {words}; "
-            f"{len(searched.told):,} of {relation.n:,} rows were asked"
+            f"found {len(searched.matches):,} rows; recall ≥ {holds:.0%} at {level}, {words}; "
+            f"{len(searched.labelled):,} of {relation.n:,} rows were asked"
         )
         ctx.partial = ctx.partial or not search.met
-        return Chosen(np.sort(np.array(searched.found, dtype=np.int64)), searched.asked_all(relation.n))
+        return Chosen(np.sort(np.array(searched.matches, dtype=np.int64)), searched.asked_all(relation.n))
     assert settings.precision is not None
     adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
     searched = await _learn(block, adds, Searched.of(known), relation, ctx)
     extra = adds.unverified()
     ctx.notes.append(
-        f"{len(searched.found):,} rows were asked and pass; {len(extra):,} more were not asked: "
+        f"{len(searched.matches):,} rows were asked and pass; {len(extra):,} more were not asked: "
         f"at least {settings.precision:.0%} of these pass ({level})"
         if len(extra)
-        else f"{len(searched.found):,} rows were asked and pass; no others could be added at a precision of "
+        else f"{len(searched.matches):,} rows were asked and pass; no others could be added at a precision of "
         f"{settings.precision:.0%} ({level})"
     )
-    rids = np.unique(np.concatenate([np.array(searched.found, dtype=np.int64), extra]))
+    rids = np.unique(np.concatenate([np.array(searched.matches, dtype=np.int64), extra]))
     return Chosen(rids, searched.asked_all(relation.n), extra)
 
 
-def _note_found(found: int, total: Estimate, asked: int, n: int, ctx: Context) -> None:
+def _note_found(found: int, total: Estimate, n_asked: int, n: int, ctx: Context) -> None:
     about = "?" if total.value is None else f"{total.value:,.0f}"
     low = "?" if total.low is None else f"{total.low:,.0f}"
     high = "?" if total.high is None else f"{total.high:,.0f}"
     ctx.notes.append(
         f"found {found:,} of about {about} rows that pass ({ctx.settings.confidence:.0%}: {low}–{high}); "
-        f"{asked:,} of {n:,} rows were asked"
+        f"{n_asked:,} of {n:,} rows were asked"
     )
 
 
@@ -552,7 +554,7 @@ def _note_search(searched: Searched, relation: Relation, ctx: Context) -> None:
     if relation.pool is not None:
         more = "COUNT(*) estimates their number"
     ctx.notes.append(
-        f"found {len(searched.found):,} rows that pass; {len(searched.told):,} of {relation.total:,} rows were asked, and more may "
+        f"found {len(searched.matches):,} rows that pass; {len(searched.labelled):,} of {relation.total:,} rows were asked, and more may "
         f"pass: {more}"
     )
 
@@ -568,12 +570,12 @@ def _note_pool(pool: Pool | None, ctx: Context) -> None:
     )
 
 
-def _audit_rows(block: Block, left: int, ctx: Context) -> int:
-    """Rows that a search with `left` calls asks for the number of rows that pass, at the end."""
+def _audit_rows(block: Block, remaining: int, ctx: Context) -> int:
+    """Rows that a search with `remaining` calls asks for the number of rows that pass, at the end."""
     share, per_row = ctx.settings.total, len(block.filter.stages)
     if share == 0 or block.order.limit is not None or ctx.settings.recall is not None:
         return 0
-    rows = int(left * (TOTAL if share is None else share)) // per_row
+    rows = int(remaining * (TOTAL if share is None else share)) // per_row
     return rows if share is not None or rows >= LEAST_AUDIT else 0
 
 
@@ -584,7 +586,7 @@ class Searched:
 
     rows: list[Rids]
     truths: list[NDArray[np.float64]]
-    found: list[int]
+    matches: list[int]
     unknown: int = 0
     ended: bool = False  # it found what was wanted, or ran out of rows; False: the budget ended it
 
@@ -601,26 +603,26 @@ class Searched:
         done = truth.complete
         self.rows.append(rids[done])
         self.truths.append(truth.answers[done])
-        self.found += [int(r) for r in rids[truth.yes]]
+        self.matches += [int(r) for r in rids[truth.yes]]
         self.unknown += int(truth.unknown.sum())
 
     @property
-    def told(self) -> Rids:
+    def labelled(self) -> Rids:
         """The rows that have an answer."""
         return np.concatenate(self.rows)
 
     @property
     def answers(self) -> NDArray[np.float64]:
-        """The answers in the order of `told`: 1, 0, or NaN."""
+        """The answers in the order of `labelled`: 1, 0, or NaN."""
         return np.concatenate(self.truths)
 
     def asked_all(self, n: int) -> bool:
         """Was each of n rows asked and answered?"""
-        return len(self.told) == n and not self.unknown
+        return len(self.labelled) == n and not self.unknown
 
 
 async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    if ctx.settings.method == "uniform" or ctx.purse.left == 0:
+    if ctx.settings.method == "uniform" or ctx.purse.remaining == 0:
         return None
     return await guide(block, relation, ctx)
 
@@ -651,15 +653,15 @@ def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray
     return None if known is None else (known[0], known[1].answers)
 
 
-def batch_size(wanted: int, found: int, asked: int) -> int:
+def batch_size(rows_needed: int, found: int, n_asked: int) -> int:
     """Rows that a search for so many asks next: few in vain, at most BATCH.
 
     Args:
-        wanted, found: rows that pass.
-        asked: rows so far.
+        rows_needed, found: rows that pass.
+        n_asked: rows so far.
     """
-    rate = (found + 1) / (asked + 1)
-    return min(BATCH, max(1, int(np.ceil((wanted - found) / rate))))
+    rate = (found + 1) / (n_asked + 1)
+    return min(BATCH, max(1, int(np.ceil((rows_needed - found) / rate))))
 
 
 def retrieval(
@@ -707,7 +709,7 @@ async def _learn(
     relation: Relation,
     ctx: Context,
     *,
-    wanted: int | None = None,
+    rows_needed: int | None = None,
     reserved: int = 0,
     units: Units | None = None,
     stepwise: bool = False,
@@ -720,16 +722,19 @@ async def _learn(
         stepwise: of the budget no more is spent than its step leaves.
     """
     asked = 0
-    per_row, per_passing = len(block.filter.stages), 0 if wanted else len(block.filter.left_over(block.values.stages))
+    per_row, per_passing = (
+        len(block.filter.stages),
+        0 if rows_needed else len(block.filter.left_over(block.values.stages)),
+    )
     searched.ended = False
     while True:
-        size, found = BATCH, searched.found
-        if wanted is not None and len(found) >= wanted:
+        size, found = BATCH, searched.matches
+        if rows_needed is not None and len(found) >= rows_needed:
             searched.ended = True
             break
-        if wanted is not None:
-            size = batch_size(wanted, len(found), asked)
-        left = ctx.purse.left_now if stepwise else ctx.purse.left
+        if rows_needed is not None:
+            size = batch_size(rows_needed, len(found), asked)
+        left = ctx.purse.remaining_in_step if stepwise else ctx.purse.remaining
         if left is not None:
             passing = len(found) if units is None or not per_passing else units.count(np.array(found, dtype=np.int64))
             room = left - reserved - per_passing * passing
@@ -740,7 +745,7 @@ async def _learn(
         if not len(rids):
             searched.ended = True
             break
-        await ctx.drawn(f"search of {relation.source}", rids)
+        await ctx.log_draw(f"search of {relation.source}", rids)
         truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         done = truth.complete
         sampler.tell(rids, np.where(done, truth.answers, np.nan))

@@ -1,4 +1,4 @@
-"""sem_agg: what is said of a whole group, by a hierarchical summary: chunks that fit the context are mapped, then reduced."""
+"""sem_agg: a text about a whole group, by a hierarchical summary: chunks that fit the context are mapped, then reduced."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def summaries(
             if rows:
                 plan.append((column, g, sorted(rows, key=_content)))
     calls = sum(calls_needed([_length(row) for row in rows]) for _, _, rows in plan)
-    left = ctx.purse.left
+    left = ctx.purse.remaining
     exact = left is None or calls <= left
     if left is not None and not exact:
         if left < len(plan):

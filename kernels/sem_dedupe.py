@@ -48,7 +48,7 @@ async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Co
     """
     held, readable = relation[column], True
     things = _Things.of(rids, relation.rows(rids, [column]))
-    held.values[rids], held.asked[rids] = rids, True
+    held.values[rids], held.asked_mask[rids] = rids, True
     for (rid, shown), why in sorted(relation.unreadable.items(), key=lambda item: item[0][0]):
         if shown in column.reads and rid in set(rids.tolist()):
             held.failed[rid], readable = True, False
@@ -210,7 +210,7 @@ class _Search:
 
     async def _ask(self, pairs: list[Pair]) -> None:
         """Puts the question of these pairs, as far as the budget reaches."""
-        left = self.ctx.purse.left
+        left = self.ctx.purse.remaining
         if left is not None and left < len(pairs):
             self.ended, pairs = True, pairs[:left]
         if not pairs:
@@ -307,7 +307,7 @@ class _Search:
             ctx.notes.append(self._blocking(about, asked))
         return exact
 
-    def _blocking(self, about: str, asked: int) -> str:
+    def _blocking(self, about: str, n_asked: int) -> str:
         """What is known of the pairs that were not asked."""
         told = [answer for pair in self.near if (answer := self.clusters.answers.get(pair)) is not None]
         far = told[len(told) - max(1, round(FAR * len(told))) :]
@@ -315,7 +315,7 @@ class _Search:
         if ctx_recall := self.ctx.settings.recall:
             more = f"the recall of {ctx_recall:.0%} asked for is not certain: {MOST_PAIRS:,} pairs at most are searched"
         return (
-            f"{about}{asked:,} of {self.total:,} pairs were asked: each row and the {NEIGHBOURS} nearest to it in meaning. "
+            f"{about}{n_asked:,} of {self.total:,} pairs were asked: each row and the {NEIGHBOURS} nearest to it in meaning. "
             f"{sum(far):,} of the {len(far):,} least alike of these are the same; how many of the others are, is not known: {more}"
         )
 

@@ -113,7 +113,7 @@ async def _take_known(
     for stage in stages:
         if not any(relation[column].origin.in_ledger for column in stage.columns):
             continue
-        unasked = np.logical_or.reduce([~relation[c].asked[rids] for c in stage.columns])
+        unasked = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
         wanted = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
         if len(wanted):
             await asking.recall(stage, rids[wanted], relation, ctx)
@@ -252,7 +252,7 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
     for i, leaf in enumerate(formula.leaves):
         if not leaf.semantic:
             continue
-        known = np.logical_and.reduce([relation[c].asked[rids] for c in leaf.columns])
+        known = np.logical_and.reduce([relation[c].asked_mask[rids] for c in leaf.columns])
         pending = np.flatnonzero(known & (masks[i] == OPEN))
         if not len(pending):
             continue
@@ -313,7 +313,7 @@ async def first(
     while len(found) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
-        left = ctx.purse.left
+        left = ctx.purse.remaining
         if left is not None:
             size = min(size, (left - reserved) // max(1, len(where.stages)))
             if size <= 0:  # what the ledger knows costs nothing; what it does not, ends the search below
@@ -323,7 +323,7 @@ async def first(
             wide = rids[position : position + min(size, CHUNK)]
         batch, free = wide, len(wide)
         result = await truth(where, batch, relation, ctx)
-        if left is None or ctx.purse.left != left:
+        if left is None or ctx.purse.remaining != left:
             free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)
         found += [int(r) for r in batch[:complete][result.yes[:complete]]]

@@ -85,7 +85,7 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
         relation[column].prompt.labels, relation[column].prompt.descriptions = ctx.groups[column.text]
         return
     if not relation.calls((Stage((column,)),), rids):  # nothing to read in any of them: NULL is their group
-        relation[column].asked[rids] = True
+        relation[column].asked_mask[rids] = True
         return
     labels, descriptions = await _all_named(column, rids, relation, ctx, 0 if sampled else len(rids))
     if not labels and not ctx.purse.fits(1):
@@ -165,14 +165,14 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         relation[column].prompt.labels = (*known, *new.labels)
         relation[column].prompt.descriptions = (*relation[column].prompt.descriptions, *new.descriptions)
         _note_groups(column, relation, ctx)
-        again = none if ctx.purse.left is None else none[: ctx.purse.left]
-        relation[column].asked[again] = False
+        again = none if ctx.purse.remaining is None else none[: ctx.purse.remaining]
+        relation[column].asked_mask[again] = False
         await asking.ask(Stage((column,)), again, relation, ctx)
         if _in_none(column, shown, relation).mean() > 1 - SETTLED:
             break
     left = int(_in_none(column, rids, relation).sum())
     if left > max(1, LARGE_SHARE * len(rids)):
-        asked = int(relation[column].asked[rids].sum())
+        asked = int(relation[column].asked_mask[rids].sum())
         ctx.note_once(
             f'"{column.text}": ',
             f"{left:,} of {asked:,} rows asked are in none of the {len(relation.labels(column))} groups",

@@ -42,7 +42,7 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
     column = leading(block)
     if column is None or len(passing) < 2:
         return finish.chosen(block, passing, columns, relation, ctx)
-    k = block.order.wanted
+    k = block.order.rows_needed
     alone = f'"{column.text}": the order is by scores alone'
     if k is None or block.order.limit is None or column.holes or not 0 < k < len(passing):
         ctx.notes.append(alone)

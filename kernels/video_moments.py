@@ -52,11 +52,11 @@ async def take(stages: Sequence[Stage], relation: Relation, ctx: Context, block:
         video = video_of(column, relation)
         if video is not None:
             others = [s for s in stages if all(video_of(c, relation) is None for c in s.columns)]
-            left = ctx.purse.left
+            left = ctx.purse.remaining
             kept = 0 if left is None else min(left // 2, relation.calls(others))
             wanted = relation.n
             if block is not None and block.filter.goal is Goal.FIRST and not block.order.keys:
-                wanted = (block.order.wanted or wanted) if _is_alone(block.filter.formula, column) else wanted
+                wanted = (block.order.rows_needed or wanted) if _is_alone(block.filter.formula, column) else wanted
             search = _Search(column, video, stage, relation, ctx)
             if not stage.whole or not await search.ask_whole(kept, wanted):
                 await search.run(kept, wanted)
@@ -86,7 +86,7 @@ class _Search:
         rows = ctx.duck.arrow(f"SELECT __clip, hash({cells}) FROM ({self.alike}) ORDER BY __row")
         self.first = rows.column(0).to_numpy().astype(np.int64)
         self.content = rows.column(1).to_pylist()
-        self.found = np.zeros(relation.n, bool)
+        self.matches = np.zeros(relation.n, bool)
         self.closed = np.zeros(relation.n, bool)  # by an answer to the whole clip
 
     def _open(self) -> None:
@@ -107,29 +107,29 @@ class _Search:
         # by its content: whatever rows stand beside it, a clip is asked in one order, and its moment is the first in it
         self.points = turns(self.sizes, [(ctx.settings.seed, content) for content in self.content])
 
-    def _room(self, kept: int, wanted: int) -> int:
-        """Rows that may be asked at once; 0 where `wanted` clips are found, or no more than `kept` calls are left."""
-        left, missing = self.ctx.purse.left, wanted - int(self.found[self.first].sum())
+    def _room(self, kept: int, n_clips: int) -> int:
+        """Rows that may be asked at once; 0 where `n_clips` clips are found, or no more than `kept` calls are left."""
+        left, missing = self.ctx.purse.remaining, n_clips - int(self.matches[self.first].sum())
         size = CHUNK if left is None or not kept else min(CHUNK, left - kept)
-        return max(0, min(size, missing) if wanted < self.relation.n or missing <= 0 else size)
+        return max(0, min(size, missing) if n_clips < self.relation.n or missing <= 0 else size)
 
-    async def ask_whole(self, kept: int, wanted: int) -> bool:
+    async def ask_whole(self, kept: int, n_clips: int) -> bool:
         """Asks the files themselves, in one request each. False where some are left, which could not be sent or were not answered."""
         own, errors = self.relation[self.column], len(self.ctx.errors)
         rest = np.flatnonzero(self.first == np.arange(self.relation.n))
-        while len(rest) and (size := self._room(kept, wanted)):
+        while len(rest) and (size := self._room(kept, n_clips)):
             part, rest = rest[:size], rest[size:]
             await asking.ask(self.stage, part, self.relation, self.ctx)
-            self.found[part[own.values[part] == True]] = True  # noqa: E712  an array of objects
-            self.closed[part[own.asked[part] & ~own.failed[part]]] = True
-            if not own.asked[part].all():
+            self.matches[part[own.values[part] == True]] = True  # noqa: E712  an array of objects
+            self.closed[part[own.asked_mask[part] & ~own.failed[part]]] = True
+            if not own.asked_mask[part].all():
                 break
         del self.ctx.errors[errors:]  # told again where the frames cannot be read either
-        own.values[:], own.asked[:], own.failed[:] = own.values[self.first], True, ~self.closed[self.first]
-        return bool(self.closed[self.first].all() or self.found[self.first].sum() >= wanted)
+        own.values[:], own.asked_mask[:], own.failed[:] = own.values[self.first], True, ~self.closed[self.first]
+        return bool(self.closed[self.first].all() or self.matches[self.first].sum() >= n_clips)
 
-    async def run(self, kept: int, wanted: int) -> None:
-        """Asks frames until every clip is settled, `wanted` clips are found, or no more than `kept` calls are left."""
+    async def run(self, kept: int, n_clips: int) -> None:
+        """Asks frames until every clip is settled, `n_clips` clips are found, or no more than `kept` calls are left."""
         self._open()
         held, turn = self.frames[self.column], _places(self.points, self.clip)
         reached, ended = 0, False
@@ -137,8 +137,8 @@ class _Search:
             step = max(1, reached // GROWTH)
             rest = np.flatnonzero((turn >= reached) & (turn < reached + step))
             rest = rest[np.lexsort((self.points[rest], turn[rest]))]  # which clip is first is as random as the points
-            while len(rest := rest[~(self.found | self.closed)[self.clip[rest]]]) and not ended:
-                size = self._room(kept, wanted)
+            while len(rest := rest[~(self.matches | self.closed)[self.clip[rest]]]) and not ended:
+                size = self._room(kept, n_clips)
                 if not size:
                     ended = True
                     break
@@ -148,42 +148,42 @@ class _Search:
                 self.ctx.errors[errors:] = [
                     replace(e, row=int(self.clip[e.row])) if e.row >= 0 else e for e in self.ctx.errors[errors:]
                 ]
-                self.found[self.clip[part[held.values[part] == True]]] = True  # noqa: E712  an array of objects
-                ended = not held.asked[part].all()
+                self.matches[self.clip[part[held.values[part] == True]]] = True  # noqa: E712  an array of objects
+                ended = not held.asked_mask[part].all()
             reached += step
-        self._settle(wanted)
+        self._settle(n_clips)
 
-    def _settle(self, wanted: int) -> None:
+    def _settle(self, n_clips: int) -> None:
         """Writes what is known of each clip into its relation, and says what is not."""
         held, own, first = self.frames[self.column], self.relation[self.column], self.first
         n = self.relation.n
         no = np.bincount(self.clip[held.values == False], minlength=n)  # noqa: E712
-        settled = (self.found | self.closed | (no == self.sizes))[first]
-        own.asked[:] = True
+        settled = (self.matches | self.closed | (no == self.sizes))[first]
+        own.asked_mask[:] = True
         own.failed[:] = ~settled
         own.values[:] = None
         own.values[settled & (self.sizes[first] > 0)] = False
-        own.values[self.found[first]] = True
+        own.values[self.matches[first]] = True
         at = np.full(n, -1, np.int64)
-        last = np.flatnonzero(held.asked)
+        last = np.flatnonzero(held.asked_mask)
         yes = held.values[last] == True  # noqa: E712  an array of objects
         last = last[np.lexsort((np.where(yes, -self.points[last], self.points[last]), yes))]
         at[self.clip[last]] = last  # the last of each clip stays: the first yes where there is one, else the latest no
         at = at[first]
         seconds = np.full(n, np.nan)
-        seen = self.found[first] & (at >= 0)
+        seen = self.matches[first] & (at >= 0)
         seconds[seen] = self.t[at[seen]]
         left_open = ~settled & (np.bincount(self.clip[np.isnan(self.t)], minlength=n) == 0)[first]  # what can be read
         own.origin.moments = Moments(self.frames, self.t, at, left_open, seconds)
-        self._note(left_open & (first == np.arange(n)), wanted)
+        self._note(left_open & (first == np.arange(n)), n_clips)
 
-    def _note(self, open_: NDArray[np.bool_], wanted: int) -> None:
+    def _note(self, open_: NDArray[np.bool_], n_clips: int) -> None:
         """Says how many clips are not settled, and what may have been missed in them."""
-        if not open_.any() or self.found[self.first].sum() >= wanted:
+        if not open_.any() or self.matches[self.first].sum() >= n_clips:
             return
         held, ctx = self.frames[self.column], self.ctx
         first = np.full(self.relation.n, np.inf)  # the first point that no answer stands for
-        np.minimum.at(first, self.clip[~held.asked | held.failed], self.points[~held.asked | held.failed])
+        np.minimum.at(first, self.clip[~held.asked_mask | held.failed], self.points[~held.asked_mask | held.failed])
         points = first[open_]
         missed, none = 1 - ctx.settings.confidence, int((points < 1).sum())
         whole = len(np.unique(self.first))

@@ -79,7 +79,7 @@ class Moments:
     # (m, H) between the two draws of each cell, scaled so that their squares add up to the variance
     differences: Floats
     parts: Floats  # (m, draws) what each draw adds to the error of each total, about
-    drawn: Floats  # (draws,) the share of its cell that is drawn
+    fractions: Floats  # (draws,) the share of its cell that is drawn
     stands: Floats  # (draws,) the rows that each stands for, by the share of its wave
     values: Floats  # (m, draws) what each draw adds to each total for one row that it stands for
     squares: float  # Σ of the model's variance of each row times what its draw would stand for, of the first variable
@@ -99,7 +99,7 @@ class Moments:
         counted = self.values[0] != 0 if ratio is None else (self.values != 0).any(axis=0)
         parts = self.parts[0] if ratio is None else self.parts[0] - ratio * self.parts[1]
         values = np.where(counted, self.values[0], np.nan) if read else None
-        return Skew.of(parts, self.drawn, values, self.stands)
+        return Skew.of(parts, self.fractions, values, self.stands)
 
     def event(self, whole: float) -> float | None:
         """What one more row that counts (or, where most do, that does not) would add to the first total."""
@@ -221,7 +221,7 @@ class AsdSampler(Draws):
             made = self._first_cells(free, cells)
         else:
             seen = ~np.isnan(self.answers)
-            made = self._later_cells(self.told[seen], self.answers[seen], free, cells)
+            made = self._later_cells(self.labelled[seen], self.answers[seen], free, cells)
         pairs = made.cells.draw_pairs(self.rng)
         self.design[pairs] = made.cells.sizes[:, None]
         self._waves.append(Wave(made.cells, pairs, made.chances(self.n_rows, free)))
@@ -316,7 +316,7 @@ class AsdSampler(Draws):
         key = kind, y.tobytes(), past
         if key in self._fits:
             return self._fits[key]
-        told, fits = self.told, []
+        told, fits = self.labelled, []
         for use in self._others(complete, past):
             rows = told[use]
             if kind == "share":
@@ -331,7 +331,7 @@ class AsdSampler(Draws):
         drawn_in = np.full(self.n_rows, -1)
         for t, wave in enumerate(self._waves):
             drawn_in[wave.pairs.ravel()] = t
-        told, answered = drawn_in[self.told], ~np.isnan(self.answers)
+        told, answered = drawn_in[self.labelled], ~np.isnan(self.answers)
         return [answered & (told < t if past else told != t) for t in complete]
 
     def _predictions(
@@ -340,7 +340,7 @@ class AsdSampler(Draws):
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it, for the rows `inside`
         (N,), from earlier waves alone if `past`."""
         if weights is not None:
-            each = weights[self.told]
+            each = weights[self.labelled]
             some = each != 0
             truth = np.where(some, y / np.where(some, each, 1.0), np.nan_to_num(self.answers))
             ps = self._shares_of(truth, complete, inside, past)
@@ -357,13 +357,13 @@ class AsdSampler(Draws):
         y = np.clip(y, 0.0, 1.0)
         ps = self._scored(y, "share", complete, past)
         if not inside.all():
-            rows, uses = self.told, self._others(complete, past)
+            rows, uses = self.labelled, self._others(complete, past)
             uses = [use & inside[rows] for use in uses]
             ps = [surrogate.moved(p, rows[use], y[use], inside) for p, use in zip(ps, uses, strict=True)]
         if is_binary(y):
             return [(p, p * (1 - p)) for p in ps]
         out = []
-        told = self.told
+        told = self.labelled
         for p in ps:
             at = p[told]
             part = float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
@@ -392,7 +392,7 @@ class AsdSampler(Draws):
     ) -> Moments:
         """As `_moments`, with predictions from the other waves, or from earlier ones if `past`."""
         m = len(variables)
-        told = self.told
+        told = self.labelled
         nested = m < 2 or not (variables[1][0][variables[0][0] != 0] == 0).any()
         predicted = [self._predictions(y, weights, complete, inside, past) for y, weights in variables]
         shares = self._shares(complete)
@@ -470,7 +470,7 @@ class AsdSampler(Draws):
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
         complete, inside = self._complete(), self._rows_in(domain)
-        within = inside[self.told]
+        within = inside[self.labelled]
         seen = y[within]
         if not complete:
             return self._early_total(y, inside, weights, bounds)
@@ -487,7 +487,7 @@ class AsdSampler(Draws):
             )
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             whole = float(weights[inside].sum())
-            each = weights[self.told][within]
+            each = weights[self.labelled][within]
             part, event = weights[inside], moments.event(whole)
             return share_interval(
                 value, variance, seen, each, whole, len(part), self.level, part, moments.freedom(), event=event
@@ -507,7 +507,7 @@ class AsdSampler(Draws):
         skew: Skew,
     ) -> Three:
         """The interval of a sum that no known whole bounds."""
-        seen = y[inside[self.told]]
+        seen = y[inside[self.labelled]]
         n, size = len(seen), int(inside.sum())
         if not seen.any() and weights is not None:  # values of both signs, and no row counts so far
             most = intervals.wilson(0.0, n, self.level)[1]
@@ -540,7 +540,7 @@ class AsdSampler(Draws):
             return math.nan, least, most
         ratio = top / bottom
         c = moments.covariance
-        within = inside[self.told]
+        within = inside[self.labelled]
         if weights is None and is_binary(y) and is_binary(x) and bool((y <= x).all()):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
             counted = y[within & (x != 0)]
@@ -561,7 +561,7 @@ class AsdSampler(Draws):
 
     def _chances(self) -> Floats:
         """(n,) the rows each told row stands for: 1 if certain."""
-        told = self.told
+        told = self.labelled
         stands = np.where(self._certain[told], 1.0, self.design[told])
         random = ~self._certain[told]
         rest = self.n_rows - int((~random).sum())
@@ -570,7 +570,7 @@ class AsdSampler(Draws):
         return stands
 
     def _early_total(self, y: Floats, inside: Flags, weights: Floats | None, bounds: Bounds) -> Three:
-        told, stands = self.told, self._chances()
+        told, stands = self.labelled, self._chances()
         within = inside[told]
         seen, size = y[within], float(inside.sum())
         if not (~self._certain[told]).any():
@@ -603,7 +603,7 @@ class AsdSampler(Draws):
         )
 
     def _early_ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
-        stands = self._chances() * self._rows_in(domain)[self.told]
+        stands = self._chances() * self._rows_in(domain)[self.labelled]
         bottom = float((stands * x).sum())
         return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, known, domain)
 

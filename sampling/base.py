@@ -28,13 +28,13 @@ class Estimate:
 
 
 class AggregateSampler(Protocol):
-    """Chooses which of N rows to ask, for estimates of totals over all N. Every y and x is in the order of `told`."""
+    """Chooses which of N rows to ask, for estimates of totals over all N. Every y and x is in the order of `labelled`."""
 
     n_rows: int
     groups: Indices | None  # (N,) the concrete group of each row
 
     @property
-    def told(self) -> Indices:
+    def labelled(self) -> Indices:
         """(n,) the rows with an answer: the ones known before the query first, then those told, in order."""
 
     @property
@@ -91,5 +91,5 @@ class RetrievalSampler(Protocol):
         """The answers of rows that it has not proposed."""
         ...
 
-    def found(self) -> Indices:
+    def matches(self) -> Indices:
         """The rows known to match, in the order they were found."""

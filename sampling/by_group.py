@@ -162,14 +162,14 @@ class ByGroupSampler(Draws):
         self._queues = [q.tolist() for q in np.split(free, np.cumsum(np.bincount(self._place[free]))[:-1])]
         self._waiting: list[int] = []
         self._begun = False
-        self._known: dict[bytes, tuple[Effects, Floats]] = {}
+        self._effects_cache: dict[bytes, tuple[Effects, Floats]] = {}
 
     # the sample
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """The value of each proposed row, NaN where it has none."""
         super().tell(indices, answers)
-        self._known.clear()
+        self._effects_cache.clear()
 
     def _draw(self, k: int) -> Indices:
         """Rows of the current wave; none while answers of an earlier one are outstanding."""
@@ -180,15 +180,15 @@ class ByGroupSampler(Draws):
         rows, self._waiting = self._waiting[:k], self._waiting[k:]
         return np.array(rows, np.int64)
 
-    def _next_wave(self, left: int) -> None:
-        left = min(left, sum(map(len, self._queues)))
+    def _next_wave(self, remaining: int) -> None:
+        remaining = min(remaining, sum(map(len, self._queues)))
         drawn = np.bincount(self._place[self._state > 0], minlength=len(self._codes)).astype(np.float64)
         if not self._begun:
-            size = left // 3 if self.ranking.first is not None else left // 2
-            allotted = self._evenly(min(left, max(size, len(self._codes), LEAST_WAVE)))
+            size = remaining // 3 if self.ranking.first is not None else remaining // 2
+            allotted = self._evenly(min(remaining, max(size, len(self._codes), LEAST_WAVE)))
         else:
-            whole = self.ranking.first is None or left < 2 * LEAST_WAVE
-            allotted = self._by_need(left if whole else max(left // 3, LEAST_WAVE), drawn)
+            whole = self.ranking.first is None or remaining < 2 * LEAST_WAVE
+            allotted = self._by_need(remaining if whole else max(remaining // 3, LEAST_WAVE), drawn)
         self._begun = True
         rows = [self._queues[g].pop() for g, n in enumerate(allotted) for _ in range(n)]
         self._waiting = self.rng.permutation(np.array(rows, np.int64)).tolist()
@@ -214,7 +214,7 @@ class ByGroupSampler(Draws):
         scale = self._size.astype(np.float64) if self.ranking.totals else np.ones(len(self._size))
         if not fine.any():
             return self._evenly(rows)
-        effects = Effects.of(self.answers[fine], self._place[self.told[fine]], len(self._size))
+        effects = Effects.of(self.answers[fine], self._place[self.labelled[fine]], len(self._size))
         spread = effects.spread * scale**2
         if self.ranking.first is not None:
             spread = spread / self._distances(effects, scale)
@@ -250,8 +250,8 @@ class ByGroupSampler(Draws):
             y: (n,) values of the rows told, of which those with `counted` (n,) not 0 have one.
         """
         key = y.tobytes() + counted.tobytes()
-        if key not in self._known:
-            rows, values = self.told[counted != 0], y[counted != 0]
+        if key not in self._effects_cache:
+            rows, values = self.labelled[counted != 0], y[counted != 0]
             if self.features is None or len(rows) == 0:
                 predicted, expected = np.zeros(self.n_rows), np.zeros(len(rows))
             else:
@@ -259,8 +259,8 @@ class ByGroupSampler(Draws):
                 predicted, expected = fit.predict(self.features), fit.loo
             unseen = 1 / (len(values) + 2) if is_binary(values) else 0.0
             effects = Effects.of(values - expected, self._place[rows], len(self._codes), unseen)
-            self._known = {key: (effects, predicted)}
-        return self._known[key]
+            self._effects_cache = {key: (effects, predicted)}
+        return self._effects_cache[key]
 
     def _within(self, y: Floats, x: Floats, counts: Floats | None, g: int) -> Part:
         """The sums of y and of x over the rows of a group.
@@ -271,9 +271,9 @@ class ByGroupSampler(Draws):
         """
         effects, predicted = self._rest(y, x)
         inside = self._place == g
-        told = inside[self.told]
+        told = inside[self.labelled]
         rest = inside.copy()
-        rest[self.told] = False
+        rest[self.labelled] = False
         if counts is not None:
             rest &= counts != 0
         seen_y, seen_x, n = float(y[told].sum()), float(x[told].sum()), int(told.sum())

@@ -105,7 +105,7 @@ def soft_total(
     if not found.holds:
         return None
     p = np.asarray(probabilities, np.float64)
-    each = np.ones(len(p)) if weights is None else weights[sampler.told]
+    each = np.ones(len(p)) if weights is None else weights[sampler.labelled]
     bounds = (0.0, 1.0) if weights is None else None
     soft = sampler.total(each * p, bounds, weights=weights, domain=domain)
     hard = sampler.total(each * answers, bounds, weights=weights, domain=domain)
@@ -144,7 +144,7 @@ def soft_mean(
     if not found.holds:
         return None
     p = np.asarray(probabilities, np.float64)
-    told = sampler.told
+    told = sampler.labelled
     soft = sampler.ratio(weights[told] * p, counted[told] * p, weights=weights, domain=domain)
     rows = sampler.total(counted[told] * p, (0.0, 1.0), domain=domain).value
     if soft.value is None or soft.low is None or soft.high is None or not rows:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
-from uql.sampling.labelled_rows import Known, Told
+from uql.sampling.labelled_rows import Known, LabelledRows
 from uql.sampling.sample_state import Bounds, is_share
 
 
@@ -61,14 +61,14 @@ class Units:
         out: Flags = (seen == self.sizes)[self.of[rows]]
         return out
 
-    def told(self, rows: Indices, answers: Floats) -> tuple[Indices, Floats]:
+    def unit_answers(self, rows: Indices, answers: Floats) -> tuple[Indices, Floats]:
         """The units of some rows, in their order, and the answer of each: that of its first row."""
         units, at = np.unique(self.of[rows], return_index=True)
         order = np.argsort(at, kind="stable")
         return units[order], answers[at[order]]
 
 
-class UnitSample(Told):
+class UnitSample(LabelledRows):
     """An aggregate sampler over rows that draws units.
 
     Args:
@@ -92,7 +92,7 @@ class UnitSample(Told):
             keywords["groups"] = groups[units.first]
         super().__init__(known)
         if self.n_known:
-            keywords["known"] = units.told(self.told, self.answers)
+            keywords["known"] = units.unit_answers(self.labelled, self.answers)
         self.inner = make(len(units), **keywords)
 
     def propose(self, k: int) -> Indices:
@@ -103,7 +103,7 @@ class UnitSample(Told):
         """The truth of the rows proposed, those of a unit together."""
         indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
         self._keep(indices, answers)
-        self.inner.tell(*self.units.told(indices, answers))
+        self.inner.tell(*self.units.unit_answers(indices, answers))
 
     def more(self, budget: int, look: int = 0) -> None:
         self.inner.more(budget, look)
@@ -131,7 +131,7 @@ class UnitSample(Told):
         share = weights is None and is_share(y[~np.isnan(y)]) and bounds in (None, (0.0, 1.0))
         whole = np.ones(self.n_rows) if share else weights
         sums = self._sums(y, inside)
-        unknown = int(np.isnan(y[inside[self.told]]).sum())
+        unknown = int(np.isnan(y[inside[self.labelled]]).sum())
         known = None if whole is None else self.units.sums(np.where(inside, whole, 0.0))
         found = self.inner.total(sums, None if known is not None else bounds, weights=known)
         found = replace(found, unknown=unknown)
@@ -157,7 +157,7 @@ class UnitSample(Told):
             domain: a value of `groups`.
         """
         y, x, inside = np.asarray(y, np.float64), np.asarray(x, np.float64), self._inside(domain)
-        told = self.told
+        told = self.labelled
         fine = ~(np.isnan(y) | np.isnan(x))
         within = fine & inside[told]
         share = weights is None and is_share(y[fine])
@@ -201,14 +201,14 @@ class UnitSample(Told):
     def _sums(self, y: Floats, inside: Flags) -> Floats:
         """(m,) the sums over the rows told of each unit told, in the order of the sampler of units; NaN where one of
         them is unknown."""
-        told, order = self.told, self.inner.told
+        told, order = self.labelled, self.inner.labelled
         place = np.empty(len(self.units), np.int64)
         place[order] = np.arange(len(order))
         sums = np.bincount(place[self.units.of[told]], np.where(inside[told], y, 0.0), minlength=len(order))
         return sums.astype(np.float64)
 
     def _all_told(self, inside: Flags) -> bool:
-        return int(inside[self.told].sum()) == int(inside.sum())
+        return int(inside[self.labelled].sum()) == int(inside.sum())
 
 
 class UnitSearch:
@@ -223,7 +223,7 @@ class UnitSearch:
         **keywords: Any,
     ) -> None:
         self.units = units
-        keywords["known"] = None if known is None else units.told(*known)
+        keywords["known"] = None if known is None else units.unit_answers(*known)
         self.inner = make(len(units), **keywords)
 
     def propose(self, k: int) -> Indices:
@@ -231,10 +231,10 @@ class UnitSearch:
         return self.units.rows(self.inner.propose(k))
 
     def tell(self, indices: Indices, answers: Floats) -> None:
-        self.inner.tell(*self.units.told(np.asarray(indices, np.int64), np.asarray(answers, np.float64)))
+        self.inner.tell(*self.units.unit_answers(np.asarray(indices, np.int64), np.asarray(answers, np.float64)))
 
     def learn(self, indices: Indices, answers: Floats) -> None:
-        self.inner.learn(*self.units.told(np.asarray(indices, np.int64), np.asarray(answers, np.float64)))
+        self.inner.learn(*self.units.unit_answers(np.asarray(indices, np.int64), np.asarray(answers, np.float64)))
 
-    def found(self) -> Indices:
-        return self.units.rows(self.inner.found())
+    def matches(self) -> Indices:
+        return self.units.rows(self.inner.matches())

@@ -10,7 +10,7 @@ from uql.sampling.base import Floats
 
 
 class ErrorsLeft:
-    """Errors among the rows of a part that were not asked: at most `left`, wrong with probability at most `delta`.
+    """Errors among the rows of a part that were not asked: at most `remaining`, wrong with probability at most `delta`.
 
     A random row is drawn with a chance q of its own; an error counts 1/q. If the part had E errors to begin with, that is
     E − errors seen on average, whatever the chances are. The capital of who bets that it is less, 1 + λ·(E − errors seen −
@@ -26,21 +26,21 @@ class ErrorsLeft:
     """
 
     def __init__(self, free: int, delta: float) -> None:
-        self.free, self.seen = free, 0
+        self.free, self.n_errors = free, 0
         self.evidence = math.log(1 / delta)  # that a proof takes
         self._most = free  # errors to begin with, by the proof so far
         # (5, draws): errors seen before it, 1/q of the row and the largest one of all rows, λ, is it an error
         self._draws: Floats = np.zeros((5, 0))
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Errors among the rows not asked, at most."""
-        return max(0, min(self._most - self.seen, self.free))
+        return max(0, min(self._most - self.n_errors, self.free))
 
     def ask(self, errors: Floats) -> None:
         """Takes rows that were chosen by anything but chance: (n,) 1 where a row is an error."""
         self.free -= len(errors)
-        self.seen += int(errors.sum())
+        self.n_errors += int(errors.sum())
 
     def draw(self, errors: Floats, worth: Floats, largest: Floats, bet: float) -> None:
         """Takes random rows of those not asked, in the order in which they were drawn.
@@ -51,11 +51,11 @@ class ErrorsLeft:
             largest: (n,) the largest 1/q of any row then.
             bet: λ, fixed before they were drawn.
         """
-        seen = self.seen + np.concatenate([[0.0], np.cumsum(errors)[:-1]])
+        seen = self.n_errors + np.concatenate([[0.0], np.cumsum(errors)[:-1]])
         more = np.stack([seen, worth, largest, np.full(len(errors), bet), errors])
         self._draws = np.concatenate([self._draws, more], axis=1)
         self.ask(errors)
-        low, high = self.seen, min(self._most, self.seen + self.free) + 1
+        low, high = self.n_errors, min(self._most, self.n_errors + self.free) + 1
         while low < high:
             middle = (low + high) // 2
             if self._log_capital(middle) >= self.evidence:
@@ -65,13 +65,13 @@ class ErrorsLeft:
         self._most = min(self._most, low - 1)
 
     @property
-    def drawn(self) -> int:
+    def n_draws(self) -> int:
         """Random rows so far."""
         return int(self._draws.shape[1])
 
-    def against(self, left: int) -> float:
-        """The evidence so far that fewer than `left` errors are left; `evidence` proves it."""
-        return self._log_capital(self.seen + left)
+    def against(self, remaining: int) -> float:
+        """The evidence so far that fewer than `remaining` errors are left; `evidence` proves it."""
+        return self._log_capital(self.n_errors + remaining)
 
     def _log_capital(self, errors: int) -> float:
         """Log of the capital if the part had so many errors to begin with; no bet loses more than there is."""

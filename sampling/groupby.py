@@ -243,7 +243,7 @@ class GroupBySampler(AsdSampler):
     def _wave_chances(self, t: int, use: Flags, past: bool) -> Matrix:
         """(N, K + 1) the chances of each class in wave t from the rows told that `use` (n,) names: of others, or of earlier ones."""
         if (t, past) not in self._by_wave:
-            told, answers = self.told, self.answers
+            told, answers = self.labelled, self.answers
             padded = np.zeros((self.n_rows, self.n_classes + 1), np.float32)
             if use.any():
                 part = self._learned_classes(told[use], answers[use]).chances(self._units)

@@ -49,12 +49,12 @@ class ImportanceSampler(UniformSampler):
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`, by each row's chance."""
-        part = int((~self._certain[self.told]).sum()) / max(self._planned, 1)
+        part = int((~self._certain[self.labelled]).sum()) / max(self._planned, 1)
         return np.where(self._certain, np.inf, part / self._stands)
 
     def _values(self, y: Floats, inside: Flags) -> tuple[Flags, Floats]:
         """Which told rows are random draws, and what each stands for (n,), scaled up where not every draw was told yet."""
-        told = self.told
+        told = self.labelled
         random = ~self._certain[told]
         n = int(random.sum())
         scale = self._planned / n if n else 0.0
@@ -72,7 +72,7 @@ class ImportanceSampler(UniformSampler):
         random, values = self._values(y, inside)
         if not random.any():
             return super()._total(y, weights, domain, bounds)
-        told, size = self.told, int(inside.sum())
+        told, size = self.labelled, int(inside.sum())
         value, variance = float(values.sum()), self._spread(values[random], values[random])
         seen = y[inside[told]]
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):

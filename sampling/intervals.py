@@ -102,7 +102,7 @@ def _far(t: float, value: float, both: float, unseen: float, tail: float) -> flo
     return min(_studentized(-t, *skews), _studentized(-t, *more) * grown - unseen)
 
 
-def _lacking(parts: Floats, left: Floats, values: Floats, stands: Floats) -> float:
+def _lacking(parts: Floats, weights: Floats, values: Floats, stands: Floats) -> float:
     """By how much the third moments of the draws that count fall short of those of gamma distributions; 0 for both signs.
 
     Of the gamma distribution that begins at 0, and of the one that begins anywhere (Pearson's type III), whose skewness
@@ -121,7 +121,7 @@ def _lacking(parts: Floats, left: Floats, values: Floats, stands: Floats) -> flo
     correction = 1 + 6.51 / n + 20.20 / n**2 + (1.48 / n + 6.77 / n**2) * third**2 / second**3
     bounds = 2 * second**2 / mean - third, third * correction - third
     lacking = max(*bounds, 0.0) if mean > 0 else min(*bounds, 0.0)
-    return lacking * float((left[counted] ** 2 * w**3).sum())
+    return lacking * float((weights[counted] ** 2 * w**3).sum())
 
 
 def _studentized(t: float, value: float, both: float) -> float:

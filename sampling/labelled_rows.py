@@ -12,7 +12,7 @@ from uql.sampling.base import Floats, Indices
 Known = tuple[Indices, Floats]
 
 
-class Told:
+class LabelledRows:
     """Which rows have an answer.
 
     Args:
@@ -27,13 +27,13 @@ class Told:
         self.n_known = len(indices)
 
     @property
-    def told(self) -> Indices:
+    def labelled(self) -> Indices:
         """(n,) the rows with an answer: the known ones, then those told, in order."""
         return _joined(self._indices)
 
     @property
     def answers(self) -> Floats:
-        """(n,) the answers in the order of `told`: 1, 0 or NaN."""
+        """(n,) the answers in the order of `labelled`: 1, 0 or NaN."""
         return _joined(self._answers)
 
     @property

@@ -57,8 +57,8 @@ def corrected(
     if tprs[0] <= fprs[1]:
         return replace(open_, value=None)
 
-    def truth(said: float, hit: float, alarm: float) -> float:
-        return (said - alarm * whole) / (hit - alarm)
+    def truth(answer: float, hit: float, alarm: float) -> float:
+        return (answer - alarm * whole) / (hit - alarm)
 
     middle = truth(found.value, tpr, fpr)
     others = [[truth(said, tpr, fpr) for said in (found.low, found.high)]]

@@ -45,17 +45,17 @@ class PairSampler(StratifiedSampler):
         held = np.array([len(order) for order in self._orders])
         share = np.full(len(held), 0.5 / max(1, len(held) - 1))
         share[-1] = 0.5 if len(held) > 1 else 1.0
-        wanted = np.maximum(np.minimum(np.floor(share * draws).astype(np.int64), held), self._taken)
+        wanted = np.maximum(np.minimum(np.floor(share * draws).astype(np.int64), held), self._n_drawn)
         rest = draws - int(wanted.sum())
         if rest > 0:
             wanted[-1] += min(rest, int(held[-1] - wanted[-1]))
-        new = [order[a:b] for order, a, b in zip(self._orders, self._taken, wanted, strict=True)]
-        self._taken = wanted
+        new = [order[a:b] for order, a, b in zip(self._orders, self._n_drawn, wanted, strict=True)]
+        self._n_drawn = wanted
         self._queue = np.concatenate([self._queue, self.rng.permutation(np.concatenate(new))])
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: by the rows that each stratum stands for."""
-        drawn = np.bincount(self._stratum[self.told], minlength=len(self.sizes))
+        drawn = np.bincount(self._stratum[self.labelled], minlength=len(self.sizes))
         return (drawn / np.maximum(self.sizes, 1))[self._stratum]
 
     def total(
@@ -70,7 +70,7 @@ class PairSampler(StratifiedSampler):
             domain: a group alone; None: all rows.
         """
         if domain is not None and self.groups is not None:
-            y = np.where(self.groups[self.told] == domain, y, 0.0)
+            y = np.where(self.groups[self.labelled] == domain, y, 0.0)
             weights = None if weights is None else np.where(self.groups == domain, weights, 0.0)
         return super().total(y, bounds, weights=weights)
 
@@ -92,12 +92,12 @@ class PairSampler(StratifiedSampler):
         """
         if domain is not None and self.groups is not None:
             inside = self.groups == domain
-            y, x = (np.where(inside[self.told], part, 0.0) for part in (y, x))
+            y, x = (np.where(inside[self.labelled], part, 0.0) for part in (y, x))
             weights, counts = (None if part is None else np.where(inside, part, 0.0) for part in (weights, counts))
         return super().ratio(y, x, weights=weights, counts=counts)
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
-        stratum = self._stratum[self.told]
+        stratum = self._stratum[self.labelled]
         if weights is not None:
             bounds = min(0.0, float(weights.min())), max(0.0, float(weights.max()))
         counted = weights is None and is_binary(y) and bounds in (None, (0.0, 1.0))

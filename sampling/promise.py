@@ -97,7 +97,7 @@ class Part:
     @property
     def surprise(self) -> float:
         """The rate of errors among random rows beyond what was expected, where it is more than chance: the score misses them."""
-        return max(0.0, self.hits - self.expected - 2 * math.sqrt(self.expected + 1)) / max(self.errors.drawn, 1)
+        return max(0.0, self.hits - self.expected - 2 * math.sqrt(self.expected + 1)) / max(self.errors.n_draws, 1)
 
     def wrong(self, answers: Floats) -> Floats:
         """(n,) 1 where an answer (1, 0, NaN) is not what the part says; one without an answer never is."""
@@ -120,16 +120,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a part still takes: its `asked` likeliest errors, then `drawn` random rows, to prove that at most `allowed` are left."""
+    """What a part still needs: its `n_likeliest` likeliest errors, then `n_random` random rows, to prove that `allowed` or fewer remain."""
 
-    asked: int
-    drawn: int
+    n_likeliest: int
+    n_random: int
     allowed: int
     even: float = 1.0
 
     @property
     def calls(self) -> int:
-        return self.asked + self.drawn
+        return self.n_likeliest + self.n_random
 
 
 class PromiseSearch(Search):
@@ -169,7 +169,7 @@ class PromiseSearch(Search):
             spread = float(np.std(prior)) or 1.0
             self._views.append(((prior - np.mean(prior)) / spread).astype(np.float32)[:, None])
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no, 1 yes, 2 no answer
-        self._note(self.told, self.answers)
+        self._note(self.labelled, self.answers)
         pilot = min(PILOT, budget, n_rows - self.n_known)
         self._learner = partial(_learner, n_rows, features, prior, rng, confidence)
         self._pilot = self._learner(pilot, known) if pilot >= LEAST_BATCH else None
@@ -195,11 +195,11 @@ class PromiseSearch(Search):
 
     def returned(self) -> Indices:
         """The rows known to match, and those accepted unasked, sorted."""
-        return np.union1d(self.found(), self.unverified())
+        return np.union1d(self.matches(), self.unverified())
 
     def would_take(self) -> int:
         """Rows to be asked in all until both targets hold, about."""
-        free = self.n_rows - len(self.told)
+        free = self.n_rows - len(self.labelled)
         return self.calls + min(free, sum(need.calls for need in self._plan()) if self.parts else free)
 
     def _holds(self, without: bool = False) -> tuple[float, float]:
@@ -207,14 +207,14 @@ class PromiseSearch(Search):
         yes, unknown = int((self._answer == 1).sum()), int((self._answer == 2).sum())
         wrong = missed = free = 0
         if not self.parts:
-            missed = self.n_rows - len(self.told)
+            missed = self.n_rows - len(self.labelled)
         for part in self.parts:
             if not part.accepted:
-                missed += part.errors.left
+                missed += part.errors.remaining
             elif without:
                 missed += part.errors.free
             else:
-                free, wrong = part.errors.free, part.errors.left
+                free, wrong = part.errors.free, part.errors.remaining
         returned, right = yes + free, yes + free - wrong
         matches = right + missed + unknown
         return (right / returned if returned else 1.0), (right / matches if matches else 1.0)
@@ -257,16 +257,16 @@ class PromiseSearch(Search):
     def _choose(self, k: int) -> Indices:
         if self._pilot is not None:
             rows = self._pilot.propose(k)
-            rows = rows[~self._asked[rows]]
+            rows = rows[~self._is_asked[rows]]
             if len(rows) or self._open.any():
                 return rows
         if self._open.any() or self.met:
             return np.zeros(0, np.int64)
         self._learn()
         if not self.parts:
-            known, calls = (self.told, self.answers), self._part()
-            more = min(len(self.told), self.budget // 2 - self.n_proposed, self.n_rows - len(self.told))
-            if calls > WORTH * len(self.told) and more >= LEAST_BATCH:  # a better score is worth more than it takes
+            known, calls = (self.labelled, self.answers), self._part()
+            more = min(len(self.labelled), self.budget // 2 - self.n_proposed, self.n_rows - len(self.labelled))
+            if calls > WORTH * len(self.labelled) and more >= LEAST_BATCH:  # a better score is worth more than it takes
                 self.parts, self._pilot = (), self._learner(more, known)
                 return self._choose(k)
             self._pilot = None
@@ -276,10 +276,10 @@ class PromiseSearch(Search):
         # first the precision of the rows accepted: else none is returned unasked
         if 0 < sum(need.calls for need in alone) <= left:
             plan = alone
-        asked, drawn = sum(need.asked for need in plan), sum(need.drawn for need in plan)
+        asked, drawn = sum(need.n_likeliest for need in plan), sum(need.n_random for need in plan)
         room = min(k, max(LEAST_BATCH, (asked + drawn) // PARTS), asked + drawn)
         first = room * asked // max(asked + drawn, 1) if short and drawn else min(asked, room)
-        tops, sizes = _shared(first, [n.asked for n in plan]), _shared(room - first, [n.drawn for n in plan])
+        tops, sizes = _shared(first, [n.n_likeliest for n in plan]), _shared(room - first, [n.n_random for n in plan])
         chosen = [np.zeros(0, np.int64)]
         for part, need, top, size in zip(self.parts, plan, tops, sizes, strict=True):
             chosen += self._of_part(part, need, top, size)
@@ -287,7 +287,7 @@ class PromiseSearch(Search):
 
     def _of_part(self, part: Part, need: Needed, top: int, size: int) -> list[Indices]:
         """So many of the likeliest errors of a part, and so many random rows of the others."""
-        free = np.flatnonzero(part.rows & ~self._asked)
+        free = np.flatnonzero(part.rows & ~self._is_asked)
         wrong = self._chance_wrong(part, free)
         order = np.argpartition(-wrong, top - 1) if top else np.arange(len(free))
         first, rest = free[order[:top]], free[order[top:]]
@@ -301,7 +301,7 @@ class PromiseSearch(Search):
     # -------------------------------------------------------------------------------------------------------- planning
     def _learn(self) -> None:
         """Learn the chance of a match from all answers, where there are enough more of them."""
-        rows, y = self.told, self.answers
+        rows, y = self.labelled, self.answers
         seen = ~np.isnan(y)
         if not seen.any() or len(y) < GROWN * self._fitted_at:
             return
@@ -343,7 +343,7 @@ class PromiseSearch(Search):
         """What each part still takes; `rejected`: are the rows that are rejected unless asked to be proved?"""
         yes, unknown = int((self._answer == 1).sum()), int((self._answer == 2).sum())
         sorted_parts = [self._sorted(part) for part in self.parts]
-        accepted, bound = next(((p.errors.free, p.errors.left) for p in self.parts if p.accepted), (0, 0))
+        accepted, bound = next(((p.errors.free, p.errors.remaining) for p in self.parts if p.accepted), (0, 0))
         found = 0.0  # matches among the rejected rows that will be asked
         plan: list[Needed] = []
         for part, wrong in reversed(list(zip(self.parts, sorted_parts, strict=True))):  # the rejected rows first
@@ -356,7 +356,7 @@ class PromiseSearch(Search):
                 allowed = (1 - self.recall) / self.recall * (returned - wrong_returned) - unknown
             allowed = np.floor(allowed + 1e-9)
             need = needed(part.errors, wrong, allowed) if part.accepted or rejected else Needed(0, 0, 0)
-            found = float(gain[need.asked]) if not part.accepted else found
+            found = float(gain[need.n_likeliest]) if not part.accepted else found
             plan.append(need)
         return plan[::-1]
 
@@ -403,7 +403,7 @@ def needed(errors: ErrorsLeft, wrong: Floats, allowed: Floats) -> Needed:
     chance = np.minimum(DOUBT * np.add.reduceat(wrong, starts) / sizes, 1.0) if n else np.zeros(0)
     rest = np.triu(np.ones((len(starts), len(starts)))) * sizes  # (k, run) rows of a run that are left to draw from
     free, refuted = rest.sum(axis=1), allowed[starts] + 1
-    proved = np.array([errors.against(int(m)) if m > 0 else 0.0 for m in refuted]) if errors.drawn else 0.0
+    proved = np.array([errors.against(int(m)) if m > 0 else 0.0 for m in refuted]) if errors.n_draws else 0.0
     evidence = np.maximum(errors.evidence - proved, 0.0)
     best = Needed(n, 0, int(max(allowed[n], 0)))
     for even in EVEN:
@@ -418,7 +418,7 @@ def needed(errors: ErrorsLeft, wrong: Floats, allowed: Floats) -> Needed:
             growth = np.maximum(growth, won + (hit * lost).sum(axis=1))
         draws = np.ceil(free * (1 - np.exp(-evidence / (growth * free))))
         draws[refuted < 1] = math.inf
-        draws[allowed[starts] >= np.minimum(free, errors.left)] = 0.0
+        draws[allowed[starts] >= np.minimum(free, errors.remaining)] = 0.0
         if len(starts) and (starts + draws).min() < best.calls:
             at = int(np.argmin(starts + draws))
             best = Needed(int(starts[at]), int(draws[at]), int(max(allowed[starts[at]], 0)), even)

@@ -41,7 +41,7 @@ class RecallSearch(LearnedSearch):
         self._evidence = math.log(1 / (1 - confidence))  # that a proof takes
         self._most = n_rows  # rows that match at most, by the proof so far
         self._hits: list[bool] = []  # of the rows that the search chose, since a random row last matched
-        self._drawn: Indices = np.zeros(0, np.int64)  # random rows whose answers are outstanding
+        self._outstanding: Indices = np.zeros(0, np.int64)  # random rows whose answers are outstanding
         self._proving = False
         self._rate = 0.0  # of hits, thought of before the rows were drawn
         # (4, rows) of random rows: rows not asked before it, matches known before it, the rate thought of, whether it matched
@@ -50,25 +50,25 @@ class RecallSearch(LearnedSearch):
     @property
     def guaranteed(self) -> float:
         """The recall that holds at `confidence` as things stand; 0 before anything was proved."""
-        found, known = len(self.found()), self._matches()
-        most = min(self._most, known + self.n_rows - len(self.told))
+        found, known = len(self.matches()), self._matches()
+        most = min(self._most, known + self.n_rows - len(self.labelled))
         return 1.0 if most == 0 else found / max(most, known)
 
     @property
     def met(self) -> bool:
         """Whether the target holds."""
-        return not len(self._drawn) and self.guaranteed >= self.recall
+        return not len(self._outstanding) and self.guaranteed >= self.recall
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Search.tell`."""
         before = self._matches()
         super().tell(indices, answers)
         matched = (np.asarray(answers, np.float64) != 0.0).tolist()  # an unknown row may be a match
-        if not len(self._drawn):
+        if not len(self._outstanding):
             self._hits += matched
             return
-        self._drawn = np.setdiff1d(self._drawn, indices)
-        free = self.n_rows - len(self.told) + len(matched)
+        self._outstanding = np.setdiff1d(self._outstanding, indices)
+        free = self.n_rows - len(self.labelled) + len(matched)
         hits = np.array(matched, np.float64)
         known = before + np.concatenate([[0.0], np.cumsum(hits)[:-1]])
         self._draws.append(np.stack([free - np.arange(len(hits)), known, np.full(len(hits), self._rate), hits]))
@@ -82,7 +82,7 @@ class RecallSearch(LearnedSearch):
 
     def _missing(self) -> int:
         """The fewest rows not found, under which the recall would be too low: to be refuted."""
-        return math.floor(len(self.found()) / self.recall + 1e-9) + 1 - self._matches()
+        return math.floor(len(self.matches()) / self.recall + 1e-9) + 1 - self._matches()
 
     def _refuted_from(self) -> int:
         """The fewest matching rows such that so many, and each larger number, are refuted; one more than possible where
@@ -91,7 +91,7 @@ class RecallSearch(LearnedSearch):
         The logarithm of the martingale is convex in their number, and small at the rates thought of: beyond the first
         number that it refutes on the way up it refutes all.
         """
-        low, high = self._matches(), self._matches() + self.n_rows - len(self.told) + 1
+        low, high = self._matches(), self._matches() + self.n_rows - len(self.labelled) + 1
         draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
         while low < high:
             middle = (low + high) // 2
@@ -103,18 +103,18 @@ class RecallSearch(LearnedSearch):
         return low
 
     def _choose(self, k: int) -> Indices:
-        if len(self._drawn) or self.met:
+        if len(self._outstanding) or self.met:
             return np.zeros(0, np.int64)
-        free, missing = self.n_rows - len(self.told), self._missing()
+        free, missing = self.n_rows - len(self.labelled), self._missing()
         self._proving = missing > 0 and (self._proving or self._quiet(free))
         if self._proving and free and not self._open.any():
             refuted = min(missing / free, 1 - 1e-9)
             draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
             thought = (float(draws[3].sum()) + LEFT) / (draws.shape[1] + 1 / refuted)
             self._rate = min(max(thought, LEAST * refuted), MOST * refuted)
-            self._drawn = self._rows_of_proof(min(k, PROVING))
-            return self._drawn
-        self.batch = max(8, len(self.told) // 32)
+            self._outstanding = self._rows_of_proof(min(k, PROVING))
+            return self._outstanding
+        self.batch = max(8, len(self.labelled) // 32)
         return super()._choose(k)
 
     def _rows_of_proof(self, k: int) -> Indices:
@@ -128,7 +128,7 @@ class RecallSearch(LearnedSearch):
         takes away about 2·log(1/δ)·free/D² of them, since it is one fewer that they may meet.
         """
         missing = self._missing()
-        if not free or not self.found().size or missing <= 0:
+        if not free or not self.matches().size or missing <= 0:
             return False
         saved = 2 * self._evidence * free / missing**2
         proof = free * (1 - math.exp(-self._evidence / missing))

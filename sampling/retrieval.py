@@ -8,7 +8,7 @@ import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.base import Floats, Indices
-from uql.sampling.labelled_rows import Known, Told
+from uql.sampling.labelled_rows import Known, LabelledRows
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Matrix, Span
 
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
@@ -20,7 +20,7 @@ REFIT_ABOVE = 300  # labels; from there on a fit serves several batches
 SPREAD_ROWS = 5_000  # rows from which the spread of a score is read
 
 
-class Search(Told):
+class Search(LabelledRows):
     """Bookkeeping of a retrieval sampler: what was asked, what was found, the budget, a LIMIT.
 
     Args:
@@ -44,18 +44,18 @@ class Search(Told):
     ) -> None:
         self.n_rows, self.budget, self.rng, self.limit = n_rows, max(0, budget), rng, limit
         super().__init__(known)
-        self._asked = np.zeros(n_rows, bool)
-        self._asked[self.told] = True
+        self._is_asked = np.zeros(n_rows, bool)
+        self._is_asked[self.labelled] = True
         self._open = np.zeros(n_rows, bool)  # proposed, not told
         self.n_proposed = 0
 
     def propose(self, k: int) -> Indices:
         """At most k rows, likeliest first; empty when the budget is spent, all was asked, or the limit is reached."""
         k = min(k, self.budget - self.n_proposed)
-        if k <= 0 or (self.limit is not None and len(self.found()) >= self.limit):
+        if k <= 0 or (self.limit is not None and len(self.matches()) >= self.limit):
             return np.zeros(0, np.int64)
         rows = self._choose(k)
-        self._asked[rows] = True
+        self._is_asked[rows] = True
         self._open[rows] = True
         self.n_proposed += len(rows)
         return rows
@@ -72,18 +72,18 @@ class Search(Told):
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         """The answers of rows that others chose and this search has not proposed: 1, 0 or NaN."""
-        self._asked[indices] = True
+        self._is_asked[indices] = True
         self._keep(np.asarray(indices, np.int64), np.asarray(answers, np.float64))
 
-    def found(self) -> Indices:
+    def matches(self) -> Indices:
         """The rows known to match, in the order they were found."""
-        out: Indices = self.told[self.answers == 1.0]
+        out: Indices = self.labelled[self.answers == 1.0]
         return out
 
     def scores(self) -> Floats:
         """(N,) how likely each row matches, in no unit; the answers themselves for rows that were told."""
         out = self._scores()
-        out[self.told] = np.where(self.answers == 1.0, math.inf, -math.inf)
+        out[self.labelled] = np.where(self.answers == 1.0, math.inf, -math.inf)
         return out
 
     def _scores(self) -> Floats:
@@ -94,16 +94,16 @@ class Search(Told):
 
     def _random(self, k: int) -> Indices:
         """k random rows not asked so far: by trial while most rows are free, else by listing them."""
-        free = self.n_rows - int(self._asked.sum())
+        free = self.n_rows - int(self._is_asked.sum())
         k = min(k, free)
         if free > 0.5 * self.n_rows and k < 0.1 * self.n_rows:
             rows: list[int] = []
             while len(rows) < k:
                 row = int(self.rng.integers(self.n_rows))
-                if not self._asked[row] and row not in rows:
+                if not self._is_asked[row] and row not in rows:
                     rows.append(row)
             return np.array(rows, np.int64)
-        return self.rng.choice(np.flatnonzero(~self._asked), k, replace=False)
+        return self.rng.choice(np.flatnonzero(~self._is_asked), k, replace=False)
 
 
 class LearnedSearch(Search):
@@ -157,7 +157,7 @@ class LearnedSearch(Search):
                 self._arms[arm, 0 if answer == 1.0 else 1] += 1
 
     def _labels(self) -> tuple[Indices, Floats]:
-        rows, y = self.told, self.answers
+        rows, y = self.labelled, self.answers
         seen = ~np.isnan(y)
         return rows[seen], y[seen]
 
@@ -201,7 +201,7 @@ class LearnedSearch(Search):
             draws = self.rng.beta(self._arms[:, 0], self._arms[:, 1], size=(k, 2))
             top = int((draws[:, 0] >= draws[:, 1]).sum())
         first = self._top(self._prior, top)
-        self._asked[first] = True  # not to be drawn again below
+        self._is_asked[first] = True  # not to be drawn again below
         second = self._random(k - len(first))
         self._arm_of.update(dict.fromkeys(first.tolist(), 0) | dict.fromkeys(second.tolist(), 1))
         return np.concatenate([first, second])
@@ -212,7 +212,7 @@ class LearnedSearch(Search):
             return np.zeros(0, np.int64)
         if scores is self._prior:
             scores = scores.copy()
-        scores[self._asked] = -math.inf
+        scores[self._is_asked] = -math.inf
         k = min(k, len(scores))
         rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
         rows = rows[np.argsort(-scores[rows], kind="stable")]

@@ -29,9 +29,9 @@ def row_hashes(rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     return hashes
 
 
-def bound_for(wanted: int, n_rows: int) -> int:
-    """A bound that almost surely at least `wanted` of n rows have a hash below, and few more than these."""
-    share = (wanted + SURE * math.sqrt(wanted) + SURE**2) / max(1, n_rows)
+def bound_for(count: int, n_rows: int) -> int:
+    """A bound that almost surely at least `count` of n rows have a hash below, and few more than these."""
+    share = (count + SURE * math.sqrt(count) + SURE**2) / max(1, n_rows)
     return LARGEST if share >= 1 else int(share * LARGEST)
 
 
@@ -49,9 +49,9 @@ def rows_below(start: int, stop: int, bound: int) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def lowest(rows: NDArray[np.int64], wanted: int) -> NDArray[np.bool_]:
-    """(n,) which of the rows have the `wanted` lowest hashes."""
+def lowest(rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """(n,) which of the rows have the `count` lowest hashes."""
     kept = np.ones(len(rows), dtype=bool)
-    if wanted < len(rows):
-        kept[np.argpartition(row_hashes(rows), wanted)[wanted:]] = False
+    if count < len(rows):
+        kept[np.argpartition(row_hashes(rows), count)[count:]] = False
     return kept

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from uql.sampling.base import Estimate, Flags, Floats, Indices
-from uql.sampling.labelled_rows import Known, Told
+from uql.sampling.labelled_rows import Known, LabelledRows
 
 Bounds = tuple[float, float] | None
 Weights = tuple[Floats | None, Floats | None]  # of y and x, where known of every row
@@ -43,11 +43,11 @@ def unlike(n: int, confidence: float) -> float:
     return float(1 - ((1 - confidence) / 2) ** (1 / n))
 
 
-class Draws(Told, ABC):
+class Draws(LabelledRows, ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 
     Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
-    Every y and x handed to `total` and `ratio` is in the order of `told`: the known rows first, then the rows in the
+    Every y and x handed to `total` and `ratio` is in the order of `labelled`: the known rows first, then the rows in the
     order they were told.
 
     Args:
@@ -76,7 +76,7 @@ class Draws(Told, ABC):
         self.n_rows, self.rng, self.confidence, self.groups = n_rows, rng, confidence, groups
         super().__init__(known)
         self._state = np.zeros(n_rows, np.int8)  # 0 free, 1 proposed, 2 told or known
-        self._state[self.told] = 2
+        self._state[self.labelled] = 2
         self.n_proposed = 0
         self.budget = max(0, budget)
         self._look = 0
@@ -85,7 +85,7 @@ class Draws(Told, ABC):
         if size is not None:
             self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
         self._certain = np.zeros(n_rows, bool)  # rows asked for their size, or known: no random draws
-        self._certain[self.told] = True
+        self._certain[self.labelled] = True
         self._certain[self._first] = True
 
     @property
@@ -129,7 +129,7 @@ class Draws(Told, ABC):
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: the same for every row, unless a method knows better."""
-        random = int((~self._certain[self.told]).sum())
+        random = int((~self._certain[self.labelled]).sum())
         free = int((~self._certain).sum())
         return np.where(self._certain, np.inf, random / max(free, 1))
 
@@ -150,7 +150,7 @@ class Draws(Told, ABC):
         """The sum of y over all N rows, or over those of group `domain`.
 
         Args:
-            y: (n,) in the order of `told`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
+            y: (n,) in the order of `labelled`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
             bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
             weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
                 column.
@@ -194,7 +194,7 @@ class Draws(Told, ABC):
         if weights is None and bounds != (0.0, 1.0):
             return found
         rest = self._rows_in(domain)
-        rest[self.told] = False
+        rest[self.labelled] = False
         least = most = float(seen.sum())
         if weights is None:
             most += float(rest.sum())
@@ -221,10 +221,10 @@ class Draws(Told, ABC):
         up to 0.
 
         Args:
-            y, x: (n,) in the order of `told`; NaN where unknown.
+            y, x: (n,) in the order of `labelled`; NaN where unknown.
             weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
             domain: a value of `groups`: the ratio within that group alone.
-        Raises: ValueError for a domain without groups, or for arrays of another length than `told`.
+        Raises: ValueError for a domain without groups, or for arrays of another length than `labelled`.
         """
         y, x = self._checked(y), self._checked(x)
         inside, population = self._told_in(domain)
@@ -290,10 +290,10 @@ class Draws(Told, ABC):
     def _told_in(self, domain: int | None) -> tuple[Flags, int]:
         """(n,) which of the rows told are of a group, and how many rows it has in all. Raises: ValueError without groups."""
         if domain is None:
-            return np.ones(len(self.told), bool), self.n_rows
+            return np.ones(len(self.labelled), bool), self.n_rows
         if self.groups is None:
             raise ValueError("a total or a ratio within a group needs the groups of all rows")
-        return self.groups[self.told] == domain, int((self.groups == domain).sum())
+        return self.groups[self.labelled] == domain, int((self.groups == domain).sum())
 
     def _quotient(self, y: Floats, x: Floats, everything: Flags | None, known: Weights, domain: int | None) -> Three:
         """The ratio, exact where `everything` (n,) names the rows told, which are all that there are."""
@@ -308,7 +308,7 @@ class Draws(Told, ABC):
     ) -> tuple[Floats, Floats]:
         """y with the unknown rows at the least, and at the most that they may be: by what the others `inside` are."""
         if weights is not None:
-            each = weights[self.told]
+            each = weights[self.labelled]
             return np.where(missing, np.minimum(each, 0.0), y), np.where(missing, np.maximum(each, 0.0), y)
         least, most = bounds if bounds is not None else self._range(y[inside & ~missing])
         return np.where(missing, least, y), np.where(missing, most, y)
@@ -356,7 +356,12 @@ class Draws(Told, ABC):
     def _ends(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> tuple[float, float]:
         """A mean of stored values lies among them; else the ends are open."""
         weights, counts = known
-        if weights is None or is_binary(weights) or not is_share(x) or not np.isclose(y, weights[self.told] * x).all():
+        if (
+            weights is None
+            or is_binary(weights)
+            or not is_share(x)
+            or not np.isclose(y, weights[self.labelled] * x).all()
+        ):
             return -math.inf, math.inf
         among = self._rows_in(domain)
         values = weights[among if counts is None else among & (counts > 0)]

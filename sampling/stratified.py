@@ -32,16 +32,16 @@ class StratifiedSampler(Draws):
         free = np.flatnonzero(~self._certain)
         names, self._stratum = np.unique(strata, return_inverse=True)
         self._orders = [self.rng.permutation(free[self._stratum[free] == h]) for h in range(len(names))]
-        self._taken = np.zeros(len(names), np.int64)
+        self._n_drawn = np.zeros(len(names), np.int64)
         self._queue = np.zeros(0, np.int64)
         self._allocate(self.budget - len(self._first))
 
     def _allocate(self, draws: int) -> None:
         """Take rows of each stratum up to its share of `draws` in all, and queue them in random order."""
         sizes = np.array([len(order) for order in self._orders])
-        wanted = np.maximum(allocate(sizes, draws), self._taken)
-        new = [o[a:b] for o, a, b in zip(self._orders, self._taken, wanted, strict=True)]
-        self._taken = wanted
+        wanted = np.maximum(allocate(sizes, draws), self._n_drawn)
+        new = [o[a:b] for o, a, b in zip(self._orders, self._n_drawn, wanted, strict=True)]
+        self._n_drawn = wanted
         self._queue = np.concatenate([self._queue, self.rng.permutation(np.concatenate(new))]) if new else self._queue
 
     def more(self, budget: int, look: int = 0) -> None:
@@ -58,7 +58,7 @@ class StratifiedSampler(Draws):
         inside = np.ones(self.n_rows, bool)
         if domain is not None and self.groups is not None:
             inside = self.groups == domain
-        told = self.told
+        told = self.labelled
         certain = self._certain[told]
         frame = np.ones(self.n_rows, bool)
         frame[told[certain]] = False
@@ -69,7 +69,7 @@ class StratifiedSampler(Draws):
         """(m,) totals and (m, m) covariance over the strata of (m, n) values; a stratum without draws gets the mean of
         all."""
         rows = np.flatnonzero(random)
-        stratum = self._stratum[self.told[rows]]
+        stratum = self._stratum[self.labelled[rows]]
         drawn = values[:, rows]
         n = np.bincount(stratum, minlength=len(sizes)).astype(float)
         sums = np.stack([np.bincount(stratum, v, minlength=len(sizes)) for v in drawn])
@@ -91,7 +91,7 @@ class StratifiedSampler(Draws):
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
         certain, random, sizes, inside = self._parts(domain)
-        told = self.told
+        told = self.labelled
         base, size = float(y[certain].sum()), int(inside.sum())
         within = inside[told]
         if not (random & within).any():
@@ -118,7 +118,7 @@ class StratifiedSampler(Draws):
     ) -> Three:
         if weights is not None:
             left = inside.copy()
-            left[self.told] = False
+            left[self.labelled] = False
             return (
                 math.nan,
                 base + float(np.minimum(weights[left], 0).sum()),
@@ -132,7 +132,7 @@ class StratifiedSampler(Draws):
 
     def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         certain, random, sizes, inside = self._parts(domain)
-        within = inside[self.told]
+        within = inside[self.labelled]
         if not (random & within).any():
             return math.nan, -math.inf, math.inf
         totals, c = self._cells(np.stack([y * within, x * within]), random, sizes)

@@ -85,9 +85,9 @@ class TwoStageSample:
         self._place = dict(zip(rows.tolist(), range(len(rows)), strict=True))
 
     @property
-    def told(self) -> Indices:
+    def labelled(self) -> Indices:
         """(m,) the rows with an answer, in order."""
-        found: Indices = self.rows[self.inner.told]
+        found: Indices = self.rows[self.inner.labelled]
         return found
 
     @property
@@ -210,7 +210,7 @@ class TwoStageSample:
 
     def _told_in(self, domain: int) -> Flags:
         assert self.groups is not None
-        found: Flags = self.groups[self.inner.told] == domain
+        found: Flags = self.groups[self.inner.labelled] == domain
         return found
 
     def _of(self, values: Floats | None) -> Floats | None:
@@ -227,12 +227,12 @@ class FirstStageSearch:
 
     def __init__(self, rows: Indices, inner: RetrievalSampler) -> None:
         self.rows, self.inner = rows, inner
-        self._seen: list[bool] = []
+        self._outcomes: list[bool] = []
 
     @property
     def is_poor(self) -> bool:
         """Did few of the last rows match?"""
-        return len(self._seen) >= LOOK and sum(self._seen[-LOOK:]) < RICH * LOOK
+        return len(self._outcomes) >= LOOK and sum(self._outcomes[-LOOK:]) < RICH * LOOK
 
     def propose(self, k: int) -> Indices:
         """As in `RetrievalSampler`."""
@@ -241,14 +241,14 @@ class FirstStageSearch:
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `RetrievalSampler`."""
-        self._seen += (answers == 1.0).tolist()
+        self._outcomes += (answers == 1.0).tolist()
         self.inner.tell(np.searchsorted(self.rows, indices), answers)
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         """As in `RetrievalSampler`."""
         self.inner.learn(np.searchsorted(self.rows, indices), answers)
 
-    def found(self) -> Indices:
+    def matches(self) -> Indices:
         """As in `RetrievalSampler`."""
-        found: Indices = self.rows[self.inner.found()]
+        found: Indices = self.rows[self.inner.matches()]
         return found

@@ -39,7 +39,7 @@ class UniformSampler(Draws):
     def _parts(self, domain: int | None) -> tuple[Flags, Flags, int]:
         """Which told rows are certain and which are random draws, and the number of rows these stand for."""
         inside, population = self._told_in(domain)
-        certain = self._certain[self.told] & inside
+        certain = self._certain[self.labelled] & inside
         return certain, inside & ~certain, population - int(certain.sum())
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:

@@ -37,11 +37,11 @@ class BettingTest:
     def __init__(self, size: int, target: float, expected: float) -> None:
         self.size, self.expected = size, min(max(expected, target + BET * (1 - target)), 1 - 0.02 * (1 - target))
         self.most = math.ceil(target * size - 1e-9) - 1  # marked rows, at most, if the share is below the target
-        self.drawn, self.hits, self.capital = 0, 0, 1.0
+        self.n_draws, self.hits, self.capital = 0, 0, 1.0
 
     def see(self, marked: bool) -> None:
         """The next random member."""
-        left = self.size - self.drawn
+        left = self.size - self.n_draws
         mean = (self.most - self.hits) / left if left else 0.0
         if mean <= 0:  # more are marked than a share below the target allows
             self.capital = math.inf if marked or self.hits > self.most else self.capital
@@ -49,7 +49,7 @@ class BettingTest:
             bet = max((self.expected - mean) / (mean * (1 - mean)), 0.0)
             bet = min(bet, 0.98 / mean)
             self.capital *= 1 + bet * ((1.0 if marked else 0.0) - mean)
-        self.drawn += 1
+        self.n_draws += 1
         self.hits += marked
 
 
@@ -101,7 +101,7 @@ class UnverifiedSearch(Search):
         self._at = 0
         self._accepted = np.zeros(0, np.int64)
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no or unknown, 1 yes
-        self._answer[self.told] = self.answers == 1.0
+        self._answer[self.labelled] = self.answers == 1.0
 
     @property
     def learner(self) -> AsdSampler | None:
@@ -145,7 +145,7 @@ class UnverifiedSearch(Search):
 
     def _learn(self) -> None:
         """Fit on all answers, sort the rows not asked, and lay out the sets."""
-        rows, y = self.told, self.answers
+        rows, y = self.labelled, self.answers
         seen = ~np.isnan(y)
         design = self._learner.design[rows[seen]] if self._learner is not None else None
         fit = surrogate.probability(self.features[rows[seen]], y[seen], design, SEARCH_DIRECTIONS)
@@ -201,7 +201,7 @@ class UnverifiedSearch(Search):
 
     def _best(self, k: int) -> Indices:
         """The likeliest rows that are neither asked nor accepted."""
-        scores = np.where(self._asked, -math.inf, self._scores_now)
+        scores = np.where(self._is_asked, -math.inf, self._scores_now)
         scores[self._accepted] = -math.inf
         k = min(k, int((scores > -math.inf).sum()))
         rows = np.argsort(-scores, kind="stable")[:k]

@@ -47,7 +47,7 @@ class HashModel:
         return Reply(tuple(self._answer(q, request.row) for q in request.questions), 50, len(request.questions))
 
     async def answer_rows(self, request: RowsRequest) -> RowsReply:
-        replies = [await self.answer(part) for part in request.alone()]
+        replies = [await self.answer(part) for part in request.single_requests()]
         return RowsReply(tuple(r.answers for r in replies), 30 * len(replies), sum(r.output_tokens for r in replies))
 
     def _answer(self, question: Question, row: Row) -> Answer:

@@ -119,8 +119,8 @@ def check_budget_and_no_row_twice(make: MakeAggregate) -> None:
         assert len(asked) <= budget, f"{len(asked)} rows for a budget of {budget}"
         assert len(np.unique(asked)) == len(asked), "a row was asked twice"
         assert not np.isin(asked, known[0]).any(), "a known row was asked"
-        assert len(sampler.told) == len(asked) + 10, "told is not the known rows and those asked"
-        assert (sampler.told[:10] == known[0]).all(), "known rows do not come first"
+        assert len(sampler.labelled) == len(asked) + 10, "labelled is not the known rows and those asked"
+        assert (sampler.labelled[:10] == known[0]).all(), "known rows do not come first"
 
 
 def check_exact_when_all_is_asked(make: MakeAggregate) -> None:
@@ -237,7 +237,7 @@ def check_totals_share_the_draws(make: MakeAggregate) -> None:
     """SUM, AVG, group totals and ratios come from the same rows, and agree where they must."""
     world = World.of(1500, 0.3)
     sampler, _ = run(make, world, 96, 7, size=world.value, groups=world.groups)
-    rows, y = sampler.told, sampler.answers
+    rows, y = sampler.labelled, sampler.answers
     count = sampler.estimate()
     everything = sampler.total(np.ones(len(rows)), (0.0, 1.0))
     assert everything.value is not None and abs(everything.value - 1500) < 1500 * 0.35
@@ -287,7 +287,7 @@ def check_search_keeps_its_budget(make: MakeRetrieval) -> None:
         asked = ask_all(sampler, world.truth, batch)
         assert len(asked) == min(budget, 390), f"{len(asked)} rows for a budget of {budget}"
         assert len(np.unique(asked)) == len(asked) and not np.isin(asked, known[0]).any()
-        found = sampler.found()
+        found = sampler.matches()
         assert world.truth[found].all() and len(np.unique(found)) == len(found)
         again = _search(make, world, budget, known=known)
         assert (ask_all(again, world.truth, batch) == asked).all(), "the same seed asked other rows"
@@ -299,7 +299,7 @@ def check_search_stops_at_its_limit(make: MakeRetrieval) -> None:
     world = World.of(400, 0.3)
     sampler = _search(make, world, 400, limit=5)
     ask_all(sampler, world.truth, 1)
-    assert len(sampler.found()) == 5
+    assert len(sampler.matches()) == 5
 
 
 def check_search_bears_odd_tables(make: MakeRetrieval) -> None:
@@ -312,7 +312,7 @@ def check_search_bears_odd_tables(make: MakeRetrieval) -> None:
     for kept in ({"features": None}, {"prior": None}, {"features": None, "prior": None}, {"has_examples": False}):
         sampler = _search(make, world, 60, **kept)
         assert len(ask_all(sampler, world.truth, unknown=np.arange(0, 300, 3))) == 60
-        assert not np.isin(sampler.found(), np.arange(0, 300, 3)).any(), "an unknown row is among those found"
+        assert not np.isin(sampler.matches(), np.arange(0, 300, 3)).any(), "an unknown row is among those found"
 
 
 RETRIEVAL_CHECKS = (check_search_keeps_its_budget, check_search_stops_at_its_limit, check_search_bears_odd_tables)

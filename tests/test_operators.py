@@ -113,7 +113,11 @@ def forms(operator: Operator) -> list[str]:
     """The words of an operator's first example in each of its forms."""
     question, row, _ = EXAMPLES[operator.name].answers[0]
     words = operator.words
-    alone = words.alone(question, row, 7) if isinstance(operator.reply, Text) else words.alone(question, row)
+    alone = (
+        words.single_prompt(question, row, 7)
+        if isinstance(operator.reply, Text)
+        else words.single_prompt(question, row)
+    )
     said = {"version": words.version, "system": alone.system, "user": alone.user}
     if words.instruction is not None:
         said["instruction"] = words.instruction(question, row)
@@ -140,9 +144,9 @@ def as_json(reply: Shape, answer: Any) -> Any:
     """What a model says in JSON to give an answer."""
     match reply:
         case OneOf(many=True):
-            return [reply.shown[label] for label in answer]
+            return [reply.option_texts[label] for label in answer]
         case OneOf():
-            return reply.shown[answer]
+            return reply.option_texts[answer]
         case Level():
             return int(answer)
     return answer
@@ -152,7 +156,7 @@ def as_likely(reply: Shape, answer: Any) -> dict[str, float]:
     """The likely words of one token by which a small model gives an answer, with their probabilities."""
     match reply:
         case OneOf(many=False):
-            return {reply.shown[answer]: 0.9}
+            return {reply.option_texts[answer]: 0.9}
         case Level(levels):
             share = answer / (levels - 1)
             return {"Yes": share, "No": 1 - share}
@@ -182,7 +186,7 @@ class Saying:
         if form is None and body.get("max_tokens") == 1 and "grammar" not in body:
             return _completion(max(self.likely, key=self.likely.__getitem__), self.likely)
         if form is None and "grammar" in body and isinstance(self.reply, OneOf):
-            return _completion(self.reply.shown[self.answer], {})
+            return _completion(self.reply.option_texts[self.answer], {})
         if form is None and "grammar" in body and isinstance(self.reply, Value):
             return _completion("null" if self.answer is None else str(self.answer), {})
         return _completion(self.text(schema), {})
@@ -197,7 +201,7 @@ class Saying:
             case YesNo():
                 found |= {"type": "predicate", "probability": 0.9 if self.answer else 0.1}
             case OneOf():
-                line = self.reply.shown[self.answer]
+                line = self.reply.option_texts[self.answer]
                 found |= {"type": "choice", "choice": line, "confidence": 1.0}
                 found["probabilities"] = [{"value": line, "probability": 1.0}]
             case _:

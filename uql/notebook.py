@@ -10,7 +10,7 @@ from uql.api.notebook import (
     load_ipython_extension as load_ipython_extension,
 )
 from uql.api.notebook import (
-    opened as opened,
+    open_connection as open_connection,
 )
 from uql.api.notebook import (
     run as run,

@@ -68,7 +68,7 @@ def real(predicate: Predicate, kind: str) -> Case:
 
 def statistics(case: Case, sampler: AggregateSampler) -> Iterator[tuple[str, Estimate, float]]:
     """Name, estimate and truth of each number that one sample gives."""
-    rows, y = sampler.told, sampler.answers
+    rows, y = sampler.labelled, sampler.answers
     v, inside = case.value[rows] * y, case.groups == 2
     total, count = float((case.value * case.truth).sum()), float(case.truth.sum())
     yield "COUNT", sampler.estimate(), count

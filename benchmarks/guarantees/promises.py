@@ -102,7 +102,7 @@ def recall_trials(table: Proxied, target: float, delta: float, seed: tuple[int, 
     runs = (search, *search.copies)
     for run in runs:
         asked_all(run, table)
-        reached = len(run.found()) / float(table.truth.sum())
+        reached = len(run.matches()) / float(table.truth.sum())
         out.append((reached >= target - 1e-12, run.calls / n, reached))
     return out * (forks // len(runs))  # without a check every row was asked, and all runs are alike
 
@@ -130,7 +130,7 @@ def precision_trials(
     runs = (search, *search.copies)
     for run in runs:
         asked_all(run, table, 16)
-        accepted, more, found = run.accepted, run.unverified(), run.found()
+        accepted, more, found = run.accepted, run.unverified(), run.matches()
         held = len(accepted) == 0 or float(table.truth[accepted].mean()) >= target - 1e-12
         hits, returned = len(found) + float(table.truth[more].sum()), len(found) + len(more)
         precision, recall = hits / max(returned, 1), hits / float(table.truth.sum())

@@ -40,7 +40,7 @@ class Hashed:
 
     async def answer_rows(self, request: RowsRequest) -> RowsReply:
         """What is said once is counted once."""
-        replies = [await self.answer(part) for part in request.alone()]
+        replies = [await self.answer(part) for part in request.single_requests()]
         asked = sum(len(q.text) + sum(map(len, getattr(q, "labels", ()))) for q in request.questions)
         once = INSTRUCTION_TOKENS + asked // CHARS_PER_TOKEN
         read = once + sum(reply.input_tokens - once for reply in replies)

@@ -13,7 +13,7 @@ import numpy as np
 import uql
 from uql.compiler.binder import bind
 from uql.compiler.choice import Terms, choose
-from uql.compiler.cost import Known, Range, Unit
+from uql.compiler.cost import BlockStatistics, Range, Unit
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block
 from uql.compiler.planner import plan
@@ -40,7 +40,7 @@ def planned_in_ms(con: uql.Connection, text: str, times: int) -> float:
         block = plan(bound.query)
         assert isinstance(block, Block)
         asked = (*block.filter.stages, *block.values.stages)
-        known = Known(Range.exactly(10_000), {stage.shown: 400.0 for stage in asked})
+        known = BlockStatistics(Range.exactly(10_000), {stage.input_columns: 400.0 for stage in asked})
         choose(block, known, Terms(Unit(), None))
         taken.append(1000 * (time.process_time() - start))
     return float(np.median(taken))

@@ -169,7 +169,7 @@ def sum_trials(w: World, budget: int, seeds: Iterable[int]) -> Iterator[SumTrial
         errors: dict[str, float] = {}
         held_sum = held_avg = opened = False
         for name, sampler in samplers(w, budget, (seed,), ("asd", "uqe"), size=True):
-            y = w.lengths[sampler.told] * sampler.answers
+            y = w.lengths[sampler.labelled] * sampler.answers
             added, average = sampler.total(y, weights=w.lengths), sampler.ratio(y, sampler.answers, weights=w.lengths)
             errors[f"{name}_sum"] = (added.value or 0.0) / total - 1
             errors[f"{name}_avg"] = float("nan") if average.value is None else average.value / mean - 1
@@ -265,7 +265,7 @@ def group_rows(
                 n, budget, rng=np.random.default_rng(seed), strata=strata(data)[seed % CLUSTERINGS]
             )
             told(base, np.ones(n))
-            drawn = classes[base.told]
+            drawn = classes[base.labelled]
             guess = np.array([base.total((drawn == g).astype(np.float64)).value or 0.0 for g in range(k)]) / n
             theirs.append(float(np.abs(guess - shares).sum()) / 2)
         by_class = np.mean(cover, axis=0)

@@ -58,9 +58,9 @@ def retrieval_rows(
                 reached = budget
                 while len(asked := search.propose(64)):
                     search.tell(asked, w.truth[asked])
-                    if reached == budget and len(search.found()) >= 10:
+                    if reached == budget and len(search.matches()) >= 10:
                         reached = search.calls
-                recall = len(search.found()) / min(budget, total)
+                recall = len(search.matches()) / min(budget, total)
                 scores[name].append(2 * recall / (1 + recall))
                 ten[name].append(reached)
         yield RetrievalRow(
@@ -124,8 +124,8 @@ def guarantee_table(chosen: Sequence[Predicate], seeds: int, confidence: float) 
             more = search.unverified()
             accepted = search.accepted
             misses += len(accepted) > 0 and float(w.truth[accepted].mean()) < 0.9
-            hits = len(search.found()) + float(w.truth[more].sum())
-            precision, recall = hits / max(len(search.found()) + len(more), 1), hits / total
+            hits = len(search.matches()) + float(w.truth[more].sum())
+            precision, recall = hits / max(len(search.matches()) + len(more), 1), hits / total
             f1.append(2 * precision * recall / max(precision + recall, 1e-9))
             if seed < max(3, seeds // 10):
                 sure = RecallSearch(
@@ -133,7 +133,7 @@ def guarantee_table(chosen: Sequence[Predicate], seeds: int, confidence: float) 
                 )
                 while len(asked := sure.propose(64)):
                     sure.tell(asked, w.truth[asked])
-                recall_misses += len(sure.found()) < 0.9 * total
+                recall_misses += len(sure.matches()) < 0.9 * total
                 cost.append(sure.calls / w.n)
         print(
             f"{predicate.name:<14}unverified rows: F1 against all {np.mean(f1):.3f}, precision missed in {misses} of {seeds}; "

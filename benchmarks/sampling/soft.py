@@ -63,7 +63,9 @@ def soft_rows(seeds: int, *, budget: int = 128, chosen: Sequence[Predicate] | No
                     (p > 0.5).astype(np.float64),
                 )
                 audited = rng.choice(w.n, AUDITED, replace=False)
-                found = soft_total(sampler, p[sampler.told], sampler.answers, calibration(p[audited], truth[audited]))
+                found = soft_total(
+                    sampler, p[sampler.labelled], sampler.answers, calibration(p[audited], truth[audited])
+                )
                 if found is None or found.value is None or found.low is None or found.high is None:
                     continue
                 hard.append((sampler.estimate().value or 0.0) / total - 1)

@@ -170,7 +170,7 @@ def unseen_row(predicate: Unseen, seeds: int, budget: int = 128, searches: int =
         ):
             while len(asked := search.propose(64)):
                 search.tell(asked, truth[asked])
-            recall = len(search.found()) / min(SEARCHED, total)
+            recall = len(search.matches()) / min(SEARCHED, total)
             scores.append(2 * recall / (1 + recall))
     share = total / n
     uniform = float(np.sqrt((1 - share) / share / budget * (1 - budget / n)))

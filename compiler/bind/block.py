@@ -570,9 +570,9 @@ class _Block:
 
     def _note_readings(self) -> None:
         for use, column in zip(self.binder.uses, self.columns, strict=True):
-            self.statement.read(use.span, use.text, "virtual", _asked(column))
+            self.statement.read(use.span, use.text, "virtual", _explain_column(column))
         for quoted, index in self.later:
-            self.statement.read(quoted.span, quoted.text, "virtual", _asked(self.columns[index]))
+            self.statement.read(quoted.span, quoted.text, "virtual", _explain_column(self.columns[index]))
 
 
 def _reads_rows(node: object) -> bool:
@@ -580,7 +580,7 @@ def _reads_rows(node: object) -> bool:
     return isinstance(node, Column | Pending) or (isinstance(node, Bound) and node.correlated)
 
 
-def _asked(column: VirtualColumn) -> str:
+def _explain_column(column: VirtualColumn) -> str:
     """What EXPLAIN says of a virtual column: kind, type, labels, reads."""
     labels = ", ".join(repr(label) for label in column.labels[:8]) + (", …" if len(column.labels) > 8 else "")
     seen = ", ".join(c.label for c in (*column.reads, *column.holes))

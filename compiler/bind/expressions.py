@@ -93,7 +93,7 @@ class Clause:
     """Where an expression stands: which level its texts are of, and which aliases it may name."""
 
     name: str
-    group: bool = False  # texts in it are said of a group
+    group: bool = False  # texts in it are about a group
     before: bool = False  # WHERE, ON: before the groups are made
     term: bool = False  # it is a term of WHERE: rows for which it does not hold are gone
     group_aliases: bool = False  # names given in GROUP BY come before columns
@@ -264,7 +264,7 @@ class Expressions:
                 asked = (self.uses[bound.index].text,)
             case Column():
                 field = self.scope.field_of(bound)
-                type, asked = (field.type, field.asked) if field is not None else (None, ())
+                type, asked = (field.type, field.source_texts) if field is not None else (None, ())
             case ScalarQuery(query=Bound() as inner):
                 type = inner.query.items[0].type
                 asked = tuple(n.column.text for n in walk(inner.query.items[0].expr) if isinstance(n, Virtual))
@@ -292,7 +292,7 @@ class Expressions:
         if isinstance(node, Pending):
             return (self.uses[node.index].text,)
         field = self.scope.field_of(node) if isinstance(node, Column) else None
-        return field.asked if field is not None else ()
+        return field.source_texts if field is not None else ()
 
     def _written(self, expr: Expr) -> str:
         """An expression as the user wrote it, on one line."""
@@ -351,7 +351,7 @@ class Expressions:
         if not isinstance(found, Pending):
             return found
         shown = f'"{key.text.text[:40]}"'
-        if not key.alone:
+        if not key.only_key:
             raise self.error(
                 f"DISTINCT ON takes a text alone: {shown} says of two rows whether they are one thing",
                 "UQL212",
@@ -816,7 +816,7 @@ class Expressions:
         """Is it a text without a type, by itself or under a name?"""
         found = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
         field = self.scope.field_of(found[0]) if found is not None and isinstance(found[0], Column) else None
-        return isinstance(value, Quoted) or (field is not None and bool(field.asked))
+        return isinstance(value, Quoted) or (field is not None and bool(field.source_texts))
 
     def order_key(self, key: OrderKey, clause: Clause) -> OrderKey:
         return replace(key, expr=self.bind(key.expr, clause, ORDER))

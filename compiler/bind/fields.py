@@ -53,7 +53,7 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Fie
         assert first is not None
         answers = all(f is not None and f.is_answer for f in plain)
         private = any(f is not None and f.private for f in plain)
-        return replace(first, name=name, private=private, asked=asked, is_answer=answers)
+        return replace(first, name=name, private=private, source_texts=asked, is_answer=answers)
     read = [f for find, (expr, _) in zip(finds, made_from, strict=True) for f in _read(expr, find)]
     summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
@@ -101,7 +101,7 @@ def _texts_in(expr: Expr, known: Mapping[Column, Field]) -> list[str]:
             found.append(node.column.text)
         elif isinstance(node, Column):
             field = known.get(node)
-            found += field.asked if field is not None else ()
+            found += field.source_texts if field is not None else ()
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
             inside = fields_in(side.source)

@@ -113,7 +113,7 @@ def _distinct_key(select: Select, key: Expr) -> Expr:
         return named
     if key in [item.expr for item in select.items] or key in [other.expr for other in select.order_by]:
         return key
-    return SameThing(key, alone=len(select.distinct_on) == 1, span=key.span)
+    return SameThing(key, only_key=len(select.distinct_on) == 1, span=key.span)
 
 
 def _items(select: Select, key: OrderKey) -> list[OrderKey]:
@@ -150,7 +150,7 @@ def items_of_lists(select: Select) -> Select:
             "GROUP BY the items of a list takes one table after FROM",
             code="UQL212",
             span=call.span,
-            help="take the list apart in FROM: FROM t JOIN …, unnest(t.list) AS u(item)",
+            help="unnest the list in FROM: FROM t JOIN …, unnest(t.list) AS u(item)",
         )
     items, below = list(select.items), [SelectItem(Star())]
     for place in sorted(places):

@@ -60,7 +60,7 @@ SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a lis
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Source):
+class BoundPart(Source):
     """What is bound already, to stand after FROM of a sub-query."""
 
     part: Part
@@ -114,7 +114,7 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part, of: 
     name = free_name(name_of(function), taken)
     kept = [SelectItem(Column(of.alias, f.name), f.name) for f in columns]
     item = SelectItem(Call("unnest", (items,), span=function.call.span), name, span=function.span)
-    held = Held(Part(of, mine, left.merged), span=function.span)
+    held = BoundPart(Part(of, mine, left.merged), span=function.span)
     return Derived(Select((*kept, item), held, span=function.span), of.alias, span=function.span), name
 
 
@@ -193,7 +193,7 @@ def parts_fields(parts: Call) -> tuple[Field, ...]:
     return PARTS[parts.name.removeprefix("__uql_")]
 
 
-def opened(part: Part, fields: Mapping[str, str], span: Span) -> tuple[Derived, tuple[str, ...]]:
+def expand_part(part: Part, fields: Mapping[str, str], span: Span) -> tuple[Derived, tuple[str, ...]]:
     """A table whose last column is a struct, with its fields in the place of it: to be bound, and their names there.
 
     Args:
@@ -208,14 +208,14 @@ def opened(part: Part, fields: Mapping[str, str], span: Span) -> tuple[Derived, 
         SelectItem(Call("struct_extract", (whole, String(field)), span=span), name, span=span)
         for field, name in zip(fields, names, strict=True)
     ]
-    return Derived(Select(tuple(items), Held(part, span=span), span=span), of, span=span), names
+    return Derived(Select(tuple(items), BoundPart(part, span=span), span=span), of, span=span), names
 
 
 def all_columns(part: Part) -> tuple[Select, dict[Column, str]]:
     """What stands before a list that reads several of its tables, as one table: to be bound, and the names of the columns there."""
     columns = dict.fromkeys(relation.column(f) for relation in part.relations for f in relation.fields)
     names = dict(zip(columns, free_names((c.name for c in columns), set()), strict=True))
-    return Select(tuple(SelectItem(column, name) for column, name in names.items()), Held(part)), names
+    return Select(tuple(SelectItem(column, name) for column, name in names.items()), BoundPart(part)), names
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
@@ -232,7 +232,7 @@ def free_names(names: Iterable[str], taken: set[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def alone(function: TableFunction, items: Expr) -> Derived:
+def list_table(function: TableFunction, items: Expr) -> Derived:
     """The items of a list of the query around, where nothing stands beside them."""
     item = SelectItem(Call("unnest", (items,), span=function.call.span), name_of(function), span=function.span)
     alias = function.alias or function.call.name

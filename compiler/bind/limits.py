@@ -63,7 +63,7 @@ def by_share(query: Select | Union) -> Select:
 def counted(
     expr: Expr | None, clause: str, statement: Statement, bind: Callable[[Query], tuple[BoundQuery, bool]]
 ) -> Expr | None:
-    """LIMIT with sub-queries as the numbers that DuckDB gives for them; ALL and NULL are no limit. Raises: BindError (UQL208).
+    """LIMIT with sub-queries as the numbers that DuckDB gives for them; ALL and NULL mean unlimited. Raises: BindError (UQL208).
 
     Args:
         bind: binds a query; says whether it reads columns of a query around it.

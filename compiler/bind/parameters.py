@@ -107,7 +107,7 @@ def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:
             keys += [(clause, arg) for arg in key.args]
         if isinstance(key, Parameter) and key.name in values and not isinstance(values[key.name], SemText):
             raise BindError(
-                f"{clause} ${key.name}: the value of a parameter is a constant, and no column or place",
+                f"{clause} ${key.name}: the value of a parameter is a constant, not a column or a position",
                 code="UQL210",
                 span=key.span,
                 help='write the column, or its place; a text for the model is a value uql.sem("…")',

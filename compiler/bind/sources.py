@@ -13,14 +13,14 @@ from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.lateral import (
     FIELD,
     PARTS,
-    Held,
+    BoundPart,
     all_columns,
-    alone,
     columns_of,
+    expand_part,
     from_the_left,
     list_of,
+    list_table,
     name_of,
-    opened,
     parts_call,
     parts_fields,
     put,
@@ -81,7 +81,7 @@ class Sources:
     ) -> None:
         self.statement, self.expressions, self.commons = statement, expressions, commons
         self.derived, self.forced = derived, forced
-        self.taken: set[str] = set()
+        self.used_aliases: set[str] = set()
 
     def bind(self, source: Source, outer: Scope | None) -> Part:
         match source:
@@ -90,21 +90,21 @@ class Sources:
             case TableFunction():
                 items = list_of(source, outer) if outer is not None else None
                 if items is not None:
-                    return self.bind(alone(source, items), outer)
+                    return self.bind(list_table(source, items), outer)
                 parts = parts_call(source.call)
                 return self._function(source) if parts is None else self._parts(source, parts, None)
             case Derived():
                 return self._named(source, *self.derived(source))
             case Join():
                 return self._join(source, outer)
-            case Held():
+            case BoundPart():
                 return source.part
         raise BindError(f"{type(source).__name__} cannot stand after FROM", code="UQL212", span=source.span)
 
     def _alias(self, alias: str, span: Span, free: bool = False) -> str:
         """An alias no other table of the block has; `free` ones are numbered, given ones refused."""
         wanted, number = alias, 1
-        while wanted.lower() in self.taken:
+        while wanted.lower() in self.used_aliases:
             if not free:
                 raise BindError(
                     f"two tables of this query are called {alias}",
@@ -114,7 +114,7 @@ class Sources:
                 )
             number += 1
             wanted = f"{alias}_{number}"
-        self.taken.add(wanted.lower())
+        self.used_aliases.add(wanted.lower())
         return wanted
 
     def _table(self, source: TableName) -> Part:
@@ -145,7 +145,7 @@ class Sources:
         if source.sample:
             sampled = f"(SELECT * FROM {table.sql} TABLESAMPLE {source.sample})"
             table = replace(table, sql=sampled)
-        table = self.statement.seen(table)
+        table = self.statement.register_table(table)
         fields = tuple(self._forced(f) for f in table.fields)
         if fields != table.fields:
             table = replace(table, fields=fields)
@@ -172,7 +172,7 @@ class Sources:
             if error.start < 0:
                 error.start, error.end = source.span.start, source.span.end
             raise
-        table = self.statement.seen(table)
+        table = self.statement.register_table(table)
         alias = self._alias(source.alias or source.call.name, source.span, free=source.alias is None)
         return _part(table, alias, source.columns, source.span)
 
@@ -212,7 +212,7 @@ class Sources:
 
     # ---------------------------------------------------------------------------------------------------------- joins
     def _join(self, join: Join, outer: Scope | None) -> Part:
-        taken = set(self.taken)
+        taken = set(self.used_aliases)
         left = self.bind(join.left, outer)
         if isinstance(join.right, TableFunction):
             items = list_of(join.right, _names(left))
@@ -325,7 +325,9 @@ class Sources:
         alias = self._alias(function.alias or "subquery", function.span, free=function.alias is None)
         private = fields[-1].private
         own = tuple(replace(f, private=f.private or private) for f in own)
-        return _beside(left, self._opened(inner, {f"{FIELD}{i}": f for i, f in enumerate(own)}, alias, function.span))
+        return _beside(
+            left, self._expand_struct(inner, {f"{FIELD}{i}": f for i, f in enumerate(own)}, alias, function.span)
+        )
 
     def _listed(
         self, join: Join, function: TableFunction, items: Expr, left: Part, read: Iterable[Column]
@@ -373,18 +375,18 @@ class Sources:
             item = SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
             query, fields = self.derived(Derived(Select((item,), None, span=parts.span), alias, span=parts.span))
             inner = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
-        opening = self._opened(inner, {f.name: f for f in parts_fields(parts)}, alias, parts.span)
+        opening = self._expand_struct(inner, {f.name: f for f in parts_fields(parts)}, alias, parts.span)
         (found,) = opening.relations
         fields = renamed(found.fields, function.columns, alias, function.span)
         return replace(opening, relations=[replace(found, fields=fields)])
 
-    def _opened(self, inner: Part, own: Mapping[str, Field], alias: str, span: Span) -> Part:
+    def _expand_struct(self, inner: Part, own: Mapping[str, Field], alias: str, span: Span) -> Part:
         """A table whose last column is a struct, with the fields of that as the columns of an alias.
 
         Args:
             own: what is known of each field of the struct.
         """
-        derived, inside = opened(inner, {key: f.name for key, f in own.items()}, span)
+        derived, inside = expand_part(inner, {key: f.name for key, f in own.items()}, span)
         query, fields = self.derived(derived)
         kept, found = fields[: -len(own)], fields[-len(own) :]
         known = tuple(

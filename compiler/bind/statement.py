@@ -57,7 +57,7 @@ class Statement:
         """The texts whose answers are the values of a column of a sub-query, where nothing settles their type."""
         if field is None or not field.is_answer or field.type != "VARCHAR":
             return ()
-        return tuple(text for text in field.asked if text in self.open - self.conditions)
+        return tuple(text for text in field.source_texts if text in self.open - self.conditions)
 
     def type_by_name(self, texts: Iterable[str], type: str) -> None:
         """Gives texts without a type the one that a place of their name needs, when the statement is bound again.
@@ -94,5 +94,5 @@ class Statement:
         if message not in self.warnings:
             self.warnings.append(message)
 
-    def seen(self, table: Table) -> Table:
+    def register_table(self, table: Table) -> Table:
         return self.tables.setdefault(table.sql, table)

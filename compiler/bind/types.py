@@ -83,12 +83,12 @@ class DuckTypes:
     def select(self, query: BoundSelect, scope: Scope) -> list[str]:
         """The types of a block's output columns, in order.
 
-        Raises: BindError: UQL209 with DuckDB's complaint about a function, a type, or a column that is no group key; UQL212 where
+        Raises: BindError: UQL209 with DuckDB's complaint about a function, a type, or a column that is not a group key; UQL212 where
             an item is several columns.
         """
         column = self._null_column(scope, own=True)
         known = [
-            self._alone(item.expr, scope) if not query.aggregated and not query.distinct else None
+            self._column_type(item.expr, scope) if not query.aggregated and not query.distinct else None
             for item in query.items
         ]
         items = tuple(item for item, type in zip(query.items, known, strict=True) if type is None)
@@ -125,7 +125,7 @@ class DuckTypes:
         described = iter(types)
         return [type or next(described) for type in known]
 
-    def _alone(self, expr: Expr, scope: Scope) -> str | None:
+    def _column_type(self, expr: Expr, scope: Scope) -> str | None:
         """The type of a column of FROM, which needs no describing."""
         field = scope.field_of(expr) if isinstance(expr, Column) and scope.owns(expr) else None
         return None if field is None or field.type.strip('"').upper() == "NULL" else field.type

@@ -75,7 +75,7 @@ class Use:
     reads: tuple[Column, ...]
     holes: tuple[Column, ...]
     want: Want
-    group: bool  # said of a group: stands beside aggregates, outside of them
+    group: bool  # about a group: beside aggregates, outside of them
     before: bool  # WHERE, ON: comes before the groups
     attempt: bool = False
     is_key: bool = False  # it is a group key, cast or not

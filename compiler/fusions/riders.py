@@ -21,16 +21,16 @@ def carriers(block: Block, column: VirtualColumn) -> Iterator[int]:
 
 
 def riding(
-    block: Block, wanted: tuple[Stage, ...], may: Callable[[VirtualColumn], bool]
+    block: Block, stages: tuple[Stage, ...], may: Callable[[VirtualColumn], bool]
 ) -> Iterator[tuple[int, tuple[VirtualColumn, ...]]]:
     """The stages that can ride as a whole, with each position that can carry them: the later, the fewer rows are left.
 
     Args:
-        wanted: stages asked after the WHERE.
+        stages: stages asked after the WHERE.
         may: is this column allowed to ride?
     Returns: (position in the stages of the WHERE, columns).
     """
-    for stage in wanted:
+    for stage in stages:
         columns = tuple(c for c in stage.columns if may(c) and c.id not in block.filter.riders)
         places = [set(carriers(block, c)) for c in columns]
         shared = set.intersection(*places) if places else set()

@@ -22,7 +22,7 @@ def videos_whole(block: Block, watched: Set[Column]) -> Iterator[Block]:
         return
 
     def put(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-        return tuple(replace(s, whole=True) if any(c in watched for c in s.shown) else s for s in stages)
+        return tuple(replace(s, whole=True) if any(c in watched for c in s.input_columns) else s for s in stages)
 
     changed = block.with_requests(put(block.filter.stages), put(block.values.stages), put(block.values.late))
     if changed != block:

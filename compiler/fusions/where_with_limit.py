@@ -16,7 +16,7 @@ def where_with_limit(block: Block) -> Iterator[Block]:
     ORDER BY on a quoted text.
     With ORDER BY on concrete columns the rows are asked in that order, so the answer is an exact prefix.
     """
-    if block.filter.formula is None or block.order.wanted is None or block.filter.goal is not Goal.SEARCH:
+    if block.filter.formula is None or block.order.rows_needed is None or block.filter.goal is not Goal.SEARCH:
         return
     ordered = any(is_semantic(key.expr) for key in block.order.keys)
     if block.aggregate.present or block.project.distinct or block.needs_every_row or ordered:

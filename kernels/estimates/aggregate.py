@@ -29,11 +29,11 @@ from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
 from uql.kernels.estimates.sample_bounds import (
     ESTIMATED,
+    bounds_from_sample,
     is_bound,
     of_all_rows,
     of_parts,
     of_table,
-    told,
     unsampled,
     values_of,
 )
@@ -69,7 +69,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
 
     def excess(so_far: Sampled) -> float:
         """How many times as wide as the user's `error` allows is the widest interval?"""
-        asked, _, group_codes = _asked(of, so_far)
+        asked, _, group_codes = _sample_columns(of, so_far)
         wanted = ctx.settings.error or 0.0
         widths = [0.0] if group_codes else [math.inf]
         for code in group_codes:
@@ -82,7 +82,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     def report(so_far: Sampled) -> None:
         """Tells the estimates so far of the items that are an aggregate each."""
         assert ctx.on_estimate is not None
-        measure = _Measure(of, so_far, _asked(of, so_far)[0], stored, 0)
+        measure = _Measure(of, so_far, _sample_columns(of, so_far)[0], stored, 0)
         for name, call in shown.items():
             assert isinstance(call, Call)
             found = measure.call(call)
@@ -112,12 +112,12 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
             groups.estimates[call] = [
                 replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
             ]
-        return replace(groups, exact=False, seen=frozenset(calls))
+        return replace(groups, exact=False, sample_only=frozenset(calls))
     groups = _estimated(of, (only_seen, whole), sampled, stored, checked, chances)
     shown_widths = [e for call in watched for e in groups.estimates[call]]
-    note_error(shown_widths, len(sampled.told), relation.total, ctx)
+    note_error(shown_widths, len(sampled.labelled), relation.total, ctx)
     if told_live and relation.pool is None:
-        note_wide(shown_widths, len(sampled.told), relation.total, ctx)
+        note_wide(shown_widths, len(sampled.labelled), relation.total, ctx)
     return groups
 
 
@@ -148,7 +148,7 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
     """(rows, columns) where a value needed is unknown: it failed, or the budget did not reach it."""
     flags = np.zeros((len(rids), len(columns)), dtype=bool)
     for j, column in enumerate(columns):
-        flags[:, j] = relation[column].failed[rids] | ~relation[column].asked[rids]
+        flags[:, j] = relation[column].failed[rids] | ~relation[column].asked_mask[rids]
     return flags
 
 
@@ -168,7 +168,7 @@ async def _check_estimable(
             what = f"{bad[0].name}(…) of values with NaN, infinity or more than {MOST:g} needs"
             other = "WHERE isfinite(x) leaves those out, and the rest can be estimated"
     raise BudgetError(
-        f"{what} the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.left:,}; nothing was sent",
+        f"{what} the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.remaining:,}; nothing was sent",
         start=span.start,
         end=span.end,
         help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; {other}",
@@ -229,15 +229,15 @@ def _grouped(block: Block, keys: list[str]) -> str:
 
 # ---------------------------------------------------------------------------------------------------------- estimated
 @dataclass(slots=True)
-class _Asked:
+class _SampleColumns:
     """The rows told to the sampler, with what the aggregates need of those that pass."""
 
-    truth: Floats  # (told,) 1, 0, NaN
-    at: NDArray[np.int64]  # (passing,) position among the told
-    group: NDArray[np.int64]  # (told,) code, −1 where not passing or unknown
-    open_group: NDArray[np.bool_]  # (told,) the group is not known
-    arguments: dict[Call, Floats]  # (told,) value, NaN for NULL
-    missing: dict[Call, NDArray[np.bool_]]  # (told,) the value is unknown
+    truth: Floats  # (labelled,) 1, 0, NaN
+    at: NDArray[np.int64]  # (passing,) position among the labelled rows
+    group: NDArray[np.int64]  # (labelled,) code, −1 where not passing or unknown
+    open_group: NDArray[np.bool_]  # (labelled,) the group is not known
+    arguments: dict[Call, Floats]  # (labelled,) value, NaN for NULL
+    missing: dict[Call, NDArray[np.bool_]]  # (labelled,) the value is unknown
 
 
 def _estimated(
@@ -259,18 +259,18 @@ def _estimated(
     block, relation, ctx, calls, columns, codes = of.block, of.relation, of.ctx, of.calls, of.columns, of.codes
     only_seen, whole = apart
     passing = sampled.passing
-    asked, representatives, group_codes = _asked(of, sampled)
+    asked, representatives, group_codes = _sample_columns(of, sampled)
     confidence = ctx.settings.confidence
     few = codes is not None and codes.max(initial=0) < MOST_GROUPS
     if codes is not None and few and block.filter.formula is None:  # they are there, asked or not
         found_codes, representatives = np.unique(codes, return_index=True)
         group_codes = [int(c) for c in found_codes]
     elif chances is not None and codes is not None:  # a row without a yes counts for its group too
-        found_codes, first = np.unique(codes[sampled.told], return_index=True)
-        group_codes, representatives = [int(c) for c in found_codes], sampled.told[first]
+        found_codes, first = np.unique(codes[sampled.labelled], return_index=True)
+        group_codes, representatives = [int(c) for c in found_codes], sampled.labelled[first]
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.aggregate.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
-    groups = Groups("", keys, names, exact=False, seen=only_seen)
+    groups = Groups("", keys, names, exact=False, sample_only=only_seen)
     for call in calls:
         groups.estimates[call] = []
     for quotient in of.quotients:
@@ -313,11 +313,13 @@ def _estimated(
         tables.append(of_parts(seen, groups.members, bool(block.aggregate.keys), columns, relation, ctx))
         for call, name in seen.items():
             unknown = [measure.unknown(call) for measure in measures]
-            groups.estimates[call] = told(call, values_of(tables[-1], name, unknown, ctx), unknown, sampled, confidence)
+            groups.estimates[call] = bounds_from_sample(
+                call, values_of(tables[-1], name, unknown, ctx), unknown, sampled, confidence
+            )
     if known:
         every = np.arange(relation.n, dtype=np.int64)
         rows = [every] if codes is None else [every[codes == code] for code in group_codes]
-        tables.append(of.known or of_parts(known, rows, bool(block.aggregate.keys), (), relation, ctx))
+        tables.append(of.known_table or of_parts(known, rows, bool(block.aggregate.keys), (), relation, ctx))
         for call in known:
             groups.estimates[call] = [exactly(v, confidence, 0) for v in values_of(tables[-1], known[call], parts, ctx)]
     estimated = {c: n for c, n in names.items() if c not in seen and c not in known}
@@ -340,7 +342,7 @@ def _note_open_ends(groups: Groups, measures: list[_Measure], ctx: Context) -> N
         open_ = [g for g, e in enumerate(found) if not e.exact and e.low == -np.inf and e.high == np.inf]
         if not open_ or not isinstance(call, Call):
             continue
-        few = sum(measures[g].seen(call) < 2 for g in open_)
+        few = sum(measures[g].count_known(call) < 2 for g in open_)
         for n, why in ((few, "fewer than two rows with a value were seen"), (len(open_) - few, "too few rows count")):
             if n:
                 where = "" if len(found) == 1 else f" of {n:,} group{'' if n == 1 else 's'}"
@@ -400,10 +402,10 @@ def _group_table(
     return table
 
 
-def _asked(of: Aggregation, sampled: Sampled) -> tuple[_Asked, Rids, list[int]]:
+def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, Rids, list[int]]:
     """What is known of the rows asked; one row of each group found, in the order of their codes; the codes."""
     block, relation, ctx, calls, columns, codes = of.block, of.relation, of.ctx, of.calls, of.columns, of.codes
-    told, truth = sampled.told, sampled.truth.answers
+    told, truth = sampled.labelled, sampled.truth.answers
     at = np.flatnonzero(sampled.truth.yes)
     passing = told[at]
     n = len(told)
@@ -443,12 +445,20 @@ def _asked(of: Aggregation, sampled: Sampled) -> tuple[_Asked, Rids, list[int]]:
         unknown[at] = _any(flags, virtuals(call), len(at))
         missing[call] = unknown
     if not block.aggregate.keys:
-        return _Asked(truth, at, np.zeros(n, np.int64), open_group, arguments, missing), np.zeros(0, np.int64), [0]
+        return (
+            _SampleColumns(truth, at, np.zeros(n, np.int64), open_group, arguments, missing),
+            np.zeros(0, np.int64),
+            [0],
+        )
     if codes is not None:  # an unknown row still lies in a known group
         group[np.isnan(truth)] = codes[told[np.isnan(truth)]]
     fine = ~key_failed
     found, first = np.unique(local[fine], return_index=True)
-    return _Asked(truth, at, group, open_group, arguments, missing), passing[fine][first], [int(c) for c in found]
+    return (
+        _SampleColumns(truth, at, group, open_group, arguments, missing),
+        passing[fine][first],
+        [int(c) for c in found],
+    )
 
 
 def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualColumn, ...], n: int) -> NDArray[np.bool_]:
@@ -473,8 +483,8 @@ def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Float
 class _Measure:
     """The estimates of one group."""
 
-    def __init__(self, of: Aggregation, sampled: Sampled, asked: _Asked, stored: Stored, code: int) -> None:
-        self.sampled, self.asked, self.stored, self.code = sampled, asked, stored, code
+    def __init__(self, of: Aggregation, sampled: Sampled, asked: _SampleColumns, stored: Stored, code: int) -> None:
+        self.sampled, self.sample, self.stored, self.code = sampled, asked, stored, code
         grouped = bool(of.block.aggregate.keys)
         self.domain = code if of.codes is not None and grouped else None
         self.confidence = of.ctx.settings.confidence
@@ -482,7 +492,9 @@ class _Measure:
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
         counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
         inside = np.where(member, counted, 0.0)
-        self.inside = np.where(asked.open_group & ~member, np.nan, inside)  # (told,) 1 in the group, 0 not, NaN unknown
+        self.inside = np.where(
+            asked.open_group & ~member, np.nan, inside
+        )  # (labelled,) 1 in the group, 0 not, NaN unknown
         # of a group whose rows are known the sampler picks them itself, and learns from those of other groups too
         self.passing = self.inside if self.domain is None else counted
 
@@ -504,21 +516,21 @@ class _Measure:
             twice = self.sampler.total(2 * y, None, **keywords)
             value, low, high = (None if v is None else v / 2 for v in (twice.value, twice.low, twice.high))
             found = replace(twice, value=value, low=low, high=high)
-        seen = self.seen(call)
+        seen = self.count_known(call)
         if found.unknown and not seen:  # nothing is known of values that were not seen
             return replace(found, value=None, low=float("-inf"), high=float("inf"))
         if read and (seen < 2 or not np.nan_to_num(y).any()) and not found.exact:  # the others may be of any size
             return replace(found, low=float("-inf"), high=float("inf"))
         return found
 
-    def seen(self, call: Call) -> int:
+    def count_known(self, call: Call) -> int:
         """Rows of the group whose value for an aggregate is known, and not NULL."""
-        known = (self.inside == 1.0) & ~self.asked.missing[call] & ~np.isnan(self.asked.arguments[call])
+        known = (self.inside == 1.0) & ~self.sample.missing[call] & ~np.isnan(self.sample.arguments[call])
         return int(known.sum())
 
     def _is_boundless(self, call: Call) -> bool:
         """Does it add up NaN, infinity, or numbers whose squares are not numbers?"""
-        return call in self.stored.boundless or bool((np.abs(self.asked.arguments[call]) > MOST).any())
+        return call in self.stored.boundless or bool((np.abs(self.sample.arguments[call]) > MOST).any())
 
     def _boundless(self, call: Call) -> Estimate:
         return replace(self.counted(call), value=None, low=float("-inf"), high=float("inf"), exact=False)
@@ -543,7 +555,7 @@ class _Measure:
         zero_one = bool(np.isin(y[~np.isnan(y)], (0.0, 1.0)).all())
         number = isinstance(call.args[0], Virtual | Cast) if weights is None else not np.isin(weights, (0.0, 1.0)).all()
         if not (zero_one and number):
-            return self._found(self.sampler.ratio(y, x, **keywords), y, x)
+            return self._settle_ratio(self.sampler.ratio(y, x, **keywords), y, x)
         if weights is not None:
             keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)
@@ -551,15 +563,15 @@ class _Measure:
         # all are 0: the others may be of any size
         if weights is None and not np.nan_to_num(y).any() and not moved.exact:
             low, high = float("-inf"), float("inf")
-        return self._found(replace(moved, value=value, low=low, high=high), y, x)
+        return self._settle_ratio(replace(moved, value=value, low=low, high=high), y, x)
 
-    def _found(self, ratio: Estimate, y: Floats, x: Floats) -> Estimate:
+    def _settle_ratio(self, ratio: Estimate, y: Floats, x: Floats) -> Estimate:
         """A ratio over videos: of those that are not settled, which are not like the others, none counts in its value.
 
         Where they may belong below its line nothing is known of it.
 
         Args:
-            y, x: (told,) what is above and below its line, NaN where unknown.
+            y, x: (labelled,) what is above and below its line, NaN where unknown.
         """
         if not self.searched or not np.isnan([y, x]).any():
             return ratio
@@ -578,7 +590,7 @@ class _Measure:
         known = self.stored.presence if bottom.name == "count" else self.stored.weights
         if bottom in known and bottom.filter in (None, top.filter):
             keywords["counts"] = known[bottom]
-        return self._found(self.sampler.ratio(y, x, **keywords), y, x)
+        return self._settle_ratio(self.sampler.ratio(y, x, **keywords), y, x)
 
     @property
     def sampler(self) -> AggregateSampler:
@@ -593,31 +605,31 @@ class _Measure:
             if call in known:
                 found["weights"] = known[call]
             elif call in self.stored.scales:
-                most = self.stored.most(call, self._sum(call), self.sampled.told)
+                most = self.stored.most(call, self._sum(call), self.sampled.labelled)
                 found |= {} if most is None else {"weights": most}
         return found
 
     def _count(self, call: Call) -> Floats:
         """1 where the row counts: it passes, is in the group, and its argument is not NULL."""
-        value = self.asked.arguments[call]
+        value = self.sample.arguments[call]
         present = value if call.name == "count" else (~np.isnan(value)).astype(float)
         return self._masked(np.nan_to_num(present), call)
 
     def _sum(self, call: Call) -> Floats:
-        return self._masked(np.nan_to_num(self.asked.arguments[call]), call)
+        return self._masked(np.nan_to_num(self.sample.arguments[call]), call)
 
     def _masked(self, values: Floats, call: Call) -> Floats:
         y = np.where(self.passing == 1.0, values, self.passing)
-        return np.where(self.asked.missing[call] & (self.passing == 1.0), np.nan, y)
+        return np.where(self.sample.missing[call] & (self.passing == 1.0), np.nan, y)
 
     def unknown(self, call: Call) -> int:
         """Rows asked of which it is not known what they add to an aggregate."""
-        return int(np.isnan(self.inside).sum() + ((self.inside == 1.0) & self.asked.missing[call]).sum())
+        return int(np.isnan(self.inside).sum() + ((self.inside == 1.0) & self.sample.missing[call]).sum())
 
     def _distinct(self, call: Call) -> Estimate:
         """COUNT(DISTINCT …): at least as many values as were seen."""
-        values = self.asked.arguments[call][(self.inside == 1.0) & ~self.asked.missing[call]]
-        seen, unknown, calls = float(np.nansum(values)), self.unknown(call), len(self.sampled.told)
+        values = self.sample.arguments[call][(self.inside == 1.0) & ~self.sample.missing[call]]
+        seen, unknown, calls = float(np.nansum(values)), self.unknown(call), len(self.sampled.labelled)
         if self.sampled.every and not unknown:
             return exactly(seen, self.confidence, calls)
         return Estimate(seen, seen, float("inf"), self.confidence, False, calls, unknown, "at least")

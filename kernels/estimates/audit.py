@@ -35,7 +35,7 @@ UNMEASURED = (
 )
 
 
-def judged(
+def user_labels(
     name: str,
     setting: str,
     columns: Sequence[Column],
@@ -105,7 +105,7 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
         return None
     stages = block.filter.stages if condition is None else (Stage((condition,)),)
     columns = columns_read(block) if condition is None else tuple(dict.fromkeys((*condition.reads, *condition.holes)))
-    rows, truth = judged(name, "audit", columns, relation, ctx)
+    rows, truth = user_labels(name, "audit", columns, relation, ctx)
     rids: Rids = np.arange(rows.n, dtype=np.int64)
     if condition is None:
         with _beside_budget(rows.calls(stages), rows, ctx):
@@ -115,7 +115,7 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
         with _beside_budget(rows.calls(stages), rows, ctx):
             await asking.ask(stages[0], rids, rows, ctx)
         held = rows[condition]
-        known = held.asked & ~held.failed
+        known = held.asked_mask & ~held.failed
         positive = known & (held.values == True)  # noqa: E712 - an array of objects
     yes, no = known & truth, known & ~truth
     return Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
@@ -149,7 +149,7 @@ async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: 
 
     name = ctx.settings.audit
     assert name is not None
-    rows, truth = judged(name, "audit", tuple(dict.fromkeys((*column.reads, *column.holes))), relation, ctx)
+    rows, truth = user_labels(name, "audit", tuple(dict.fromkeys((*column.reads, *column.holes))), relation, ctx)
     stage, rids = Stage((column,)), np.arange(rows.n, dtype=np.int64)
     with _beside_budget(rows.calls((stage,)), rows, ctx):
         await asking.ask(stage, rids, rows, ctx)

@@ -72,7 +72,7 @@ def _counts(
         return [_apart(n, way.wrong * relation.n, pairs) for n, pairs in zip(counted, inside, strict=True)]
     found = np.empty((DRAWS, len(inside)))
     for k in range(DRAWS):
-        drawn = way.drawn(ctx.rng)
+        drawn = way.draw_answers(ctx.rng)
         if drawn is None:
             return None
         passes = formula.evaluate(drawn[None, :]) == TRUE

@@ -29,9 +29,9 @@ def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[
     if isinstance(expr, Call) and expr in found.calls:
         return found.estimates[expr]
     n = len(found.estimates[calls[0]])
-    only_seen = not found.exact and any(call in found.seen for call in calls)
+    only_seen = not found.exact and any(call in found.sample_only for call in calls)
     if found.exact or only_seen:
-        values = _shown(expr, found, ctx)
+        values = _result_values(expr, found, ctx)
         parts = [[found.estimates[call][g] for call in calls] for g in range(n)]
         return [
             Estimate(v, v, v, ctx.settings.confidence, True, of[0].calls)
@@ -49,7 +49,7 @@ def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[
     return _corners(expr, units, n, found, ctx)
 
 
-def _shown(expr: Expr, found: Groups, ctx: Context) -> list[float | None]:
+def _result_values(expr: Expr, found: Groups, ctx: Context) -> list[float | None]:
     """The expression for every group as the result shows it, its aggregates in their own types; None where it is not a number."""
     sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
     attempt = "" if has_window(expr) else "TRY"  # DuckDB takes no window in TRY
@@ -69,7 +69,7 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Group
     if steady:
         center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
     else:  # a function of whole numbers alone may stand in it: & or printf('%d', …)
-        center = _shown(expr, found, ctx)
+        center = _result_values(expr, found, ctx)
     lows, highs = list(center), list(center)
     open_ = [not steady or any(_open(units[u][g]) for u in names) for g in range(n)]
     for corner in product((False, True), repeat=len(names)) if steady else ():

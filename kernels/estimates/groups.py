@@ -26,7 +26,7 @@ class Aggregation:
         columns: virtual columns of the rows that pass, that keys and aggregates need.
         codes: (N,) the group of every candidate row, where DuckDB alone can tell it.
         sizes: (G,) the rows of each of these groups, of the table where the relation is a first stage of it.
-        known: the table of the aggregates that DuckDB knows of all rows, by __part; "": they are to be made of the relation.
+        known_table: the table of the aggregates that DuckDB knows of all rows, by __part; "": they are to be made of the relation.
     """
 
     block: Block
@@ -37,7 +37,7 @@ class Aggregation:
     columns: tuple[VirtualColumn, ...]
     codes: NDArray[np.int64] | None
     sizes: NDArray[np.int64] | None
-    known: str = ""
+    known_table: str = ""
 
     def rows_of(self, code: int) -> int:
         """The candidate rows in a group; of all where there are none."""
@@ -56,4 +56,4 @@ class Groups:
     ratios: dict[Expr, list[Estimate]] = field(default_factory=dict)  # of quotients of two aggregates
     members: list[Rids] = field(default_factory=list)  # rows of each group, those asked
     every: bool = True  # are these all groups, as far as is known?
-    seen: frozenset[Call] = frozenset()  # of these only the rows seen tell: they have no interval
+    sample_only: frozenset[Call] = frozenset()  # of these only the rows seen tell: they have no interval

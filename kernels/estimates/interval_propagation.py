@@ -14,7 +14,7 @@ from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.base import Context, Stored
 from uql.kernels.estimates.exact import exactly
-from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, opened
+from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, open_ended
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import Estimates, Output
 
@@ -47,7 +47,7 @@ class _Item:
     corners: list[int]  # empty: nothing can be said of its range
 
 
-def said(output: Output) -> tuple[int, int]:
+def ask_counts(output: Output) -> tuple[int, int]:
     """Rows asked for the estimates of a sub-query, and those of them that gave no answer."""
     listed = [e for found in (output.estimates or {}).values() for e in (found if isinstance(found, list) else [found])]
     return max((e.calls for e in listed), default=0), max((e.unknown for e in listed), default=0)
@@ -145,7 +145,9 @@ def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
     return any(isinstance(n, Call) and n.name in MONOTONE and leaf in n.args for n in walk(expr))
 
 
-def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, confidence: float) -> Output:
+def strip_added_columns(
+    output: Output, block: Block, carried: Sequence[_Item], inner: Inner, confidence: float
+) -> Output:
     """The output with the added columns taken off again, and the intervals of what was estimated below.
 
     Args:
@@ -175,7 +177,7 @@ def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, 
     if block.aggregate.present and (not inner.certain or chosen_by(block, inner)):
         counts = {i.name for i in block.project.items if isinstance(i.expr, Call) and i.expr.name == "count"}
         for name, found in list(estimates.items()):
-            estimates[name] = opened(found, 0.0 if name in counts else -inf)
+            estimates[name] = open_ended(found, 0.0 if name in counts else -inf)
     names = {item.name for item in block.project.items}
     table: pa.Table = output.table.select(list(range(n)))
     kept = {name: found for name, found in estimates.items() if name in names}

@@ -87,7 +87,7 @@ def between(values: Sequence[float | None], confidence: float, calls: int = 0, u
     return Estimate(values[0], low, high, confidence, False, calls, unknown, METHOD)
 
 
-def opened(found: Estimate | list[Estimate], low: float = -inf) -> Estimate | list[Estimate]:
+def open_ended(found: Estimate | list[Estimate], low: float = -inf) -> Estimate | list[Estimate]:
     """Estimates of which it is not known how far off they are: over rows of which some may be missing, or over other estimates."""
     if isinstance(found, list):
         return [replace(e, low=low, high=inf, exact=False, method=METHOD) for e in found]

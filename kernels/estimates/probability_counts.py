@@ -36,7 +36,7 @@ class Soft:
     column: VirtualColumn
     of_where: bool  # the condition is the WHERE, else one that is counted over all rows
     negated: bool
-    found: Calibration
+    calibration: Calibration
     values: dict[Call, Floats]  # (N,) what each candidate row adds to a call if the condition holds, NaN where NULL
     of: Aggregation
 
@@ -54,11 +54,11 @@ class Soft:
         value, domain = self.values[call], None if self.of.codes is None else code
         counted, weights = (~np.isnan(value)).astype(np.float64), np.nan_to_num(value)
         if call.name in MEANS and self.of_where:
-            mean = soft_mean(sampled.sampler, p, self.found, weights, counted, domain=domain)
+            mean = soft_mean(sampled.sampler, p, self.calibration, weights, counted, domain=domain)
             assert mean is not None  # `soft` lets through only what holds
             return mean
         whole = None if bool((weights == 1.0).all()) else weights
-        total = soft_total(sampled.sampler, p, answers, self.found, weights=whole, domain=domain)
+        total = soft_total(sampled.sampler, p, answers, self.calibration, weights=whole, domain=domain)
         assert total is not None
         if call.name in MEANS:  # the share of a condition
             return _scaled(total, self.of.rows_of(code))
@@ -77,12 +77,12 @@ class Soft:
 
     def _chances(self, sampled: Sampled) -> tuple[Floats, Floats]:
         """(n,) the chances of the rows told, in the sampler's order, and their yes and no; a NULL row is no for sure."""
-        rows, held = sampled.told, self.of.relation[self.column]
+        rows, held = sampled.labelled, self.of.relation[self.column]
         p = held.probabilities[rows].astype(np.float64)
         if self.of_where:
             answers = sampled.truth.answers
         else:
-            known = held.asked[rows] & ~held.failed[rows]
+            known = held.asked_mask[rows] & ~held.failed[rows]
             said = held.values[rows] == True  # noqa: E712 - an array of objects
             answers = np.where(known, said.astype(np.float64), np.nan)
         return np.where(np.isnan(p), answers, 1 - p if self.negated else p), answers

@@ -62,13 +62,13 @@ class Sampled:
     """The rows asked, in the sampler's order, and what is known of each."""
 
     sampler: AggregateSampler
-    told: Rids
+    labelled: Rids
     truth: Truth
     every: bool  # no row was left out
 
     @property
     def passing(self) -> Rids:
-        return self.told[self.truth.yes]
+        return self.labelled[self.truth.yes]
 
 
 def method_of(ctx: Context) -> str:
@@ -139,9 +139,9 @@ async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose 
         sampled = await _draw(block, relation, ctx, purpose or Purpose())
     if not asking.overrule(relation, ctx) or block.filter.formula is None:
         return sampled
-    truth = await sem_filter.truth(block.filter, sampled.told, relation, ctx)
+    truth = await sem_filter.truth(block.filter, sampled.labelled, relation, ctx)
     truth = replace(truth, unknown=truth.unknown | ~truth.complete)
-    rids = sampled.told[truth.yes]
+    rids = sampled.labelled[truth.yes]
     await classify(after_stages(block), block, rids, relation, ctx, sampled=not sampled.every)
     return replace(sampled, truth=truth)
 
@@ -149,7 +149,7 @@ async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose 
 async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose) -> Sampled:
     """Asks rows until all are asked or the budget is spent, keeping back what the rows that pass will still need.
 
-    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.purse.left_now`.
+    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.purse.remaining_in_step`.
 
     Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
     budget tore. `excess` is how many times as wide as `error = x` allows the widest interval is. Then a pilot foretells how many
@@ -161,7 +161,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     taxonomies = len(block.values.groups)
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
     rides = any(column.id in block.filter.riders for column in block.values.groups)  # once it is named
-    left = ctx.purse.left
+    left = ctx.purse.remaining
     n = relation.n if relation.stage is None else relation.total
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     if relation.derives:  # conditions on pairs that are answered from their rows
@@ -191,9 +191,9 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     fits = fits and not watched
     if watched and pilot is not None and left is not None and _free_to_grow(ctx):
         ctx.purse.allow(pilot * (per_row + per_passing))
-    room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
+    room = _room(ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing)
     while not fits and room < LEAST_STEP and ctx.next_step():
-        room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
+        room = _room(ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
     unguided = fits or room < LEAST_GUIDED or target is not None or relation.pool is not None
@@ -206,7 +206,9 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     among = relation if stage is None else stage[1]  # the rows that have features
     guided = None if unguided else await _guided(block, among, ctx)
     if guided is not None:
-        by_calls = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
+        by_calls = _room(
+            ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing
+        )  # the example rows cost a call
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     alone = left == 0  # budget 0: the ledger alone
@@ -244,7 +246,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     if block.filter.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
         for column in block.values.groups:
             await sem_group.taxonomy(column, np.arange(relation.n, dtype=np.int64), relation, ctx, sampled=not fits)
-    drawn = _Drawn(sampler, n)
+    drawn = _SampleState(sampler, n)
     pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
     if known is not None:
         drawn.rows.append(known[0])
@@ -256,11 +258,11 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     named = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
-        left = ctx.purse.left if fits else ctx.purse.left_now
+        left = ctx.purse.remaining if fits else ctx.purse.remaining_in_step
         if isinstance(classes, _Classes) and left is not None and tokens is None and named:
             classes.plan(max(0, left - reopened))
         elif isinstance(classes, Values) and left is not None and tokens is None:
-            sampler.more(drawn.asked + left // max(1, per_passing))
+            sampler.more(drawn.n_asked + left // max(1, per_passing))
         waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)
         step = CHUNK
         if left is not None and not fits:
@@ -270,13 +272,13 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
             if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
                 step = min(step, max(sem_group.SHOWN, room // 4))
         if tokens is not None:
-            step = min(step, room - drawn.asked)
+            step = min(step, room - drawn.n_asked)
         if rides and not named:
             step = min(step, FIRST_ROWS)
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
             if tokens is not None and not (watched and size_of_look < room):
-                grown = min(by_calls, drawn.asked + tokens.rows(drawn.told))
+                grown = min(by_calls, drawn.n_asked + tokens.rows(drawn.labelled))
                 if grown >= room + 2:
                     room = grown
                     if not watched:
@@ -289,29 +291,29 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
                 times = excess(drawn.sampled())
                 if times <= 1:
                     break
-                needed = rows_foretold(times, drawn.asked, n)
+                needed = rows_foretold(times, drawn.n_asked, n)
                 if not foretold:
                     foretold = needed
                     if _free_to_grow(ctx):
-                        room = _granted(needed, drawn.asked, n, per_row + per_passing, ctx)
+                        room = _granted(needed, drawn.n_asked, n, per_row + per_passing, ctx)
                     needed = int(CAUTIOUS * needed)
-                size_of_look = min(max(needed, math.ceil(GROWTH * drawn.asked)), room)
-                if size_of_look >= drawn.asked + 2:
+                size_of_look = min(max(needed, math.ceil(GROWTH * drawn.n_asked)), room)
+                if size_of_look >= drawn.n_asked + 2:
                     sampler.more(size_of_look)
                     continue
             if fits or not ctx.next_step():
                 break
-            told = drawn.asked if units is None else units.count(drawn.told)
+            told = drawn.n_asked if units is None else units.count(drawn.labelled)
             kept = (0 if named else taxonomies) + (per_passing if named else len(after)) * waiting
-            grown = _room(ctx.purse.left_now, n, kept, per_row + (per_passing if named else len(after)))
+            grown = _room(ctx.purse.remaining_in_step, n, kept, per_row + (per_passing if named else len(after)))
             room = by_calls = told + max(0, grown)
             if watched:
-                size_of_look = min(max(size_of_look, math.ceil(GROWTH * drawn.asked)), room)
+                size_of_look = min(max(size_of_look, math.ceil(GROWTH * drawn.n_asked)), room)
             if watched or guided is not None or classes is not None:  # a uniform sample ends with the calls
                 sampler.more(size_of_look if watched else room)
             continue
         if not fits:
-            await ctx.drawn(f"sample of {relation.source}", rids)
+            await ctx.log_draw(f"sample of {relation.source}", rids)
         truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         ended = not truth.complete.all()  # by a limit other than calls: what follows was not drawn
         if ended:
@@ -403,28 +405,28 @@ def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -
     return rows
 
 
-class _Drawn:
+class _SampleState:
     """The rows asked so far."""
 
     def __init__(self, sampler: AggregateSampler, n: int) -> None:
         self.sampler, self.n = sampler, n
-        self.asked = 0  # those known before left out
-        self.shown = 0  # of which the latest estimate that was shown is
+        self.n_asked = 0  # those known before left out
+        self.n_reported = 0  # of which the latest estimate that was shown is
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
 
     def tell(self, rids: Rids, truth: Truth, answers: NDArray[np.float64] | None = None) -> None:
         """The truth of rows in the order they were drawn; `answers`: instead of yes and no."""
         self.sampler.tell(rids, truth.answers if answers is None else answers)
-        self.asked += len(rids)
+        self.n_asked += len(rids)
         self.rows.append(rids)
         self.truths.append(truth)
 
     @property
-    def told(self) -> Rids:
+    def labelled(self) -> Rids:
         """The rows asked, those known before left out."""
         rows = np.concatenate(self.rows) if self.rows else np.zeros(0, dtype=np.int64)
-        return rows[len(rows) - self.asked :]
+        return rows[len(rows) - self.n_asked :]
 
     def sampled(self) -> Sampled:
         rows = np.concatenate(self.rows) if self.rows else np.zeros(0, dtype=np.int64)
@@ -482,7 +484,7 @@ class _Classes:
     def plan(self, left: int) -> None:
         """Fits the waves to come to the calls left. A row of theirs costs what one before it did, with the groups that were
         named and the rows that were asked again since the last look."""
-        told = len(self.sampler.told)
+        told = len(self.sampler.labelled)
         if self.before is not None and told > self.before[0]:
             spent = self.before[1] - left
             self.sampler.replan(int(left * (told - self.before[0]) / spent) if spent > 0 else left)
@@ -494,7 +496,7 @@ class _Classes:
         held = relation[self.column]
         for i in np.flatnonzero(truth.yes):
             rid = rids[i]
-            if held.asked[rid] and not held.failed[rid]:
+            if held.asked_mask[rid] and not held.failed[rid]:
                 found[i] = self.codes.setdefault(held.values[rid], len(self.codes))
         return found
 
@@ -509,7 +511,7 @@ class _Shares:
     def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
         """(n,) whether the condition holds, NaN where that is unknown."""
         held = relation[self.column]
-        known = held.asked[rids] & ~held.failed[rids]
+        known = held.asked_mask[rids] & ~held.failed[rids]
         values = held.values[rids]
         return np.array([float(bool(v)) if k else np.nan for v, k in zip(values, known, strict=True)])
 
@@ -692,11 +694,11 @@ def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> Aggre
     return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=settings.confidence, strata=settings.strata, **extra)
 
 
-def _report(block: Block, drawn: _Drawn, purpose: Purpose, ctx: Context) -> None:
+def _report(block: Block, drawn: _SampleState, purpose: Purpose, ctx: Context) -> None:
     """The estimates so far, for who watches the run."""
-    if ctx.on_estimate is None or drawn.asked < TOLD_AGAIN * drawn.shown:
+    if ctx.on_estimate is None or drawn.n_asked < TOLD_AGAIN * drawn.n_reported:
         return
-    drawn.shown = drawn.asked
+    drawn.n_reported = drawn.n_asked
     if purpose.report is not None:
         purpose.report(drawn.sampled())
     elif block.filter.formula is not None:

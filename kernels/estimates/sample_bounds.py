@@ -144,7 +144,7 @@ def values_of(table: str, name: str, parts: Sequence[object], ctx: Context) -> l
     return [values.get(part) for part in range(len(parts))]
 
 
-def told(
+def bounds_from_sample(
     call: Call, values: Sequence[object], unknown: Sequence[int], sampled: Sampled, confidence: float
 ) -> list[Estimate]:
     """What is known of an aggregate by the rows seen of each group; a value that is not a number has no bounds.
@@ -153,7 +153,7 @@ def told(
         values: what DuckDB made of the rows of each group.
         unknown: rows asked of which it is not known what they add, of each group.
     """
-    asked = len(sampled.told)
+    asked = len(sampled.labelled)
     return [
         exactly(value, confidence, asked) if sampled.every and not open_ else _of(call, value, confidence, asked, open_)
         for value, open_ in zip(values, unknown, strict=True)

@@ -70,7 +70,7 @@ class Stored:
         None where signs differ, or all are alike.
 
         Args:
-            y: (n,) what the rows `told` add.
+            y: (n,) what the rows `labelled` add.
         """
         scale = self.scales[call]
         read = np.divide(y, scale[told], out=np.zeros_like(y), where=(scale[told] != 0) & ~np.isnan(y))

@@ -23,7 +23,7 @@ def note_unseen(of: Aggregation, found: Sequence[int], sampled: Sampled, unknown
         found: the groups shown.
         unknown: rows asked whose group is not known.
     """
-    asked, codes, ctx = len(sampled.told), of.codes, of.ctx
+    asked, codes, ctx = len(sampled.labelled), of.codes, of.ctx
     if codes is not None:
         unseen = len(np.unique(codes)) - len(found)
         if unseen:
@@ -52,7 +52,7 @@ def note_few(of: Aggregation, members: Sequence[Rids], found: Sequence[int], sam
         wanted, help_ = np.full(len(asked), FEW_ROWS), ""
     else:
         sizes = np.bincount(codes)
-        asked = np.bincount(codes[sampled.told], minlength=len(sizes))[list(found)]
+        asked = np.bincount(codes[sampled.labelled], minlength=len(sizes))[list(found)]
         wanted = np.minimum(sizes[list(found)], FEW_ROWS)
         calls = int(wanted.sum()) * max(1, len(block.filter.stages) + len(block.filter.left_over(after_stages(block))))
         help_ = f": WITH (budget = {calls}) allows for so many of each"

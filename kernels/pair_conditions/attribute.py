@@ -5,8 +5,8 @@ distinct row is classified once, and pairs are joined by value. Before anything 
 compared with what the attribute says; what was found is checked again on pairs that it says match.
 
 A small model cannot be the judge of that: what it says of two texts side by side is near chance. Where a condition says by its words
-that an attribute of both is the same or not (`stated`), such a model is asked for the attribute in place of the pairs, and what is
-checked is that the attribute has few values: from other rows the model must name the same ones, and nearly every row must have one.
+that an attribute of both is the same or not (`attribute_comparison`), such a model is asked for the attribute in place of the pairs, and
+what is checked is that the attribute has few values: from other rows the model must name the same ones, and nearly every row must have one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from uql.compiler.formula import Masks
-from uql.compiler.pair_attribute import Stated, stated
+from uql.compiler.pair_attribute import AttributeComparison, attribute_comparison
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import asking
 from uql.kernels.answers import Rids
-from uql.kernels.asking import heard
+from uql.kernels.asking import apply_corrections
 from uql.kernels.base import Context
 from uql.kernels.pair_conditions import log_odds_ranking as contrast
 from uql.kernels.pair_conditions.compare_texts import compare
-from uql.kernels.pair_conditions.values import Asked, Side, columns_of, propose
+from uql.kernels.pair_conditions.values import AttributeValues, Side, columns_of, propose
 from uql.kernels.relation import Relation
 from uql.sampling.intervals import clopper_pearson
 
@@ -51,7 +51,7 @@ class Checked:
     async def answer(self, rids: Rids, ctx: Context) -> None:
         """Nothing is left to be asked."""
 
-    def drawn(self, rng: np.random.Generator) -> Masks | None:
+    def draw_answers(self, rng: np.random.Generator) -> Masks | None:
         return None
 
 
@@ -84,7 +84,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     proposal = await propose(column, sides, relation.source, ctx)
     if proposal is None:
         return False
-    asked = Asked(proposal, sides, ctx, relation.source)
+    asked = AttributeValues(proposal, sides, ctx, relation.source)
     drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
     agreed, n = await _agreement(column, asked, drawn, relation, ctx)
     ranked = None
@@ -94,7 +94,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
             ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
             return False
     said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
-    yes = np.flatnonzero((said == 1) & ~relation[column].asked)
+    yes = np.flatnonzero((said == 1) & ~relation[column].asked_mask)
     confirmed, m = 0, 0
     if len(yes) and ranked is None:
         some = np.sort(ctx.rng.choice(yes, min(FOUND_PAIRS, len(yes)), replace=False)).astype(np.int64)
@@ -102,11 +102,11 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
         if confirmed < LEAST_AGREEMENT * m:
             ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {confirmed} of {m} pairs found hold')
             return False
-    fill = (said >= 0) & (~relation[column].asked | (ranked is not None))
+    fill = (said >= 0) & (~relation[column].asked_mask | (ranked is not None))
     relation[column].values[fill] = (said[fill] == 1).astype(object)
-    relation[column].asked |= fill
-    heard(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
-    await _ask_or_leave(column, np.flatnonzero(~relation[column].asked).astype(np.int64), relation, ctx)
+    relation[column].asked_mask |= fill
+    apply_corrections(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
+    await _ask_or_leave(column, np.flatnonzero(~relation[column].asked_mask).astype(np.int64), relation, ctx)
     if fill.any():
         level = ctx.settings.confidence
         low, high = clopper_pearson(agreed, n, level) if n else (0.0, 1.0)
@@ -145,23 +145,25 @@ async def prefer(columns: Sequence[VirtualColumn], relation: Relation, ctx: Cont
             )
 
 
-async def _named(column: VirtualColumn, ctx: Context) -> Stated | None:
+async def _named(column: VirtualColumn, ctx: Context) -> AttributeComparison | None:
     """The comparison that the condition is by its words, where the model cannot weigh two texts; None where pairs are to be asked."""
-    found = stated(column.text) if column.is_condition else None
+    found = attribute_comparison(column.text) if column.is_condition else None
     if found is None or ctx.settings.method not in (None, METHOD):
         return None
     return None if (await ctx.gate.provider()).capabilities.weighs_pairs else found
 
 
-async def _ranked(column: VirtualColumn, asked: Asked, relation: Relation, ctx: Context) -> float | None:
+async def _ranked(
+    column: VirtualColumn, attribute_values: AttributeValues, relation: Relation, ctx: Context
+) -> float | None:
     """How well the model's own log-odds rank a block of pairs as the attribute does; None where that cannot be told."""
-    first, second = (side.codes for side in asked.sides)
+    first, second = (side.codes for side in attribute_values.sides)
     some = contrast.block(first, second, ctx.rng)
-    texts = {side.rows[c] for side in asked.sides for c in side.codes[some]}
-    missing = sum(row not in asked.values and not row.is_null for row in texts)
+    texts = {side.rows[c] for side in attribute_values.sides for c in side.codes[some]}
+    missing = sum(row not in attribute_values.values and not row.is_null for row in texts)
     if len(some) < contrast.LEAST_PAIRS or not ctx.purse.fits(missing + len(some)):
         return None
-    said = await asked.pairs(some)
+    said = await attribute_values.pairs(some)
     await asking.ask(Stage((column,)), some, relation, ctx)
     p = relation[column].probabilities[some].astype(np.float64)
     told = (said >= 0) & ~np.isnan(p)
@@ -176,7 +178,7 @@ async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, c
     if ctx.purse.fits(relation.calls((stage,), rids)):
         await asking.ask(stage, rids, relation, ctx)
         return
-    relation[column].asked[rids] = True
+    relation[column].asked_mask[rids] = True
     relation[column].failed[rids] = True
     ctx.notes.append(f'"{column.text}": {len(rids):,} pairs have a row with none of the values, and are unknown')
 
@@ -193,10 +195,10 @@ def _sides_of(column: VirtualColumn, named: bool) -> tuple[tuple[Column, ...], t
 
 
 async def _agreement(
-    column: VirtualColumn, asked: Asked, rids: Rids, relation: Relation, ctx: Context
+    column: VirtualColumn, attribute_values: AttributeValues, rids: Rids, relation: Relation, ctx: Context
 ) -> tuple[int, int]:
     """Asks these pairs outright: how many the attribute gets right, of how many that have both answers."""
-    said = await asked.pairs(rids)
+    said = await attribute_values.pairs(rids)
     await asking.ask(Stage((column,)), rids, relation, ctx)
     answers = relation[column].values[rids]
     both = np.array([v is not None for v in answers], dtype=bool) & (said >= 0)

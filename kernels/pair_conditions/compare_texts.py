@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.formula import FALSE, NULL, TRUE, UNKNOWN, Masks
-from uql.compiler.pair_attribute import Stated
+from uql.compiler.pair_attribute import AttributeComparison
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_group
 from uql.kernels.answers import Rids, RowError
-from uql.kernels.asking import heard
+from uql.kernels.asking import apply_corrections
 from uql.kernels.base import Context
 from uql.kernels.group_names import stem
 from uql.kernels.pair_conditions import similar_values as alike
@@ -67,12 +67,12 @@ class Values:
         return Extract(self.text if self.text.lower().startswith("the ") else f"the {self.text}", "VARCHAR")
 
     @property
-    def said(self) -> str:
+    def label_text(self) -> str:
         return ", ".join(self.labels) if self.labels else "in its own words"
 
 
 async def compare(
-    column: VirtualColumn, named: Stated, sides: tuple[Side, Side], relation: Relation, ctx: Context
+    column: VirtualColumn, named: AttributeComparison, sides: tuple[Side, Side], relation: Relation, ctx: Context
 ) -> bool:
     """Lets a condition be answered from the attribute that it compares; False where the budget or the model does not allow it.
 
@@ -97,12 +97,12 @@ async def compare(
         if ctx.purse.fits_now(len(some) + FEWEST_ROWS):
             await way.ask(some, ctx)
     if not relation.filters.stops and ctx.purse.fits(way.calls(None)):
-        await way.answer(np.flatnonzero(~relation[column].asked).astype(np.int64), ctx)
+        await way.answer(np.flatnonzero(~relation[column].asked_mask).astype(np.int64), ctx)
     return True
 
 
 async def named_values(
-    column: VirtualColumn, named: Stated, rows: Sequence[Row], relation: Relation, ctx: Context
+    column: VirtualColumn, named: AttributeComparison, rows: Sequence[Row], relation: Relation, ctx: Context
 ) -> Values | None:
     """What to ask of each row. None where the calls do not fit, or the model names nothing.
 
@@ -221,10 +221,10 @@ class Compared:
         own = [np.array([place.get(row, -1) for row in side.rows], dtype=np.int64) for side in sides]
         self.left, self.right = (codes[side.codes] for codes, side in zip(own, sides, strict=True))  # (pairs,) −1: NULL
         n = len(rows)
-        self.told = np.zeros(n, dtype=bool)  # was asked, and answered or failed
+        self.is_labelled = np.zeros(n, dtype=bool)  # was asked, and answered or failed
         self.shares = np.full((n, len(values.labels) + 1), np.nan)  # of each label and of none of them
         self.own: list[str | None] = [None] * n
-        self._made: alike.Likeness | None = None  # of the rows told so far
+        self._likeness: alike.Likeness | None = None  # of the rows told so far
         self.wrong: float | None = None
         labels = values.labels
         options = (*labels, NONE)  # a row with none of the values differs from one that has a value
@@ -235,7 +235,7 @@ class Compared:
     @property
     def rows_asked(self) -> int:
         """The rows from which the pairs are told."""
-        return int(self.told.sum())
+        return int(self.is_labelled.sum())
 
     def calls(self, rids: Rids | None) -> int:
         """The rows behind these pairs that were not asked."""
@@ -245,7 +245,7 @@ class Compared:
     def _open(self, left: Ints, right: Ints) -> Ints:
         both = (left >= 0) & (right >= 0)
         wanted = np.unique(np.concatenate([left[both], right[both]]))
-        unasked: Ints = wanted[~self.told[wanted]]
+        unasked: Ints = wanted[~self.is_labelled[wanted]]
         return unasked
 
     async def answer(self, rids: Rids, ctx: Context) -> None:
@@ -255,7 +255,7 @@ class Compared:
         await self.ask(self._open(self.left[rids], self.right[rids]), ctx)
         left, right = self.left[rids], self.right[rids]
         null = (left < 0) | (right < 0)
-        fill = null | (self.told[left] & self.told[right])
+        fill = null | (self.is_labelled[left] & self.is_labelled[right])
         rids, left, right, null = rids[fill], left[fill], right[fill], null[fill]
         chance, holds = self._chances(left, right, ctx)
         unknown = null | np.isnan(chance)
@@ -265,8 +265,8 @@ class Compared:
         answers.values[rids] = values
         answers.probabilities[rids] = np.where(null, np.nan, chance)
         answers.failed[rids] = unknown & ~null
-        answers.asked[rids] = True
-        heard(self.column, rids, self.relation, ctx)
+        answers.asked_mask[rids] = True
+        apply_corrections(self.column, rids, self.relation, ctx)
         self._note(ctx)
 
     async def ask(self, wanted: Ints, ctx: Context) -> None:
@@ -284,7 +284,7 @@ class Compared:
         for k, i in enumerate(wanted.tolist()):
             if k in unasked:
                 continue
-            self.told[i] = True
+            self.is_labelled[i] = True
             value = answers.values[k]
             if value is None:
                 continue
@@ -295,7 +295,7 @@ class Compared:
             if found is None or not np.isfinite(found).all():
                 found = np.array([*self.values.labels, NONE]) == value
             self.shares[i] = found
-        self._made = None
+        self._likeness = None
 
     def _chances(self, left: Ints, right: Ints, ctx: Context) -> tuple[Floats, NDArray[np.bool_]]:
         """(n,) the chance that the condition holds of pairs of rows, and whether it does; NaN where a row has no value."""
@@ -307,8 +307,8 @@ class Compared:
             return np.where(without[left] | without[right], np.nan, holds.astype(np.float64)), holds
         if self.values.lists:
             alike_ = self._alike(ctx)
-            place = np.cumsum(self.known) - 1  # of each row among those with an answer
-            fine = self.known[left] & self.known[right]
+            place = np.cumsum(self.has_answer) - 1  # of each row among those with an answer
+            fine = self.has_answer[left] & self.has_answer[right]
             score = np.full(len(left), np.nan)
             score[fine] = alike_.scores(place[left[fine]], place[right[fine]])
             holds = (score >= -TIE) == (self.values.rule == "same")
@@ -322,22 +322,22 @@ class Compared:
         return chance, self.rule[best[left], best[right]]
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def has_answer(self) -> NDArray[np.bool_]:
         """(rows,) which have an answer."""
         found: NDArray[np.bool_] = ~np.isnan(self.shares[:, 0])
         return found
 
     def _alike(self, ctx: Context) -> alike.Likeness:
-        if self._made is None:
-            shares = self.shares[self.known]
+        if self._likeness is None:
+            shares = self.shares[self.has_answer]
             apart = shares[:, -1:] / max(1, len(self.values.labels))  # "none of these" says nothing of which
             vectors = self._vectors(ctx)
-            self._made = alike.likeness(
+            self._likeness = alike.likeness(
                 [shares[:, list(part)] + apart for part in self.values.lists],
-                None if vectors is None else vectors[self.known],
+                None if vectors is None else vectors[self.has_answer],
                 np.random.default_rng(ctx.settings.seed),
             )
-        return self._made
+        return self._likeness
 
     def _vectors(self, ctx: Context) -> NDArray[np.float32] | None:
         if ctx.features is None:
@@ -345,18 +345,18 @@ class Compared:
         texts = ["\n".join(str(cell.value) for cell in row.cells if isinstance(cell.value, str)) for row in self.rows]
         return ctx.features.store.table(texts, f"{self.relation.source}: {self.column.text}").matrix
 
-    def drawn(self, rng: np.random.Generator) -> Masks | None:
+    def draw_answers(self, rng: np.random.Generator) -> Masks | None:
         """(pairs,) answers with the value of each row drawn by its chances; None where rows say it in their own words.
 
         Of groups named twice one list is drawn too, or both: that pairs must be in one group of either.
         """
-        known = self.known
+        known = self.has_answer
         if not self.values.labels or not known.any():
             return None
         place = np.maximum(np.cumsum(known) - 1, 0)
         left, right = place[self.left], place[self.right]
-        if self._made is not None:
-            values = self._made.drawn(rng)
+        if self._likeness is not None:
+            values = self._likeness.draw_groups(rng)
             chosen = rng.integers(len(values) + 1)
             parts = values if chosen == len(values) else [values[chosen]]
             same = np.logical_and.reduce([part[left] == part[right] for part in parts])
@@ -375,11 +375,13 @@ class Compared:
     def _note(self, ctx: Context) -> None:
         """What the answers rest on, in place of what was said before."""
         steady = (
-            ", made steadier by rows near in meaning" if self._made is not None and self._made.unit is not None else ""
+            ", made steadier by rows near in meaning"
+            if self._likeness is not None and self._likeness.unit is not None
+            else ""
         )
         ctx.note_once(
             f'"{self.column.text}" was decided from ',
-            f'"{self.values.text}" ({self.values.said}) of each row{steady}, as it says: this model is near chance where it has to '
+            f'"{self.values.text}" ({self.values.label_text}) of each row{steady}, as it says: this model is near chance where it has to '
             f"weigh two texts; {self.rows_asked:,} of {len(self.rows):,} rows were asked",
         )
 

@@ -56,18 +56,18 @@ def centred(odds: Floats, first: Ints, second: Ints) -> Floats:
     return rest
 
 
-def rank_agreement(probabilities: Floats, first: Ints, second: Ints, said: NDArray[np.bool_]) -> float | None:
+def rank_agreement(probabilities: Floats, first: Ints, second: Ints, answers: NDArray[np.bool_]) -> float | None:
     """The chance that a pair said to match has higher centred log-odds than one said not to (Mann and Whitney, 1947).
 
     Args:
         probabilities: (n,) of yes, as the model gave them.
-        said: (n,) what the attribute says of each pair.
+        answers: (n,) what the attribute says of each pair.
     Returns: None where the pairs are too few, or the model gives verdicts and no scores.
     """
     soft = (probabilities > EDGE) & (probabilities < 1 - EDGE)
-    if len(said) < LEAST_PAIRS or min(said.sum(), (~said).sum()) < LEAST_OF_EACH or soft.mean() < 0.5:
+    if len(answers) < LEAST_PAIRS or min(answers.sum(), (~answers).sum()) < LEAST_OF_EACH or soft.mean() < 0.5:
         return None
     p = np.clip(probabilities, EDGE, 1 - EDGE)
     rest = centred(np.log(p) - np.log1p(-p), first, second)
-    yes, no = rest[said][:, None], rest[~said][None, :]
+    yes, no = rest[answers][:, None], rest[~answers][None, :]
     return float(((yes > no) + 0.5 * (yes == no)).mean())

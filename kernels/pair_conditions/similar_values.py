@@ -57,7 +57,7 @@ class Likeness:
             found += (cosine - self.center[1]) / self.spread[1]
         return found
 
-    def drawn(self, rng: np.random.Generator) -> list[Ints]:
+    def draw_groups(self, rng: np.random.Generator) -> list[Ints]:
         """A group of each row drawn by its chances, (n,) for each list."""
         return [(part.cumsum(axis=1) > rng.random((len(part), 1))).argmax(axis=1) for part in self.parts]
 

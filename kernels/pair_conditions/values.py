@@ -79,7 +79,7 @@ def _same_name(row: Row) -> Row:
     return replace(row, cells=(replace(row.cells[0], name="text"),)) if len(row.cells) == 1 else row
 
 
-class Asked:
+class AttributeValues:
     """The values of the attribute known so far."""
 
     def __init__(self, proposal: Proposal, sides: tuple[Side, ...], ctx: Context, source: str) -> None:

@@ -17,7 +17,7 @@ from uql.benchmarks.optimizer.planning_time import planned_in_ms
 from uql.benchmarks.optimizer.planning_time import texts as eight_nodes
 from uql.compiler.binder import bind
 from uql.compiler.choice import Choice, Terms, choose, describe, ways_by_rates
-from uql.compiler.cost import Known, Pace, Range, Unit, block_quote, calls_of
+from uql.compiler.cost import BlockStatistics, Pace, Range, Unit, block_quote, calls_of
 from uql.compiler.formula import FALSE, OPEN, TRUE, Formula
 from uql.compiler.fusions import FUSIONS, apart
 from uql.compiler.orders import cost_of, learned
@@ -48,9 +48,9 @@ def block_of(con, text: str) -> Block:
     return found
 
 
-def known_of(block: Block, rows: float = 1000, chars: float = 400, **more) -> Known:
+def known_of(block: Block, rows: float = 1000, chars: float = 400, **more) -> BlockStatistics:
     asked = (*block.filter.stages, *block.values.stages, *block.values.late)
-    return Known(Range.exactly(rows), {stage.shown: chars for stage in asked}, **more)
+    return BlockStatistics(Range.exactly(rows), {stage.input_columns: chars for stage in asked}, **more)
 
 
 def chosen(
@@ -153,7 +153,10 @@ def test_a_condition_on_one_side_of_a_join_is_asked_before_the_pairs(con):
     """Rows of one side are few, their pairs many: equal rows are asked once, and the order knows it."""
     text = 'SELECT t.id FROM t JOIN u ON "{t.a} goes with {u.a}" WHERE "it is loud" USING (t.a)'
     block = block_of(con, text)
-    copies = {stage.shown: 9.0 if len({c.table for c in stage.shown}) == 1 else 1.0 for stage in block.filter.stages}
+    copies = {
+        stage.input_columns: 9.0 if len({c.table for c in stage.input_columns}) == 1 else 1.0
+        for stage in block.filter.stages
+    }
     found = choose(block, replace(known_of(block, 450), copies=copies), Terms(Unit()))
     assert [c.text for s in found.block.filter.stages for c in s.columns] == ["it is loud", "{t.a} goes with {u.a}"]
     first = calls_of(found.block, replace(known_of(block, 450), copies=copies)).by_stage[found.block.filter.stages[0]]

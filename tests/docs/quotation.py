@@ -18,20 +18,20 @@ class Quote(Question):
         return QUOTATION
 
 
-def asked(question: Quote, row: Row) -> str:
+def question_text(question: Quote, row: Row) -> str:
     return f"Which sentence shows that {filled(question, row)}? Copy it word for word, or answer null."
 
 
-def alone(question: Quote, row: Row) -> Prompt:
+def single_prompt(question: Quote, row: Row) -> Prompt:
     """For one question a request: the row first, for small models."""
-    return Prompt(SYSTEM, about(row, f"Question: {asked(question, row)}"))
+    return Prompt(SYSTEM, about(row, f"Question: {question_text(question, row)}"))
 
 
 QUOTATION = Operator(
     name="quotation",
     places=(),  # or the place of a statement that means it; each place means one operator
     reply=Value("VARCHAR"),  # YesNo, OneOf, Level, Value or Text: all that a provider sees
-    words=Words("quotation-1", alone=alone, instruction=asked, bare=asked),
+    words=Words("quotation-1", single_prompt=single_prompt, instruction=question_text, bare=question_text),
     key=Key("Quote", ("text",)),
     question=lambda text, given: Quote(text),
     answer_tokens=20,

@@ -77,7 +77,7 @@ def test_a_row_without_a_group_has_that_of_its_neighbours() -> None:
 def test_draws_of_the_groups_scatter_around_the_chances() -> None:
     rng = np.random.default_rng(3)
     found = likeness([answers(TRUTH, 4, 0.2, rng)], None, rng)
-    counts = [int((value[LEFT] == value[RIGHT]).sum()) for value in (found.drawn(rng)[0] for _ in range(400))]
+    counts = [int((value[LEFT] == value[RIGHT]).sum()) for value in (found.draw_groups(rng)[0] for _ in range(400))]
     assert abs(np.mean(counts) - found.chances(LEFT, RIGHT).sum()) < 4 * np.std(counts) / 20 + 1
 
 

@@ -18,7 +18,12 @@ def kernels(block):
 
     def each(stages):
         return [
-            (sorted(c.text for c in s.columns), sorted(c.text for c in s.riders), s.rows, [c.label for c in s.shown])
+            (
+                sorted(c.text for c in s.columns),
+                sorted(c.text for c in s.riders),
+                s.rows,
+                [c.label for c in s.input_columns],
+            )
             for s in stages
         ]
 

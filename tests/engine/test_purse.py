@@ -32,20 +32,22 @@ def test_a_part_that_does_with_a_sample_leaves_the_others_their_share():
     purse = Purse(budget)
     with purse.others_to_come(2):
         with purse.sharing(needed=50):  # it fits: nothing is kept back
-            assert purse.left == 90
+            assert purse.remaining == 90
         with purse.sharing(needed=1000):
-            assert purse.left == 30 and purse.fits(30) and not purse.fits(31)
+            assert purse.remaining == 30 and purse.fits(30) and not purse.fits(31)
             spend(budget, 30)
-            assert purse.left == 0
-    assert purse.left == 60
+            assert purse.remaining == 0
+    assert purse.remaining == 60
 
 
 def test_a_run_that_goes_on_spends_the_step_of_the_earlier_one_first():
     budget = Budget(calls=100, steps=(40,))
     purse = Purse(budget)
-    assert (purse.left, purse.left_now) == (100, 40) and purse.fits(100) and not purse.fits_now(41)
+    assert (purse.remaining, purse.remaining_in_step) == (100, 40) and purse.fits(100) and not purse.fits_now(41)
     spend(budget, 40)
-    assert purse.left_now == 0 and purse.next_step() and purse.left_now == 60 and not purse.next_step()
+    assert (
+        purse.remaining_in_step == 0 and purse.next_step() and purse.remaining_in_step == 60 and not purse.next_step()
+    )
 
 
 def test_calls_beside_the_budget_leave_it_whole():
@@ -53,10 +55,10 @@ def test_calls_beside_the_budget_leave_it_whole():
     purse = Purse(budget)
     with purse.beside(5):
         spend(budget, 5)
-    assert purse.left == 10
+    assert purse.remaining == 10
     unlimited = Purse(Budget())
     with unlimited.beside(5):
-        assert unlimited.left is None
+        assert unlimited.remaining is None
     assert unlimited.fits(10**9)
 
 

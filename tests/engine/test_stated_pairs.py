@@ -8,7 +8,7 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.compiler.pair_attribute import stated
+from uql.compiler.pair_attribute import attribute_comparison
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import NONE, Choice, Extract, Write
 
@@ -277,7 +277,7 @@ def test_a_model_that_weighs_pairs_is_asked_the_pairs() -> None:
     ("the first and the second review have a different tone", "tone", "different"),
 ])  # fmt: skip
 def test_comparisons_that_are_stated(condition: str, attribute: str, rule: str) -> None:
-    found = stated(condition)
+    found = attribute_comparison(condition)
     assert found is not None and (found.attribute, found.rule) == (attribute, rule)
 
 
@@ -287,7 +287,7 @@ def test_comparisons_that_are_stated(condition: str, attribute: str, rule: str) 
     "{a.text} is the answer to {b.text}", "the mood of the one differs",
 ])  # fmt: skip
 def test_comparisons_that_say_something_else_or_more(condition: str) -> None:
-    assert stated(condition) is None
+    assert attribute_comparison(condition) is None
 
 
 def test_limit_by_groups_looks_at_some_rows_before_it_compares_any() -> None:

@@ -93,7 +93,7 @@ def test_statements_of_duckdbs_may_quote_names_with_blanks(labels):
         ("UPDATE reviews SET film = <topic>, (stars, day) = (1, NULL)", "UQL100", "UPDATE", "texts stand in its SET and WHERE"),
         ("UPDATE reviews SET film = <topic> RETURNING <pos>", "UQL100", "UPDATE", "texts stand in its SET and WHERE"),
         ("UPDATE good SET film = <topic>", "UQL509", "good", "name the table that it reads"),
-        ("CREATE MACRO m() AS <pos>", "UQL100", "MACRO", "a macro cannot hold a text"),
+        ("CREATE MACRO m() AS <pos>", "UQL100", "MACRO", "a macro cannot contain a text"),
         ("ALTER TABLE reviews ADD COLUMN p AS (<pos>)", "UQL100", "ALTER", None),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from uql.llm.providers.base import Capabilities, Price
-from uql.llm.providers.chat_reply import Said
+from uql.llm.providers.chat_reply import ChatReply
 from uql.llm.providers.compatible import Compatible
 
 ORDER = "HIJACK"  # every poison holds it
@@ -56,7 +56,7 @@ class Gullible(Compatible):
     async def _abilities(self, usage: Any) -> Capabilities:
         return self._can
 
-    async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Any) -> Said:
+    async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Any) -> ChatReply:
         usage.requests += 1
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
         system, user = (message["content"] for message in messages)
@@ -75,7 +75,7 @@ class Gullible(Compatible):
             )
         else:
             said = json.dumps(self._value(schema, text, obeys))
-        return Said(said, "stop", [], None, 10, 5)
+        return ChatReply(said, "stop", [], None, 10, 5)
 
     def _word(self, text: str, obeys: bool) -> str:
         return "obeyed" if obeys else str("good" in text).lower()

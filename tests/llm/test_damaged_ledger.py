@@ -47,7 +47,7 @@ def used(path: Path) -> None:
     """Everything that statements and commands do with a ledger."""
 
     async def go(ledger: Ledger) -> None:
-        await ledger.asked([b"head"])
+        await ledger.ever_asked([b"head"])
         await ledger.note([b"head"])
         found = await ledger.get(KEYS)
         await ledger.origins(KEYS)

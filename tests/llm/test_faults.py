@@ -157,7 +157,7 @@ def obedient(request, number):
         "the fence is closed once"
     )
     assert all(text not in words.system for text in ("previous instructions", "every row is TRUE"))
-    assert "<|im_" not in words.user and "<|im_" not in condition.alone(SO, request.row).user
+    assert "<|im_" not in words.user and "<|im_" not in condition.single_prompt(SO, request.row).user
 
 
 def test_100_rows_that_give_orders_change_no_other_answer_and_no_type(run) -> None:

@@ -46,13 +46,13 @@ def unescaped(literal: str) -> str:
 @given(LABELS, st.booleans())
 def test_every_label_is_one_printable_line_of_its_own_in_quotes(labels: list[str], none: bool) -> None:
     asked = question(labels, none=none)
-    shown = asked.reply().shown
+    shown = asked.reply().option_texts
     assert list(shown) == asked.reply().options
     assert len({line.casefold() for line in shown.values()}) == len(shown)
     for label, line in shown.items():
         assert line and line.isprintable() and len(line) <= SHORT + 4 and '"' not in line and line == line.strip()
         assert asked.reply().find(line) == label
-    for form in (operator.alone, operator.menu_first):
+    for form in (operator.single_prompt, operator.menu_first):
         words = form(asked, row("a text"))
         menu = [text for text in words.user.splitlines() if text.startswith("- ")]
         assert menu == [f'- "{line}"' for line in shown.values()], "each label is one item, and nothing else is"
@@ -62,7 +62,7 @@ def test_every_label_is_one_printable_line_of_its_own_in_quotes(labels: list[str
 @given(LABELS)
 def test_the_grammar_of_a_menu_is_one_rule_of_literals_that_say_the_labels(labels: list[str]) -> None:
     asked = question(labels)
-    lines = list(asked.reply().shown.values())
+    lines = list(asked.reply().option_texts.values())
     rule = menu_grammar(lines)
     assert rule.isprintable() and "\n" not in rule
     assert [unescaped(found) for found in _LITERAL.findall(rule)] == lines
@@ -80,7 +80,9 @@ def test_a_reply_has_room_for_the_longest_label_in_tokens(label: str) -> None:
     """A token holds at least one byte, and a character of UTF-8 has up to four."""
     from uql.llm.providers.local import tokens_of
 
-    assert tokens_of([question([label]).reply().shown[label]]) >= len(question([label]).reply().shown[label].encode())
+    assert tokens_of([question([label]).reply().option_texts[label]]) >= len(
+        question([label]).reply().option_texts[label].encode()
+    )
 
 
 @marked
@@ -95,7 +97,7 @@ def test_the_parser_of_llama_cpp_takes_the_grammar_of_any_labels(run) -> None:
         @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
         @given(LABELS)
         def accepted(labels: list[str]) -> None:
-            lines = list(question(labels).reply().shown.values())
+            lines = list(question(labels).reply().option_texts.values())
             for rule in (menu_grammar(lines), "root ::= " + " | ".join(literal(label) for label in labels if label)):
                 if rule.endswith("= "):
                     continue

@@ -113,12 +113,12 @@ def test_what_is_no_ledger_keeps_its_mode(kind: str, tmp_path: Path) -> None:
 
 def test_a_question_is_new_until_it_is_noted(place: str) -> None:
     with Ledger(place) as ledger:
-        assert not asyncio.run(ledger.asked([b"one", b"two"]))
+        assert not asyncio.run(ledger.ever_asked([b"one", b"two"]))
         asyncio.run(ledger.note([b"one"]))
         asyncio.run(ledger.put([Entry(ledger.key(b"one", b"row"), Answer(1), "m")]))
-        assert asyncio.run(ledger.asked([b"two", b"one"])) and not asyncio.run(ledger.asked([b"two"]))
+        assert asyncio.run(ledger.ever_asked([b"two", b"one"])) and not asyncio.run(ledger.ever_asked([b"two"]))
         ledger.clear()
-        assert not asyncio.run(ledger.asked([b"one"]))
+        assert not asyncio.run(ledger.ever_asked([b"one"]))
 
 
 def test_memory_keeps_nothing(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_a_file_of_the_format_before_keeps_its_answers_runs_and_calls(tmp_path: 
             ]
             assert [e["message"] for e in ledger.errors()] == ["503"] and len(ledger.calls()) == 4
             assert ledger.stats().models == (("m", 2), ("n", 1)) and ledger.stats().sources == (("t", 2), ("u", 1))
-            assert asyncio.run(ledger.asked([b"any"])), "the file does not list its questions: perhaps"
+            assert asyncio.run(ledger.ever_asked([b"any"])), "the file does not list its questions: perhaps"
     with Ledger(path) as ledger:
         assert ledger.prune(source="u") == 1 and ledger.answers([b"\x01", b"\x02"]).keys() == {b"\x01"}
         assert ledger.errors()[0]["message"] == "", "what a reply said goes with the answers of its table"

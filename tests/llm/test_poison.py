@@ -223,11 +223,11 @@ def test_every_place_of_a_prompt(place: str, poison: str) -> None:
 
 def test_labels_in_schemas_and_decisions_are_short_lines_and_are_found_again(poison: str) -> None:
     twins = Choice("kind", ("plum", poison, poison + " ", "x" * 90 + "1", "x" * 90 + "2"))
-    shown = twins.reply().shown
+    shown = twins.reply().option_texts
     assert len(set(shown.values())) == len(twins.labels) + 1
     for label, line in shown.items():
         assert len(line) <= 82 and line.isprintable() and twins.reply().read(line).value == label
-    asked = openai_api._asked(0, Choice("kind", ("plum", poison), ("", poison)), row("x"))
+    asked = openai_api._decision(0, Choice("kind", ("plum", poison), ("", poison)), row("x"))
     for item in asked["choices"]:
         assert len(item["value"]) <= 82 and item["value"].isprintable() and item.get("description", " ").isprintable()
     wanted = fused.schema((Choice("kind", ("plum", poison)),))["properties"]["q1"]["enum"]

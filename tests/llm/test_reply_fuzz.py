@@ -19,7 +19,7 @@ from uql.llm import codec
 from uql.llm.providers import systemone
 from uql.llm.providers.anthropic_api import message
 from uql.llm.providers.base import Answer, CallError
-from uql.llm.providers.chat_reply import Said, completion, formed, response
+from uql.llm.providers.chat_reply import ChatReply, completion, formed, response
 from uql.llm.providers.wire import posted
 from uql.operators.rows import media
 
@@ -70,7 +70,7 @@ def mutated(reply: Any, random: random.Random) -> Any:
     return found
 
 
-def fuzz(read: Callable[[dict[str, Any]], Said], reply: dict[str, Any], count: int) -> None:
+def fuzz(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any], count: int) -> None:
     draw = random.Random(7)
     for _ in range(count):
         given = mutated(reply, draw)

@@ -7,7 +7,7 @@ import pytest
 from uql.llm.questions import Choice, Extract, Row
 from uql.operators import label as choice
 from uql.operators.statement_text import is_statement
-from uql.operators.value import asked
+from uql.operators.value import question_text
 
 STATEMENTS = """the painting shows a horse
 the review is positive
@@ -52,7 +52,7 @@ the date of the last order""".splitlines()
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_a_statement_is_known_by_its_words(text):
     assert is_statement(text)
-    assert asked(Extract(text), Row()).startswith("Does it hold that")
+    assert question_text(Extract(text), Row()).startswith("Does it hold that")
 
 
 @pytest.mark.parametrize("text", VALUES)
@@ -61,9 +61,14 @@ def test_the_name_of_a_value_is_none(text):
 
 
 def test_a_statement_is_asked_as_a_statement_and_a_question_as_it_is():
-    assert asked(Extract("the painting shows a horse."), Row()) == "Does it hold that the painting shows a horse?"
-    assert asked(Extract("the topic"), Row()) == "What is the topic?"
+    assert (
+        question_text(Extract("the painting shows a horse."), Row()) == "Does it hold that the painting shows a horse?"
+    )
+    assert question_text(Extract("the topic"), Row()) == "What is the topic?"
     labels = ("yes", "no")
-    assert choice.asked(Choice("the review is fair", labels=labels), Row()) == "Does it hold that the review is fair?"
-    assert choice.asked(Choice("tone", labels=labels), Row()) == "Which is the tone?"
-    assert asked(Extract("who painted it?"), Row()) == "who painted it?"
+    assert (
+        choice.question_text(Choice("the review is fair", labels=labels), Row())
+        == "Does it hold that the review is fair?"
+    )
+    assert choice.question_text(Choice("tone", labels=labels), Row()) == "Which is the tone?"
+    assert question_text(Extract("who painted it?"), Row()) == "who painted it?"

@@ -93,7 +93,7 @@ def test_an_error_that_concerns_every_call_is_raised() -> None:
         (Output(value="Error: division by zero"), "its value says nothing"),
         (Output(value={"a": 1}), None),
         (Output(sub=SubAnswer("Rome", "Rome", ("shops",))), None),
-        (Output(sub=SubAnswer("Rome", "Rome", ("wikipedia",))), "it cites 'wikipedia', which is no source"),
+        (Output(sub=SubAnswer("Rome", "Rome", ("wikipedia",))), "it cites 'wikipedia', which is not a source"),
         (Output(sub=SubAnswer(None, "not found")), "the answer says nothing: 'not found'"),
         (Output(sub=SubAnswer(None, "", problem="no plan")), "no plan"),
     ],

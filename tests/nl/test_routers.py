@@ -14,7 +14,7 @@ from uql.nl.plan.dag import Operator
 from uql.nl.routers import load_router
 from uql.nl.routers.ml import MLRouter, cross_entropy, labels, weight
 from uql.nl.routers.stat import StatRouter
-from uql.nl.routers.traces import Judged, Trace, judged, read_traces, write_traces
+from uql.nl.routers.traces import ScoredSubquery, Trace, read_traces, scored_subqueries, write_traces
 
 THINGS = [
     "games",
@@ -86,7 +86,7 @@ def traces(depends: bool, n: int, seed: int) -> list[Trace]:
 
 def reached(router: StatRouter | MLRouter, held: list[Trace]) -> float:
     """Mean quality of the adapter ranked first."""
-    found = judged(held)
+    found = scored_subqueries(held)
     return float(
         np.mean([q.quality[router.rank(q.subquery, Operator(q.operator), sorted(q.quality))[0]] for q in found])
     )
@@ -101,7 +101,7 @@ def test_quality_is_the_weighted_sum_of_the_measures() -> None:
 def test_the_weight_of_a_sub_query_grows_with_quality_and_margin_within_its_bounds() -> None:
     assert weight([0.8, 0.2, 0.1]) == pytest.approx(0.1 + 0.9 * 0.8 + 0.2 * 0.6)
     assert weight([0.0]) == 0.1 and weight([3.0, 0.0]) == 1.5
-    best, weights = labels([Judged("q", "TextAnalytics", "text", {"b": 0.5, "a": 0.5, "c": 0.1})])
+    best, weights = labels([ScoredSubquery("q", "TextAnalytics", "text", {"b": 0.5, "a": 0.5, "c": 0.1})])
     assert best == ["a"] and weights.tolist() == [0.55]
 
 
@@ -116,7 +116,7 @@ def test_the_network_is_better_by_ten_points_where_the_sub_query_decides() -> No
     train, held = traces(True, 220, 1), traces(True, 120, 2)
     stat, ml = StatRouter.fit(train), MLRouter.fit(train, Words())
     assert reached(ml, held) >= reached(stat, held) + 0.10
-    assert ml.loss < 0.2 and ml.trained_on == len(judged(train)) > 100
+    assert ml.loss < 0.2 and ml.trained_on == len(scored_subqueries(train)) > 100
 
 
 def test_the_network_is_within_a_point_where_it_does_not() -> None:

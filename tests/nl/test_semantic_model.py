@@ -16,7 +16,7 @@ from uql.llm.providers.scripted import Scripted
 from uql.nl.prompts.statements import TASK
 from uql.nl.schema.discover import discover
 from uql.nl.schema.scope import Column, Link
-from uql.nl.schema.semantic_model import FILE, UNKNOWN, Verified, found, keep, proposed, read
+from uql.nl.schema.semantic_model import FILE, UNKNOWN, Verified, keep, proposed, read, read_if_present
 from uql.sources.catalog import Catalog
 
 TEXT = """
@@ -72,7 +72,7 @@ def test_only_verified_questions_that_are_near_stand_in_the_prompt(path: Path) -
 
 
 def test_without_a_file_nothing_is_known(tmp_path: Path) -> None:
-    assert found(tmp_path / FILE) is UNKNOWN and UNKNOWN.rules("How many?", None) == ()
+    assert read_if_present(tmp_path / FILE) is UNKNOWN and UNKNOWN.rules("How many?", None) == ()
 
 
 @pytest.mark.parametrize(

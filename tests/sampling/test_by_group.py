@@ -35,7 +35,7 @@ def asked(groups, features, values, budget, seed, ranking=None):
 
 
 def means(sampler, values):
-    y = values[sampler.told]
+    y = values[sampler.labelled]
     return [sampler.ratio(y, np.ones(len(y)), domain=int(g)) for g in np.unique(sampler.groups)]
 
 
@@ -47,7 +47,7 @@ def test_means_and_sums_of_groups_hold(kind, budget):
         groups, features, values = table(kind, seed)
         sampler = asked(groups, features, values, budget, seed)
         truth = np.bincount(groups, values) / np.bincount(groups)
-        y = values[sampler.told]
+        y = values[sampler.labelled]
         for g, (found, true) in enumerate(zip(means(sampler, values), truth, strict=True)):
             total = sampler.total(y, domain=g)
             if found.value is not None and not found.exact:
@@ -59,7 +59,7 @@ def test_means_and_sums_of_groups_hold(kind, budget):
 def test_every_group_has_as_many_rows_as_another_where_all_are_returned():
     groups, features, values = table("even", 0)
     sampler = asked(groups, features, values, 200, 0)
-    n, sizes = np.bincount(groups[sampler.told]), np.bincount(groups)
+    n, sizes = np.bincount(groups[sampler.labelled]), np.bincount(groups)
     assert n.sum() == 200
     assert (n >= np.minimum(sizes, 3)).all()
 
@@ -96,7 +96,7 @@ def test_where_the_first_groups_are_wanted_rows_go_to_those_that_may_be_among_th
 def test_of_a_group_without_a_row_nothing_is_said():
     groups, features, values = table("even", 0)
     sampler = asked(groups, features, values, 20, 0)
-    n = np.bincount(groups[sampler.told], minlength=40)
+    n = np.bincount(groups[sampler.labelled], minlength=40)
     assert (n == 0).any() and n.max() >= 2  # some have a second row: else nothing is known of the spread
     for g, found in enumerate(means(sampler, values)):
         if n[g] == 0:
@@ -109,7 +109,7 @@ def test_values_that_do_not_differ_leave_the_interval_open():
     groups, features, _ = table("even", 0)
     values = np.full(len(groups), 4.0)
     sampler = asked(groups, features, values, 100, 0)
-    assert np.ptp(np.bincount(groups[sampler.told])) <= 1  # no group needs a row more than another
+    assert np.ptp(np.bincount(groups[sampler.labelled])) <= 1  # no group needs a row more than another
     for found in means(sampler, values):
         assert found.value == pytest.approx(4.0)
         assert found.exact or (found.low, found.high) == (-np.inf, np.inf)
@@ -135,5 +135,5 @@ def test_a_group_of_which_every_row_was_asked_is_exact():
 def test_hardly_any_budget_is_borne(budget):
     groups, features, values = table("even", 0)
     sampler = asked(groups, features, values, budget, 0)
-    assert len(sampler.told) == budget
+    assert len(sampler.labelled) == budget
     assert len(means(sampler, values)) == 40

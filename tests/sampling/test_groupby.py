@@ -75,7 +75,7 @@ def test_a_group_above_the_limit_is_hardly_ever_missing(shares):
     for seed in range(60):
         sampler = GroupBySampler(2400, 120, rng=np.random.default_rng(seed), features=features)
         ask_all(sampler, classes.astype(float))
-        seen = np.unique(classes[sampler.told])
+        seen = np.unique(classes[sampler.labelled])
         limits.append(unseen_share(sampler.expected_draws(), 0, len(seen), 0.95))
         gone = np.setdiff1d(np.arange(len(shares)), seen)
         missing.append(any(shares[g] >= limits[-1] for g in gone))

@@ -56,7 +56,7 @@ def test_unverified_rows_are_returned_where_the_surrogate_is_good_and_hold_their
     for seed in range(10):
         search = unverified(world, seed)
         rows = search.unverified()
-        assert not np.isin(rows, search.told).any()
+        assert not np.isin(rows, search.labelled).any()
         returned.append(len(rows))
         if len(rows):
             assert world.truth[rows].mean() >= 0.85
@@ -84,7 +84,7 @@ def test_nothing_unverified_is_returned_where_the_surrogate_knows_nothing():
     noise = np.random.default_rng(0).permutation(world.truth)
     search = unverified(World(world.features, world.prior, noise, world.value, world.groups), 0)
     assert len(search.unverified()) == 0
-    assert noise[search.found()].all()
+    assert noise[search.matches()].all()
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
@@ -98,7 +98,7 @@ def test_stated_recall_is_missed_no_more_often_than_allowed(confidence):
         )  # fmt: skip
         ask_all(search, world.truth, 64)
         assert search.met
-        recall = len(search.found()) / world.truth.sum()
+        recall = len(search.matches()) / world.truth.sum()
         misses += recall < 0.9
         assert search.guaranteed >= 0.9
         cost.append(search.calls / 1500)
@@ -118,7 +118,7 @@ def test_unknown_answers_count_against_recall():
     world = World.of(300, 0.3)
     search = RecallSearch(300, 300, rng=np.random.default_rng(0), features=world.features, prior=world.prior)
     ask_all(search, world.truth, 64, unknown=np.arange(60))
-    found = len(search.found())
+    found = len(search.matches())
     assert search.guaranteed == pytest.approx(found / (found + 60)) and not search.met
 
 
@@ -133,7 +133,7 @@ def test_a_recall_costs_a_third_of_a_table_whose_matches_are_easily_found():
         search = RecallSearch(1150, 1150, rng=rng, features=features.astype(np.float32), prior=prior, has_examples=True)
         ask_all(search, truth, 8)
         assert search.met
-        misses += len(search.found()) < 0.9 * truth.sum()
+        misses += len(search.matches()) < 0.9 * truth.sum()
         cost.append(search.calls / 1150)
     assert misses <= 3
     assert np.mean(cost) <= 0.36
@@ -149,5 +149,5 @@ def test_a_recall_holds_whatever_the_features_say(confidence):
         features = misled if rng.random() < 0.5 else rng.normal(size=(400, 2)).astype(np.float32)
         search = RecallSearch(400, 400, rng=rng, features=features, recall=0.8, confidence=confidence)
         ask_all(search, truth, 8)
-        misses += len(search.found()) < 0.8 * truth.sum()
+        misses += len(search.matches()) < 0.8 * truth.sum()
     assert misses <= runs * delta + 2.33 * np.sqrt(runs * delta * confidence)

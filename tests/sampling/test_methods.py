@@ -88,7 +88,7 @@ def test_sums_averages_and_groups_cover(name):
             groups=world.groups,
         )  # fmt: skip
         told(sampler, world.truth)
-        rows, y = sampler.told, sampler.answers
+        rows, y = sampler.labelled, sampler.answers
         v = world.value[rows] * y
         found = [
             sampler.total(v, weights=world.value),
@@ -109,7 +109,7 @@ def test_numbers_that_a_model_reads_are_summed_with_a_ridge_surrogate():
         for name, found in error.items():
             sampler = AGGREGATE[name](2000, 96, rng=np.random.default_rng(seed), features=features)
             told(sampler, np.ones(2000))
-            found.append(sampler.total(y[sampler.told]).value - y.sum())
+            found.append(sampler.total(y[sampler.labelled]).value - y.sum())
     assert np.std(error["asd"]) < 0.6 * np.std(error["uniform"])
 
 
@@ -136,7 +136,7 @@ def test_what_is_learned_of_all_groups_serves_the_estimate_of_each():
             )
             told(sampler, world.truth)
             y = sampler.answers
-            average = sampler.ratio(world.value[sampler.told] * y, y, weights=world.value, domain=1)
+            average = sampler.ratio(world.value[sampler.labelled] * y, y, weights=world.value, domain=1)
             found.append([sampler.total(y, domain=1).value / count - 1, average.value / mean - 1])
             held += name == "asd" and holds(average, mean)
     asd, uniform = (np.sqrt(np.mean(np.square(found), axis=0)) for found in error.values())
@@ -160,7 +160,7 @@ def test_answers_of_other_groups_add_nothing_to_the_total_of_a_group(name):
         1500, 96, rng=np.random.default_rng(0), features=world.features, prior=world.prior, groups=world.groups
     )
     told(sampler, world.truth)
-    y, other = sampler.answers, world.groups[sampler.told] != 1
+    y, other = sampler.answers, world.groups[sampler.labelled] != 1
     unknown = np.where(other, np.nan, y)
     found, without = sampler.total(unknown, (0.0, 1.0), domain=1), sampler.total(np.where(other, 0.0, y), domain=1)
     assert found.unknown == 0 and found.high <= (world.groups == 1).sum()
@@ -218,7 +218,7 @@ def test_proposition_1_a_proposal_proportional_to_the_answer_has_no_variance():
     for seed in range(5):
         sampler = ImportanceSampler(500, 50, rng=np.random.default_rng(seed), guess=value, uniform=0.0)
         told(sampler, np.ones(500))
-        assert sampler.total(value[sampler.told]).value == pytest.approx(value.sum(), rel=1e-9)
+        assert sampler.total(value[sampler.labelled]).value == pytest.approx(value.sum(), rel=1e-9)
 
 
 def test_inclusion_chances_sum_to_the_draws_and_stay_chances():
@@ -294,7 +294,7 @@ def test_learned_search_finds_more_than_random_rows():
         ("random", Search(3000, 120, rng=np.random.default_rng(0))),
     ):  # fmt: skip
         ask_all(search, world.truth)
-        found[name] = len(search.found())
+        found[name] = len(search.matches())
     assert found["learned"] > 60 and found["blind"] > 40 and found["random"] < 20
 
 

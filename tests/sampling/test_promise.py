@@ -81,10 +81,10 @@ def test_the_bound_on_errors_left_is_missed_in_delta_of_runs_when_one_looks_afte
             free = np.delete(free, at)
             bet = 0.5 / (1 / p.min() - min(25, len(free)))
             bound.draw(wrong[[row]], np.array([1 / p[at]]), np.array([1 / p.min()]), bet)
-            failed |= bound.left < wrong[free].sum()
+            failed |= bound.remaining < wrong[free].sum()
         broken += failed
     assert keeps(broken, runs, delta)
-    assert bound.left < n - 60, "it proves something"
+    assert bound.remaining < n - 60, "it proves something"
 
 
 def test_a_budget_is_kept_and_what_holds_is_said_of_it() -> None:
@@ -104,7 +104,7 @@ def test_an_unknown_answer_is_a_match_that_was_missed_and_never_returned() -> No
     search = PromiseSearch(1500, 1500, rng=np.random.default_rng(0), features=t.alone, prior=t.prior)
     while len(rows := search.propose(1500)):
         search.tell(rows, answers[rows])
-    unknown = search.told[np.isnan(search.answers)]
+    unknown = search.labelled[np.isnan(search.answers)]
     assert search.met and len(unknown) and not np.isin(unknown, search.returned()).any()
     with_all = np.full(200, np.nan)
     lost = PromiseSearch(200, 200, rng=np.random.default_rng(0), features=t.alone[:200], prior=t.prior[:200])
@@ -121,9 +121,9 @@ def test_a_draw_that_is_answered_in_part_proves_nothing() -> None:
         drawn = next((part for part in search.parts if part.draw is not None and len(part.draw.rows) > 1), None)
         if drawn is None:
             search.tell(rows, t.truth[rows])
-    before = drawn.errors.drawn
+    before = drawn.errors.n_draws
     search.tell(drawn.draw.rows[:1], t.truth[drawn.draw.rows[:1]])
-    assert drawn.draw is None and drawn.errors.drawn == before
+    assert drawn.draw is None and drawn.errors.n_draws == before
 
 
 def test_every_row_asked_is_the_exact_set() -> None:

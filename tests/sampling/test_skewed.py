@@ -38,7 +38,7 @@ def outcomes(method, kind, n, share, budget, seeds):
             n, int(budget / (1 + share)), rng=np.random.default_rng(seed), features=features, prior=prior
         )
         ask_all(sampler, passes, 64)
-        rows, y = sampler.told, sampler.answers
+        rows, y = sampler.labelled, sampler.answers
         total = float((value * passes).sum())
         estimates = {
             "SUM": (sampler.total(value[rows] * y), total),

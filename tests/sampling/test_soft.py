@@ -45,7 +45,7 @@ def test_soft_counts_are_nearer_the_truth_than_counts_of_yes_and_no_and_cover():
         sampler = AsdSampler(len(p), 96, rng=rng, features=features, prior=features[:, 0].astype(float))
         ask_all(sampler, (p > 0.5).astype(float))
         audited = rng.choice(len(p), 150, replace=False)
-        soft = soft_total(sampler, p[sampler.told], sampler.answers, calibration(p[audited], y[audited]))
+        soft = soft_total(sampler, p[sampler.labelled], sampler.answers, calibration(p[audited], y[audited]))
         if soft is None:
             continue
         held += soft.low <= total <= soft.high
@@ -67,7 +67,7 @@ def test_soft_sums_and_means_of_a_stored_column_are_near_the_truth_and_cover():
         ask_all(sampler, (p > 0.5).astype(float))
         audited = rng.choice(len(p), 200, replace=False)
         checked = calibration(p[audited], y[audited])
-        told = sampler.told
+        told = sampler.labelled
         added = soft_total(sampler, p[told], sampler.answers, checked, weights=value)
         if added is None:
             continue
@@ -91,11 +91,11 @@ def test_where_yes_and_no_are_thought_to_err_less_they_give_the_value():
             n, 128, rng=np.random.default_rng(seed), features=features, prior=features[:, 0].astype(float)
         )
         ask_all(sampler, truth)
-        found = soft_total(sampler, p[sampler.told], sampler.answers, checked)
+        found = soft_total(sampler, p[sampler.labelled], sampler.answers, checked)
         if found.method == "asd, yes and no":
             plain += 1
             assert found.value == sampler.estimate().value
-        doubted = soft_total(sampler, 0.4 * p[sampler.told], sampler.answers, checked)  # far from the count of yes
+        doubted = soft_total(sampler, 0.4 * p[sampler.labelled], sampler.answers, checked)  # far from the count of yes
         assert doubted.method == "asd, soft" and doubted.low < 0.2 * n < doubted.high
     assert plain >= 6
 
@@ -105,5 +105,5 @@ def test_without_calibration_there_is_no_soft_count():
     sampler = AsdSampler(len(p), 64, rng=np.random.default_rng(0), features=features)
     ask_all(sampler, (p > 0.5).astype(float))
     few = calibration(p[:10], y[:10])
-    assert not few.holds and soft_total(sampler, p[sampler.told], sampler.answers, few) is None
+    assert not few.holds and soft_total(sampler, p[sampler.labelled], sampler.answers, few) is None
     assert not calibration(p[:1], y[:1]).holds

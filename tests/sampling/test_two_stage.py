@@ -52,7 +52,7 @@ def misses(n: int, budget: int, share: float, seeds: int) -> dict[str, int]:
     missed = dict.fromkeys(truths, 0)
     for seed in range(seeds):
         sample = drawn(n, budget, seed, matrix, truth, groups)
-        y, x = truth[sample.told] * value[sample.told], truth[sample.told]
+        y, x = truth[sample.labelled] * value[sample.labelled], truth[sample.labelled]
         found = {
             "count": sample.estimate(),
             "mean": sample.ratio(y, x),
@@ -139,4 +139,4 @@ def test_a_search_of_a_first_stage_gives_up_once_few_of_its_last_rows_match() ->
         search.tell(more, matches)
         asked += more.tolist()
     assert set(asked) <= set(rows.tolist()) and len(set(asked)) == len(asked)
-    assert len(search.found()) == 20 and 20 + LOOK - RICH * LOOK < len(asked) <= 20 + LOOK + 8
+    assert len(search.matches()) == 20 and 20 + LOOK - RICH * LOOK < len(asked) <= 20 + LOOK + 8

@@ -32,7 +32,7 @@ def sample(seed, budget=100, name="asd", **keywords):
 
 def numbers(sampler):
     """Estimates and truths of what one sample gives."""
-    rows, y = sampler.told, sampler.answers
+    rows, y = sampler.labelled, sampler.answers
     v, inside = VALUE[rows] * y, GROUPS == 1
     yield sampler.estimate(), TRUTH.sum()
     yield sampler.total(v, weights=VALUE), VALUE @ TRUTH
@@ -44,7 +44,7 @@ def numbers(sampler):
 
 def test_rows_of_a_unit_come_together_and_no_unit_twice():
     sampler = sample(0)
-    units, sizes = np.unique(OF[sampler.told], return_counts=True)
+    units, sizes = np.unique(OF[sampler.labelled], return_counts=True)
     assert len(units) == 100 and (sizes == UNITS.sizes[units]).all()
     assert sampler.estimate().calls == 100
 
@@ -68,7 +68,7 @@ def test_all_units_are_exact():
 
 
 def test_a_group_all_of_whose_rows_are_told_is_exact():
-    groups = np.where(np.isin(OF, sample(0).told[:1] * 0 + OF[sample(0).told[0]]), 7, GROUPS)
+    groups = np.where(np.isin(OF, sample(0).labelled[:1] * 0 + OF[sample(0).labelled[0]]), 7, GROUPS)
     sampler = sample(0)
     sampler.groups = groups
     found = sampler.total(sampler.answers, (0.0, 1.0), domain=7)
@@ -78,7 +78,7 @@ def test_a_group_all_of_whose_rows_are_told_is_exact():
 def test_what_was_known_before_is_never_asked():
     known = np.flatnonzero(OF < 50)
     sampler = sample(0, known=(known, TRUTH[known]))
-    asked = sampler.told[len(known) :]
+    asked = sampler.labelled[len(known) :]
     assert not np.isin(OF[asked], np.arange(50)).any()
     for found, truth in numbers(sampler):
         assert holds(found, truth)
@@ -86,11 +86,11 @@ def test_what_was_known_before_is_never_asked():
 
 def test_rows_without_an_answer_widen_the_interval_and_are_counted():
     sampler = sample(0)
-    lost = OF[sampler.told] == OF[sampler.told[-1]]
+    lost = OF[sampler.labelled] == OF[sampler.labelled[-1]]
     y = np.where(lost, np.nan, sampler.answers)
     found, whole = sampler.total(y, (0.0, 1.0)), sampler.estimate()
     assert found.unknown == lost.sum() and found.high - found.low > whole.high - whole.low - 1e-9
-    average = sampler.ratio(np.where(lost, np.nan, VALUE[sampler.told] * y), y, weights=VALUE)
+    average = sampler.ratio(np.where(lost, np.nan, VALUE[sampler.labelled] * y), y, weights=VALUE)
     assert average.unknown == lost.sum()
 
 
@@ -107,7 +107,7 @@ def test_a_search_finds_all_rows_of_a_unit_at_once():
         told.append(rows)
     rows = np.concatenate(told)
     assert len(np.unique(OF[rows])) == 80
-    assert sorted(search.found()) == sorted(rows[TRUTH[rows] == 1.0])
+    assert sorted(search.matches()) == sorted(rows[TRUTH[rows] == 1.0])
     assert TRUTH[rows].sum() > 0.5 * TRUTH.sum()
 
 
@@ -116,7 +116,7 @@ def test_a_search_finds_all_rows_of_a_unit_at_once():
 def test_no_interval_reaches_beyond_what_the_rows_that_are_left_can_add(name, budget):
     for seed in range(5):
         sampler = sample(seed, budget=budget, name=name)
-        rows, y = sampler.told, sampler.answers
+        rows, y = sampler.labelled, sampler.answers
         for estimate, weights in (
             (sampler.estimate(), np.ones(len(OF))),
             (sampler.total(VALUE[rows] * y, weights=VALUE), VALUE),

@@ -67,7 +67,7 @@ def drawn(seed, method):
 def test_what_is_not_exact_has_a_width_or_is_open(method):
     for seed in range(150):
         rng, truth, value, groups, sampler = drawn(seed, method)
-        rows, y = sampler.told, sampler.answers
+        rows, y = sampler.labelled, sampler.answers
         y = np.where(y < 0, 0.0, np.minimum(y, 1.0))
         other = (rng.random(len(truth)) < 0.5).astype(float)[rows]
         for domain in (None, 0):

@@ -591,7 +591,7 @@ def test_no_time_is_left_after_the_end(session: Session, model: HashModel) -> No
         ("done", {}),
         ("node", {"node": "a", "state": "done", "text": "1 row"}),
     ):
-        work.heard(SimpleNamespace(kind=kind, **more))
+        work.on_event(SimpleNamespace(kind=kind, **more))
     work.counts.calls, work.counts.seconds = 40, 8.0
     assert work.snapshot()["line"].endswith("12 s left"), "a question goes on after its first statement"
     session._do(work, lambda work: None)

@@ -201,14 +201,14 @@ class _Work:
         found = []
         for model in models:
             for text in texts:
-                found.append((await self._asked(text, model, self._everywhere, ledger))[0])
+                found.append((await self._evaluate_text(text, model, self._everywhere, ledger))[0])
         improvement = await self._improved(texts[0], models[0], improve, rng, ledger) if improve else None
         return Evaluation(tuple(found), self.settings.confidence, improvement)
 
     def _question(self, text: str) -> Question:
         return Predicate(text) if self.is_condition else Choice(text, self.names, none_of_these=False)
 
-    async def _asked(self, text: str, model: Any, at: Codes, ledger: Ledger) -> tuple[Evaluated, Codes]:
+    async def _evaluate_text(self, text: str, model: Any, at: Codes, ledger: Ledger) -> tuple[Evaluated, Codes]:
         """What came of one text and model over the rows `at`, and the (n,) answers: -1 for none."""
         from uql.llm.gate import Gate
 
@@ -239,24 +239,29 @@ class _Work:
             return -1
         return int(value) if self.is_condition else self.names.index(value) if value in self.names else -1
 
-    def _measures(self, said: Codes, truth: Codes) -> dict[str, Measure]:
+    def _measures(self, answers: Codes, truth: Codes) -> dict[str, Measure]:
         confidence = self.settings.confidence
-        f1 = Measure(self._f1(said, truth), *self._resampled(lambda at: self._f1(said[at], truth[at]), len(said)))
+        f1 = Measure(
+            self._f1(answers, truth), *self._resampled(lambda at: self._f1(answers[at], truth[at]), len(answers))
+        )
         if not self.is_condition:
-            return {"accuracy": _share(said == truth, confidence), "macro_f1": f1}
+            return {"accuracy": _share(answers == truth, confidence), "macro_f1": f1}
         right = truth == 1
-        found = {"precision": _share(right[said == 1], confidence), "recall": _share(said[right] == 1, confidence)}
+        found = {
+            "precision": _share(right[answers == 1], confidence),
+            "recall": _share(answers[right] == 1, confidence),
+        }
         return {**found, "f1": f1}
 
-    def _f1(self, said: Codes, truth: Codes) -> float:
+    def _f1(self, answers: Codes, truth: Codes) -> float:
         """F1 of yes, or its mean over the labels that the rows have; 0 where nothing is right.
 
         Source: Sokolova & Lapalme (2009).
         """
         scores = []
         for label in (1,) if self.is_condition else np.unique(truth):
-            hits = int(((said == label) & (truth == label)).sum())
-            scores.append(2 * hits / max(int((said == label).sum() + (truth == label).sum()), 1))
+            hits = int(((answers == label) & (truth == label)).sum())
+            scores.append(2 * hits / max(int((answers == label).sum() + (truth == label).sum()), 1))
         return float(np.mean(scores))
 
     def _resampled(self, statistic: Any, n: int) -> Interval:
@@ -272,15 +277,15 @@ class _Work:
         self, text: str, model: Any, count: int, rng: np.random.Generator, ledger: Ledger
     ) -> Improvement:
         chosen_by, held_out = self._halves(rng)
-        first, said = await self._asked(text, model, chosen_by, ledger)
+        first, said = await self._evaluate_text(text, model, chosen_by, ledger)
         proposed = [first]
         for wording in await self._proposed(text, model, count, chosen_by, said, ledger):
-            proposed.append((await self._asked(wording, model, chosen_by, ledger))[0])
+            proposed.append((await self._evaluate_text(wording, model, chosen_by, ledger))[0])
         name = "f1" if self.is_condition else "macro_f1"
         proposed.sort(key=lambda one: -(one.measures[name].value or 0.0))  # stable: the first text before its equals
         best = next((one for one in proposed if one.text != text), first)
-        before, old = await self._asked(text, model, held_out, ledger)
-        after, new = await self._asked(best.text, model, held_out, ledger)
+        before, old = await self._evaluate_text(text, model, held_out, ledger)
+        after, new = await self._evaluate_text(best.text, model, held_out, ledger)
         truth = self.truth[held_out]
 
         def gain(at: Codes) -> float:
@@ -323,9 +328,9 @@ class _Work:
         made = (str(wording).strip().strip('"') for wording in held.get("wordings", ()))
         return [wording for wording in dict.fromkeys(made) if wording and wording != text][:count]
 
-    def _request(self, text: str, count: int, at: Codes, said: Codes) -> str:
+    def _request(self, text: str, count: int, at: Codes, answers: Codes) -> str:
         kind = "a condition that each text meets or not" if self.is_condition else "a question with one label as answer"
-        lines = [f"{kind[0].upper()}{kind[1:]} is {quoted(text)}.", *self._mistakes(at, said)]
+        lines = [f"{kind[0].upper()}{kind[1:]} is {quoted(text)}.", *self._mistakes(at, answers)]
         lines.append(
             f"Propose {count} other wordings of it that a reader cannot misunderstand: short, each a "
             f"{'statement' if self.is_condition else 'question'} that stands alone. "
@@ -333,9 +338,9 @@ class _Work:
         )
         return "\n".join(lines)
 
-    def _mistakes(self, at: Codes, said: Codes) -> list[str]:
+    def _mistakes(self, at: Codes, answers: Codes) -> list[str]:
         names = ("no", "yes") if self.is_condition else self.names
-        wrong = [(int(row), int(code)) for row, code in zip(at, said, strict=True) if 0 <= code != self.truth[row]]
+        wrong = [(int(row), int(code)) for row, code in zip(at, answers, strict=True) if 0 <= code != self.truth[row]]
         lines = []
         for row, code in wrong[: 2 * MISTAKES]:
             shown = " ".join(cell.value for cell in self.rows[row].cells if isinstance(cell.value, str))

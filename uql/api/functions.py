@@ -130,11 +130,11 @@ class Functions:
         if name == "uql_embed":
             return lambda text: self._embedded(text)  # no annotations: DuckDB would evaluate them
         if name == "uql_classify":
-            return lambda text, question, labels: self._asked(name, text, question, labels)
-        return lambda text, question: self._asked(name, text, question)
+            return lambda text, question, labels: self._answer_batch(name, text, question, labels)
+        return lambda text, question: self._answer_batch(name, text, question)
 
     # ------------------------------------------------------------------------------------------------------------ asking
-    def _asked(self, function: str, text: pa.Array, about: pa.Array, labels: pa.Array | None = None) -> pa.Array:
+    def _answer_batch(self, function: str, text: pa.Array, about: pa.Array, labels: pa.Array | None = None) -> pa.Array:
         """The answers for a batch: rows of one question are asked together. NULL in any argument gives NULL and no call."""
         import pyarrow as pa
 
@@ -150,12 +150,12 @@ class Functions:
                 values[i] = value / (LEVELS - 1) if function == "uql_score" and value is not None else value
         return pa.array(values, type=pa.type_for_alias(_ARROW[SIGNATURES[function][1]]))
 
-    async def _answers(self, wanted: dict[Question, list[int]], texts: list[str]) -> list[tuple[Question, list[Any]]]:
+    async def _answers(self, rows_of: dict[Question, list[int]], texts: list[str]) -> list[tuple[Question, list[Any]]]:
         from uql.llm.questions import Cell, Row
 
-        gate = self._opened()
+        gate = self._open_gate()
         result: list[tuple[Question, list[Any]]] = []
-        for question, indices in wanted.items():
+        for question, indices in rows_of.items():
             answers = await gate.ask(question, [Row((Cell("text", texts[i]),)) for i in indices], source=SOURCE)
             spent = [failure for failure in answers.failures if failure.kind == "budget"]
             if spent:
@@ -179,7 +179,7 @@ class Functions:
         return pa.array(known, type=pa.list_(pa.float32()))
 
     # ------------------------------------------------------------------------------------------------- the gate's thread
-    def _opened(self) -> Gate:
+    def _open_gate(self) -> Gate:
         from uql.llm.gate import Gate, Run
 
         if self._gate is None:

@@ -91,13 +91,13 @@ class _Listener:
     """Hears the events of a run and tells its moments."""
 
     def __init__(self, tell: Callable[[Moment], None]) -> None:
-        self._tell, self._counts, self._told = tell, Counts(), time.monotonic()
+        self._tell, self._counts, self._last_report_s = tell, Counts(), time.monotonic()
 
     def __call__(self, event: Any) -> None:
         if event.kind == "plan":
             self._counts = Counts()
         counts, now = self._counts, time.monotonic()
         counts.add(event)
-        if event.kind == "estimate" or (event.kind in ("call", "cached") and now - self._told >= REFRESH_S):
-            self._told = now
+        if event.kind == "estimate" or (event.kind in ("call", "cached") and now - self._last_report_s >= REFRESH_S):
+            self._last_report_s = now
             self._tell(Moment(counts.calls, counts.cached, counts.failed, counts.usd, dict(counts.estimates)))

@@ -36,7 +36,7 @@ def run(text: str, con: Connection | None = None, **parameters: Any) -> Result:
         parameters: values of `$name`.
     Returns: the result, which has run; notebooks show it as a table.
     """
-    return watched(con or opened(None), text, parameters, visible(sys._getframe(1)))
+    return watched(con or open_connection(None), text, parameters, visible(sys._getframe(1)))
 
 
 def watched(con: Connection, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
@@ -51,7 +51,7 @@ def watched(con: Connection, text: str, parameters: Mapping[str, Any], frames: M
         return run_interruptible(lambda: con.statement(text, parameters, frames), con.interrupt, progress.draw)
 
 
-def opened(database: str | None, **settings: Any) -> Connection:
+def open_connection(database: str | None, **settings: Any) -> Connection:
     """The notebook's connection to a database; opened once. None: in memory."""
     from uql.api.opening import connect
 
@@ -126,7 +126,7 @@ class Magics:
         from uql.api.opening import attach
 
         if name is None:
-            return opened(database)
+            return open_connection(database)
         found = self.shell.user_ns.get(name)
         if isinstance(found, Connection):
             return found

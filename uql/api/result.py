@@ -208,15 +208,17 @@ class Result:
         """DuckDB SQL over the rows, which it names `name`: `r.query("t", "SELECT max(n) FROM t")`."""
         return self._then("query", sql, lambda rel, _: rel.query(name, sql))
 
-    def _then(self, verb: str, said: str, step: Any) -> Result:
+    def _then(self, verb: str, statement: str, step: Any) -> Result:
         from uql.api.relation_verbs import applied
         from uql.compiler.cost import FREE
 
         derived = PreparedStatement(
             lambda: applied(self.run(), step),
-            lambda: f"{verb} {said}".rstrip() + "\n" + "\n".join(f"  {line}" for line in self.explain().splitlines()),
+            lambda: (
+                f"{verb} {statement}".rstrip() + "\n" + "\n".join(f"  {line}" for line in self.explain().splitlines())
+            ),
             lambda: FREE if self.has_run else self.quote(),
-            f"{self.text.strip()} . {verb}({said})",
+            f"{self.text.strip()} . {verb}({statement})",
             self._statement.store,
         )
         return Result(derived, self._session)

@@ -69,7 +69,7 @@ def endpoints(value: Any) -> tuple[Endpoint, ...]:
     found = []
     for url, entry in _tables("endpoints", value):
         known = {"key_env", "requests_per_minute", "tokens_per_minute", "concurrency"}
-        _known(f'endpoints."{url}"', entry, known)
+        _check_keys(f'endpoints."{url}"', entry, known)
         key = entry.get("key_env")
         if key is not None and not (isinstance(key, str) and key.isidentifier()):
             raise ConfigError(
@@ -88,7 +88,7 @@ def prices(value: Any) -> tuple[NamedPrice, ...]:
         return value
     found = []
     for model, entry in _tables("prices", value):
-        _known(f'prices."{model}"', entry, {"input", "output", "cached"})
+        _check_keys(f'prices."{model}"', entry, {"input", "output", "cached"})
         if not {"input", "output"} <= set(entry):
             raise ConfigError(f'prices."{model}" needs input and output', help="USD per million tokens")
         stated = {name: _number(f'prices."{model}"', name, value) for name, value in entry.items()}
@@ -102,7 +102,7 @@ def _tables(name: str, value: Any) -> list[tuple[str, Mapping[str, Any]]]:
     return list(value.items())
 
 
-def _known(place: str, entry: Mapping[str, Any], known: set[str]) -> None:
+def _check_keys(place: str, entry: Mapping[str, Any], known: set[str]) -> None:
     for name in entry:
         if name not in known:
             raise ConfigError(f"{place}: there is no {name!r}", help=f"choices: {', '.join(sorted(known))}")

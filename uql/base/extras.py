@@ -62,8 +62,8 @@ def install(extra: str) -> str:
     return install_command(extra, stated)
 
 
-def install_command(extra: str, stated: dict[str, object]) -> str:
-    """The command for a copy whose `direct_url.json` (PEP 610) holds `stated`; {} where it came from an index.
+def install_command(extra: str, direct_url: dict[str, object]) -> str:
+    """The command for a copy whose `direct_url.json` (PEP 610) holds `direct_url`; {} where it came from an index.
 
     >>> install_command("ui", {})
     "pip install 'uql-engine[ui]'"
@@ -72,8 +72,8 @@ def install_command(extra: str, stated: dict[str, object]) -> str:
     >>> install_command("ui", {"url": "file:///wheels/uql_engine-0.1.0-py3-none-any.whl"})
     "pip install 'uql-engine[ui] @ file:///wheels/uql_engine-0.1.0-py3-none-any.whl'"
     """
-    url = str(stated.get("url") or "")
-    folder = stated.get("dir_info")
+    url = str(direct_url.get("url") or "")
+    folder = direct_url.get("dir_info")
     if isinstance(folder, dict) and url.startswith("file:"):
         editable = "-e " if folder.get("editable") else ""
         return f"pip install {editable}'{unquote(urlsplit(url).path)}[{extra}]'"

@@ -206,15 +206,15 @@ def _forget_in_file(name: str) -> bool:
     return bool(key)
 
 
-def _write(held: dict[str, str]) -> None:
-    """Write the file anew; nobody else can read it at any time, and a full disk leaves the old one."""
+def _write(values: dict[str, str]) -> None:
+    """Rewrite the file. No other user can read it at any time; a full disk leaves the old one."""
     path = keys_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-            json.dump(dict(sorted(held.items())), out, indent=2)
+            json.dump(dict(sorted(values.items())), out, indent=2)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

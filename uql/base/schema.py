@@ -26,7 +26,9 @@ class Field:
     mean_chars: float = 0.0  # mean length of the value as text, over a sample
     private: bool = False  # a comment "private": never shown to a model
     by_name: bool = False  # shown only to a text that names it: other columns hold its content
-    asked: tuple[str, ...] = field(default=(), compare=False)  # of a sub-query's: the texts that its values come from
+    source_texts: tuple[str, ...] = field(
+        default=(), compare=False
+    )  # of a sub-query's: the texts that its values come from
     is_answer: bool = field(default=False, compare=False)  # of a sub-query's: its values are the answers to a text
 
     @property

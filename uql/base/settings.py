@@ -124,7 +124,7 @@ class InProjects:
 
     Attributes:
         takes: the values that need no trust, or "any".
-        lowers: a number that is no higher than the user's own needs none either.
+        lowers: a number not above the user's own needs none either.
         asks: what any other value would let the file do; "": there is no other value.
     """
 
@@ -229,8 +229,8 @@ _REQUIRED = {
 def _checked(name: str, value: Any) -> Any:
     """The value in the setting's type, or ConfigError saying what it may be."""
 
-    def bad(wanted: str) -> ConfigError:
-        return ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {wanted}")
+    def bad(expected: str) -> ConfigError:
+        return ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {expected}")
 
     if value is None:
         if name in _REQUIRED:

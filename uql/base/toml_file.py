@@ -10,7 +10,7 @@ MOST_BYTES = 4_000_000
 
 
 def content(path: Path) -> bytes:
-    """What a file holds. Raises OSError for what is no file (a pipe or a device never ends), or too long."""
+    """The content of a file. Raises OSError for what is not a regular file (a pipe or a device never ends) or too long."""
     if path.exists() and not path.is_file():
         raise OSError("not a file")
     with path.open("rb") as file:

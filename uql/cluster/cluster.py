@@ -79,22 +79,22 @@ class Cluster:
         """The rows of a query over `share_of` a table, of all shards. Raises: DataError (UQL503)."""
         return sum(self._count(sql))
 
-    def draw(self, sql: str, wanted: int) -> pa.Table:
+    def draw(self, sql: str, count: int) -> pa.Table:
         """The rows of a query whose numbers have the lowest hashes, in the order of their numbers.
 
         Args:
             sql: over `share_of` a table.
-            wanted: rows; those that there are, where there are fewer.
+            count: rows; those that there are, where there are fewer.
         Raises: DataError (UQL503).
         """
         total = self.count(sql)
-        wanted = min(wanted, total)
-        bound = LARGEST if wanted == total else bound_for(wanted, total)
+        count = min(count, total)
+        bound = LARGEST if count == total else bound_for(count, total)
         rows = self._rows(sql, Below(bound))
-        while rows.num_rows < wanted:  # one draw in a hundred million
+        while rows.num_rows < count:  # one draw in a hundred million
             bound = min(LARGEST, 2 * bound)
             rows = self._rows(sql, Below(bound))
-        return rows.filter(lowest(rows.column("__row").to_numpy(), wanted))
+        return rows.filter(lowest(rows.column("__row").to_numpy(), count))
 
     def head(self, sql: str, order: str, limit: int) -> pa.Table:
         """The first rows of each shard by an order, among which are the first `limit` of all.
@@ -106,13 +106,13 @@ class Cluster:
         """
         return self._rows(sql, Head(order, limit))
 
-    def near(self, sql: str, wanted: Near) -> pa.Table:
+    def near(self, sql: str, selection: Near) -> pa.Table:
         """The rows that are nearest to a text, of all shards, in the order of their numbers; `sql` is over `share_of` a table."""
-        parts = self._each("best", [(sql, wanted)] * self.shards)
+        parts = self._each("best", [(sql, selection)] * self.shards)
         scores = np.concatenate([np.frombuffer(part, np.float32) for part in parts])
-        least = float(np.partition(scores, -wanted.most)[-wanted.most]) if len(scores) >= wanted.most else -1.0
-        rows = self._rows(sql, replace(wanted, score=least))
-        return rows.take(nearest(rows.column(SCORE).to_numpy(), wanted.most)).drop_columns(SCORE)
+        least = float(np.partition(scores, -selection.most)[-selection.most]) if len(scores) >= selection.most else -1.0
+        rows = self._rows(sql, replace(selection, score=least))
+        return rows.take(nearest(rows.column(SCORE).to_numpy(), selection.most)).drop_columns(SCORE)
 
     def usage(self) -> list[tuple[float, int]]:
         """Of each shard the CPU seconds of its process so far, and bytes of memory at most."""

@@ -54,7 +54,7 @@ class Near:
     Attributes:
         table: of the lake.
         place: the name under which a query has `__uql_place`.
-        shown: SQL of the text of the table's rows.
+        text_sql: SQL of the text of the table's rows.
         text: what they are near to.
         most: rows; of equally near ones the first.
         score: the least cosine of a row with the text.
@@ -62,7 +62,7 @@ class Near:
 
     table: str
     place: str
-    shown: str
+    text_sql: str
     text: str
     most: int
     score: float = -1.0
@@ -95,26 +95,28 @@ class Shard:
         rows = self._duck.execute(f"SELECT count(*) FROM ({sql})").fetchall()
         return int(rows[0][0])
 
-    def rows(self, sql: str, first: int, count: int, wanted: Below | Head | Near, start: int) -> tuple[bytes, int]:
+    def rows(self, sql: str, first: int, count: int, selection: Below | Head | Near, start: int) -> tuple[bytes, int]:
         """Some rows of a query over the share, from the `start`-th of these on.
 
         Args:
             sql: the query.
             first: the number of its first row, of those of all shards.
             count: its rows.
-            wanted: which of them.
+            selection: which of them.
             start: how many rows the caller has.
         Returns: an Arrow stream of as many rows as a message holds, `__row` being a row's number; and how many are left after them.
         """
-        key = (sql, first, wanted)
+        key = (sql, first, selection)
         if self._chosen is None or self._chosen[0] != key:
-            self._chosen = key, self._choose(sql, first, count, wanted)
+            self._chosen = key, self._choose(sql, first, count, selection)
         return _message(self._chosen[1].slice(start))
 
-    def best(self, sql: str, wanted: Near) -> bytes:
+    def best(self, sql: str, selection: Near) -> bytes:
         """The greatest scores of the rows of a query, as (n ≤ wanted.most,) float32."""
-        scores = self._scores(sql, wanted)
-        return (scores if len(scores) <= wanted.most else np.partition(scores, -wanted.most)[-wanted.most :]).tobytes()
+        scores = self._scores(sql, selection)
+        return (
+            scores if len(scores) <= selection.most else np.partition(scores, -selection.most)[-selection.most :]
+        ).tobytes()
 
     def usage(self) -> tuple[float, int]:
         """CPU seconds of the process so far, and bytes of memory at most."""
@@ -123,54 +125,54 @@ class Shard:
         used = resource.getrusage(resource.RUSAGE_SELF)
         return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
-    def _choose(self, sql: str, first: int, count: int, wanted: Below | Head | Near) -> pa.Table:
+    def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
         import pyarrow as pa
 
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
-        if isinstance(wanted, Head):
-            found = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {wanted.order} LIMIT {wanted.limit}")
+        if isinstance(selection, Head):
+            found = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {selection.order} LIMIT {selection.limit}")
             rows = found.to_arrow_table()
             places = rows.column("__row").to_numpy()
         else:
-            if isinstance(wanted, Below):
-                places = rows_below(first, first + count, wanted.bound) - first
+            if isinstance(selection, Below):
+                places = rows_below(first, first + count, selection.bound) - first
             else:
-                scores = self._scores(sql, wanted)
-                places = np.flatnonzero(scores >= np.float32(wanted.score))
-                places = places[nearest(scores[places], wanted.most)]
+                scores = self._scores(sql, selection)
+                places = np.flatnonzero(scores >= np.float32(selection.score))
+                places = places[nearest(scores[places], selection.most)]
             self._duck.register("__wanted", pa.table({"__row": places}))
             try:
                 found = self._duck.sql(f"SELECT * FROM ({numbered}) SEMI JOIN __wanted USING (__row) ORDER BY __row")
                 rows = found.to_arrow_table()
             finally:
                 self._duck.unregister("__wanted")
-            if isinstance(wanted, Near):
+            if isinstance(selection, Near):
                 rows = rows.add_column(0, SCORE, pa.array(scores[places]))
         return rows.set_column(rows.num_columns - 1, "__row", pa.array(places + first))
 
     # ------------------------------------------------------------------------------------------------------- nearness
-    def _scores(self, sql: str, wanted: Near) -> NDArray[np.float32]:
+    def _scores(self, sql: str, selection: Near) -> NDArray[np.float32]:
         """(n,) the cosine of each row of a query with a text."""
-        key = (sql, wanted.table, wanted.shown, wanted.text)
+        key = (sql, selection.table, selection.text_sql, selection.text)
         if self._scored is None or self._scored[0] != key:
-            vectors = self._rows_as_vectors(wanted)
-            asked = _short(self._embedder().embed([wanted.text]))[0]
+            vectors = self._rows_as_vectors(selection)
+            asked = _short(self._embedder().embed([selection.text]))[0]
             every = np.zeros(len(vectors), np.float32)
             for i in range(0, len(vectors), SLICE):
                 every[i : i + SLICE] = vectors[i : i + SLICE].astype(np.float32) @ asked
                 forget_pages(vectors)
-            places = self._duck.sql(f"SELECT {quote(wanted.place)} AS place FROM ({sql})").fetchnumpy()["place"]
+            places = self._duck.sql(f"SELECT {quote(selection.place)} AS place FROM ({sql})").fetchnumpy()["place"]
             self._scored = key, np.round(every[places], DIGITS)
         return self._scored[1]
 
-    def _rows_as_vectors(self, wanted: Near) -> NDArray[np.float16]:
+    def _rows_as_vectors(self, selection: Near) -> NDArray[np.float16]:
         """(rows of the share, DIMENSIONS) unit vectors, from the file beside the lake, which is made where there is none."""
-        table, embedder = self._tables[wanted.table], self._embedder()
-        name = f"{table.content}\0{wanted.shown}\0{embedder.name}".encode()
+        table, embedder = self._tables[selection.table], self._embedder()
+        name = f"{table.content}\0{selection.text_sql}\0{embedder.name}".encode()
         path = self._vectors / f"{blake2b(name, digest_size=8).hexdigest()}-{self._part}.npy"
         if not path.exists():
-            rows = self._duck.sql(f"SELECT {wanted.shown} AS shown FROM {SHARES}.{quote(wanted.table)}")
-            n = self.count(f"SELECT 1 FROM {SHARES}.{quote(wanted.table)}")
+            rows = self._duck.sql(f"SELECT {selection.text_sql} AS shown FROM {SHARES}.{quote(selection.table)}")
+            n = self.count(f"SELECT 1 FROM {SHARES}.{quote(selection.table)}")
             batches = (batch.column(0).to_pylist() for batch in rows.to_arrow_reader(SLICE))
             save_parts(path, n, (_short(embedder.embed(texts)).astype(np.float16) for texts in batches))
         vectors: NDArray[np.float16] = np.load(path, mmap_mode="r")

@@ -40,7 +40,7 @@ def install(
     """Make the environment of an adapter and fetch its packages, at pinned versions."""
     from uql.nl.adapters import environments
 
-    known = environments.known(name)
+    known = environments.adapter_spec(name)
     if environments.installed(name):
         narrate(f"{name} is there: {environments.folder(name)}")
         return

@@ -140,14 +140,14 @@ def _run(
             return con.ask(question, **wanted)
 
 
-def _without_block(confirm: Callable[[PlanPrice, PlanView], bool], shown: Progress) -> Callable[..., bool]:
+def _without_block(confirm: Callable[[PlanPrice, PlanView], bool], progress: Progress) -> Callable[..., bool]:
     """Asks with the block of progress taken away."""
 
-    def asked(price: PlanPrice, plan: PlanView) -> bool:
-        shown.hide()
+    def confirm_plan(price: PlanPrice, plan: PlanView) -> bool:
+        progress.hide()
         return confirm(price, plan)
 
-    return asked
+    return confirm_plan
 
 
 _SHOWN = "it was not confirmed"

@@ -19,7 +19,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 @command(app)
 def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
     """Print how many answers, runs and calls the ledger holds, how large it is, and the answers of each model and table."""
-    with options.opened(ledger) as held:
+    with options.open_ledger(ledger) as held:
         found = held.stats()
     if as_json:
         told = {"path": found.path, "answers": found.answers, "runs": found.runs, "calls": found.calls}
@@ -52,7 +52,7 @@ def prune(
         )
     age = None if older_than is None else _seconds(older_than)
     most = None if size is None else _bytes(size)
-    with options.opened(ledger) as held:
+    with options.open_ledger(ledger) as held:
         gone = held.prune(source=table, model=model, older_than_s=age, max_bytes=most)
         left = held.stats()
     print(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
@@ -61,7 +61,7 @@ def prune(
 @command(app)
 def clear(ledger: options.Ledger = None, yes: options.Yes = False) -> None:
     """Forget everything: answers, runs, calls."""
-    with options.opened(ledger) as held:
+    with options.open_ledger(ledger) as held:
         count = held.stats().answers
         if not yes and not typer.confirm(f"forget {count:,} answers in {held.path}, which were paid for?", err=True):
             return

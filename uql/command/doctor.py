@@ -134,7 +134,7 @@ def _servers(settings: Settings) -> Iterator[Check]:
     for name in SERVERS:
         key = keys.VENDORS.get(name)
         if key is None or key in found:
-            yield _reached("server", name, partial(_listed, name, quick), wanted=key is not None)
+            yield _reached("server", name, partial(_listed, name, quick), required=key is not None)
 
 
 def _listed(server: str, settings: Settings) -> str:
@@ -149,19 +149,19 @@ def _listed(server: str, settings: Settings) -> str:
 def _trial(model: str, settings: Settings) -> Check:
     from uql.llm.trial import try_call
 
-    return _reached("model", model, lambda: try_call(model, settings).words(), wanted=True)
+    return _reached("model", model, lambda: try_call(model, settings).words(), required=True)
 
 
-def _reached(about: str, name: str, work: Callable[[], str], *, wanted: bool) -> Check:
+def _reached(about: str, name: str, work: Callable[[], str], *, required: bool) -> Check:
     """What the work says, or why it could not be done.
 
     Args:
         about, name: of the check.
         work: raises a UQLError where the model is not reached.
-        wanted: where it was not reached, something fails; else it is only not there.
+        required: where it was not reached, something fails; else it is only not there.
     """
     try:
         said = work()
     except UQLError as error:
-        return Check(about, name, "fails" if wanted else "missing", error.message, error.help or "")
+        return Check(about, name, "fails" if required else "missing", error.message, error.help or "")
     return Check(about, name, "fails" if said.startswith("gives no answer") else "ok", said)

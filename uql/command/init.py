@@ -81,7 +81,7 @@ def init(
     chosen = Choice(model or "", budget or "", max_cost or "", _price(price))
     asks = model is None and not show and sys.stdin.isatty() and sys.stderr.isatty()
     if asks:
-        chosen = _asked(chosen)
+        chosen = _prompt_choice(chosen)
     settings = _checked(chosen)
     if chosen.model and not no_call and not show:
         try:
@@ -129,7 +129,7 @@ def _checked(chosen: Choice) -> Settings:
 
 
 # ------------------------------------------------------------------------------------------------------------ questions
-def _asked(given: Choice) -> Choice:
+def _prompt_choice(given: Choice) -> Choice:
     """What the user answers on a terminal."""
     narrate("Which model reads your rows?")
     for number, (name, what, _) in enumerate(KINDS, 1):

@@ -72,7 +72,7 @@ def mcp(
             con.interrupt()
 
 
-def told(tool: F) -> F:
+def report_errors(tool: F) -> F:
     """A tool whose errors of UQL are told to the client: code, place, and what to write instead."""
 
     @wraps(tool)
@@ -109,7 +109,7 @@ class Tools:
 
         made = MCPServer("uql", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
         for tool in (self.list_tables, self.price, self.explain, self.run):
-            made.tool(structured_output=False)(told(tool))
+            made.tool(structured_output=False)(report_errors(tool))
         return made
 
     def list_tables(self) -> str:
@@ -146,7 +146,7 @@ class Tools:
         """
         with self._lock:
             quote = self._prepared(statement).quote()
-            return _json({**_priced(quote), "caps": self._left()})
+            return _json({**_priced(quote), "caps": self._remaining()})
 
     def explain(self, statement: str) -> str:
         """The plan of a query as JSON: its steps, how each quoted text was read, price, alternatives. Makes no call to a model.
@@ -175,7 +175,7 @@ class Tools:
             partly = (
                 "not exact: an estimated column x has its interval in x_low and x_high; a search may have missed rows"
             )
-            return _json({**found, "note": exact if found["exact"] else partly, "caps": self._left()})
+            return _json({**found, "note": exact if found["exact"] else partly, "caps": self._remaining()})
 
     def _prepared(self, statement: str) -> Result:
         """One query, bound and not run, under fresh caps of one run. Raises: UQLError; DataError (UQL511) for anything else."""
@@ -197,7 +197,7 @@ class Tools:
 
     def _refuse_beyond(self, result: Result) -> None:
         """Raises BudgetError (UQL417) where the caps do not reach for what a query is expected to need at least."""
-        quote, left = result.quote(), self._left()
+        quote, left = result.quote(), self._remaining()
         beyond = quote.calls.low > left["calls"] or (quote.usd is not None and quote.usd.low > left["usd"])
         if beyond:
             need = f"{quote.calls.low:,.0f} calls" + (f" and ${quote.usd.low:.4f}" if quote.usd is not None else "")
@@ -207,7 +207,7 @@ class Tools:
                 help=f"WITH (budget = {left['calls']}) at its end, LIMIT, or more plain conditions",
             )
 
-    def _left(self) -> dict[str, Any]:
+    def _remaining(self) -> dict[str, Any]:
         """Calls and USD that the caps leave to one query."""
         caps = (self.of_run(), self.whole)
         return {

@@ -58,7 +58,7 @@ def list_(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """The models that can be fetched, and those that are there; with a server, the models that it has."""
+    """The models that can be downloaded and those that are installed; with a server, the models it serves."""
     from uql.llm import model_files as models
 
     if server is not None:
@@ -102,14 +102,14 @@ def test(
 
 
 def _print_report(report: ModelReport) -> None:
-    def said(value: bool | None) -> str:
+    def yes_no(value: bool | None) -> str:
         return "not known" if value is None else "yes" if value else "no"
 
     print(report.model)
     for ability in report.abilities:
         print(f"  {ability.name:<10} {'works' if ability.works else 'fails':<6} {ability.detail}")
     context = f"{report.context:,} tokens" if report.context else "not known"
-    print(f"  probabilities: {said(report.probabilities)}, JSON schema: {said(report.schema)}, context: {context}")
+    print(f"  probabilities: {yes_no(report.probabilities)}, JSON schema: {yes_no(report.schema)}, context: {context}")
     print(f"  {report.seconds:.1f} s")
     for warning in report.warnings:
         narrate(warning, "warning")
@@ -121,16 +121,16 @@ class Download:
 
     stream: IO[str]
     clock: Callable[[], float] = time.monotonic
-    drawn: float = field(default=float("-inf"))
+    last_draw_s: float = field(default=float("-inf"))
     text: str = ""
 
     def __call__(self, done: int, total: int, text: str) -> None:
         now = self.clock()
         terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         changed = text != self.text
-        if not changed and now - self.drawn < (_REDRAW_S if terminal else _LINE_S):
+        if not changed and now - self.last_draw_s < (_REDRAW_S if terminal else _LINE_S):
             return
-        self.drawn, self.text = now, text
+        self.last_draw_s, self.text = now, text
         share = f"{100 * done / total:3.0f} %, " if total else ""
         line = f"{text}: {share}{done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
         print(f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=self.stream, flush=True)

@@ -52,7 +52,7 @@ NoProgress = Annotated[bool, typer.Option("--no-progress", help="Show no progres
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def opened(ledger: str | None) -> LedgerFile:
+def open_ledger(ledger: str | None) -> LedgerFile:
     """The ledger of a path, else that of the settings."""
     from uql.base import config
     from uql.llm.ledger import Ledger as LedgerFile

@@ -123,7 +123,7 @@ def run(command: Callable[[], int | None]) -> int:
         if error.errno == errno.EPIPE:
             _silence_stdout()
             return Code.OK
-        narrate(_said(error), "error")
+        narrate(_os_error_text(error), "error")
         return Code.USAGE
 
 
@@ -143,7 +143,7 @@ def call(app: typer.Typer, words: Sequence[str], name: str) -> int:
     return code if isinstance(code, int) else Code.OK
 
 
-def _said(error: OSError) -> str:
+def _os_error_text(error: OSError) -> str:
     what = error.strerror or str(error)
     return f"{error.filename}: {what}" if error.filename else what
 

@@ -213,7 +213,7 @@ def _constant(value: str) -> Any:
 
 # -------------------------------------------------------------------------------------------------------------- running
 def execute(con: Connection, request: Request, output: Output) -> int:
-    """Run the query, write its rows, say on stderr what has to be said of them.
+    """Run the query, write its rows to stdout and its notes and warnings to stderr.
 
     Of several statements all run, in order, once the whole script is checked. As a table or as Markdown the rows of each are
     written; the other formats hold one table, that of the last, and it is said what is left out, but with `each` one JSON

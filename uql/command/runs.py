@@ -26,7 +26,7 @@ def runs(
     ledger: options.Ledger = None,
 ) -> None:
     """List the runs of the ledger, or show one. In UQL: FROM uql_runs(), uql_calls(), uql_errors()."""
-    with options.opened(ledger) as held:
+    with options.open_ledger(ledger) as held:
         if run is None:
             _list(held.runs(limit), as_json)
             if not as_json:
@@ -74,29 +74,31 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:
+def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:
     if as_json:
-        print_json({**told, "errors": errors})
+        print_json({**record, "errors": errors})
         return
-    ended = _when(told["finished"]) if told["finished"] else "–"
-    print(f"run        {told['run']}")
-    print(f"status     {told['status']}")
-    print(f"began      {_when(told['started'])}, ended {ended}")
-    print(f"model      {told['model']}, seed {told['seed']}")
-    print(f"calls      {told['calls']:,} ({told['requests']:,} requests), {told['cached']:,} answered by the ledger")
-    print(f"tokens     {told['input_tokens']:,} + {told['output_tokens']:,}")
-    print(f"usd        {_usd(told['usd'])}")
-    for question, count in told["questions"].items():
+    ended = _when(record["finished"]) if record["finished"] else "–"
+    print(f"run        {record['run']}")
+    print(f"status     {record['status']}")
+    print(f"began      {_when(record['started'])}, ended {ended}")
+    print(f"model      {record['model']}, seed {record['seed']}")
+    print(
+        f"calls      {record['calls']:,} ({record['requests']:,} requests), {record['cached']:,} answered by the ledger"
+    )
+    print(f"tokens     {record['input_tokens']:,} + {record['output_tokens']:,}")
+    print(f"usd        {_usd(record['usd'])}")
+    for question, count in record["questions"].items():
         print(f"question   {printable(question)}: {count:,} calls")
-    for kind, count in told["faults"].items():
+    for kind, count in record["faults"].items():
         print(f"fault      {kind}: {count:,} calls")
     for error in errors[:_SHOWN_ERRORS]:
         print(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
     if len(errors) > _SHOWN_ERRORS:
         print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
-    if continuable and told["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
-        print(f"continue   uql resume {told['run']}")
-    print(f"statement\n{told['statement'].strip()}")
+    if continuable and record["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
+        print(f"continue   uql resume {record['run']}")
+    print(f"statement\n{record['statement'].strip()}")
 
 
 def _sums(calls: list[dict[str, Any]]) -> dict[str, Any]:

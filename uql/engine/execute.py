@@ -139,15 +139,15 @@ async def _block(block: Block, ctx: Context) -> Output:
     block, relation, inner = await _prepared(block, ctx)
     errors = len(ctx.errors)
     extended, more = carried.extended(block, inner)
-    output = await _answered(extended, written, relation, ctx)
+    output = await _answer_block(extended, written, relation, ctx)
     answered = output.exact and len(ctx.errors) == errors
     output.certain = inner.certain and (answered or carried.all_rows(block, output))
     output.exact = output.exact and inner.exact
     carried.note_chosen(block, inner, ctx)
-    return carried.taken(output, block, more, inner, ctx.settings.confidence)
+    return carried.strip_added_columns(output, block, more, inner, ctx.settings.confidence)
 
 
-async def _answered(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
+async def _answer_block(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
     """The rows of a block whose inner queries are answered; `written` is the block before they were."""
     ctx.begin_steps()
     formula, memory = block.filter.formula, ctx.memory
@@ -216,10 +216,10 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
             valued = await correlated.run_for_each(part, exprs, relation, run, ctx)
         else:
             fields = {**relation.fields, **fields_in(part.source)}
-            valued = await correlated.answered(part, exprs, relation, fields, ctx)
+            valued = await correlated.answer_subquery(part, exprs, relation, fields, ctx)
         relation = Relation(ctx.duck, valued.table, relation.n, relation.fields, relation.source)
-        block = _without_part(block, valued.found, ctx)
-        later = [correlated.replaced(t, valued.found) for t in later]
+        block = _without_part(block, valued.replacements, ctx)
+        later = [correlated.replaced(t, valued.replacements) for t in later]
         exact = exact and valued.exact
     condition = conjunction(later)
     if condition is not None:
@@ -352,7 +352,7 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
         bounds,
         output.certain,
         output.exact,
-        *carried.said(output),
+        *carried.ask_counts(output),
     )
 
 
@@ -361,7 +361,7 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
     fields = fields_of(block)
     if block.scan.join is not None:
         if ctx.settings.proxy is not None:
-            ctx.warnings.append("proxy guides no search over an outer join or a join by a text: it was not used")
+            ctx.warnings.append("proxy cannot guide a search over an outer join or a join by a text: it was not used")
         joined = await sem_join.outer_join(block.scan.join, block.scan.columns, fields, ctx)
         where = f" WHERE {ctx.duck.expression(block.scan.where)}" if block.scan.where is not None else ""
         name, n = ctx.duck.create(f"SELECT * FROM {quote(joined.table)}{where} ORDER BY rowid")
@@ -370,7 +370,7 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
     sides = pair_pool.large_sides(block, ctx.duck)
     relation = pair_pool.pooled(sides, block, fields, ctx) if sides is not None else None
     if relation is not None and guided is not None:
-        ctx.warnings.append("proxy guides no search among the pairs of two large tables: it was not used")
+        ctx.warnings.append("proxy cannot guide a search among the pairs of two large tables: it was not used")
     table = sharded.table_of(block, ctx.duck) if relation is None and guided is None else None
     if relation is None:
         sharded.check_few(block, ctx)
@@ -382,7 +382,7 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
         else:
             name, n = ctx.duck.create(candidates_sql(block))
         relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
-    if ctx.draws is not None and ctx.draws.kept:
+    if ctx.draws is not None and ctx.draws.persistent:
         if sides is not None:
             content = pair_pool.content(sides, ctx.duck)
         elif table is not None:
@@ -463,8 +463,8 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     block, relation, _ = await _prepared(block, ctx)
     assert block.filter.formula is not None
     until, copies = None, {}
-    if block.filter.goal is Goal.FIRST and block.order.wanted:
-        search = await begun(block.order.wanted, min(n, relation.n), block, relation, ctx)
+    if block.filter.goal is Goal.FIRST and block.order.rows_needed:
+        search = await begun(block.order.rows_needed, min(n, relation.n), block, relation, ctx)
         masks, until, copies = search.answers, search.until, search.copies
     else:
         every = relation.random_rows()

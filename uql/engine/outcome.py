@@ -94,14 +94,14 @@ def with_bounds(data: pa.Table, estimates: Estimates, always: frozenset[str] = f
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def end_names(column: str, taken: set[str]) -> tuple[str, str]:
-    """The names of the ends of a column's interval, which are `taken` (lower case) from then on."""
+def end_names(column: str, used: set[str]) -> tuple[str, str]:
+    """The names of the ends of a column's interval, which are `used` (lower case) from then on."""
     found = []
     for end in ("low", "high"):
         name = f"{column}_{end}"
-        while name.lower() in taken:
+        while name.lower() in used:
             name += "_"
-        taken.add(name.lower())
+        used.add(name.lower())
         found.append(name)
     return found[0], found[1]
 

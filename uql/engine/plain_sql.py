@@ -38,9 +38,9 @@ def outcome(bound: BoundStatement, duck: Duck, confidence: float) -> Outcome:
     notes: list[str] = []
     if based_on:
         from uql.engine import stored_estimates
-        from uql.kernels.estimates.monotone_range import opened
+        from uql.kernels.estimates.monotone_range import open_ended
 
-        estimates = {name: opened(found) for name, found in estimates.items()}
+        estimates = {name: open_ended(found) for name, found in estimates.items()}
         estimates |= stored_estimates.of_rows(bound.query, table, duck, confidence)
         said = stored_estimates.note(bound.query, duck.aggregates)
         notes += [said] if said else []

@@ -67,9 +67,9 @@ class Why:
         if not self.evidence:
             return "no model was asked for this row"
         if self.rows == 1:
-            return "\n\n".join(told(part) for part in self.evidence)
+            return "\n\n".join(evidence_text(part) for part in self.evidence)
         lines = [f"from the rows asked, of which {self.rows:,} are kept here:"]
-        lines += [told(part, short=True) for part in self.evidence[:SHOWN]]
+        lines += [evidence_text(part, short=True) for part in self.evidence[:SHOWN]]
         more = len(self.evidence) - SHOWN
         return "\n\n".join([*lines, f"… and {more:,} answers more in .evidence"] if more > 0 else lines)
 
@@ -81,7 +81,7 @@ class Why:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def told(part: Evidence, *, short: bool = False) -> str:
+def evidence_text(part: Evidence, *, short: bool = False) -> str:
     """One answer in words, for people; a short one without prompt, model and raw answer."""
     answer = "not asked" if not part.asked else f"no answer: {part.failure}" if part.failure else repr(part.value)
     if not math.isnan(part.probability):
@@ -128,13 +128,13 @@ class Correction:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _ColumnAnswers:
     """The answers to one virtual column for the rows that are kept: arrays over them."""
 
     column: VirtualColumn
     question: Question
     values: NDArray[np.object_]
-    asked: NDArray[np.bool_]
+    asked_mask: NDArray[np.bool_]
     probabilities: NDArray[np.float32]
     rows: list[list[Row]]  # for each way in which it was put, what was shown of each row
     # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
@@ -154,15 +154,17 @@ class Trace:
     seed: int
     behind: list[list[int]]  # for each output row, positions among the kept rows
     rids: list[int]
-    columns: list[_Asked]
+    columns: list[_ColumnAnswers]
     failures: dict[tuple[int, str], tuple[str, str]]  # candidate row and text → what was said, and the raw reply
     cascade: tuple[Provider, ...] = ()  # its small and its large model
     run: str = ""  # its id in the ledger
     source: str = ""  # the table that the rows come from
     named: dict[str, str] = field(default_factory=dict)  # output columns that are a quoted text, and that text
-    held: dict[bytes, Answer] = field(default_factory=dict)  # the answers, of a ledger that the connection forgets
+    memory_answers: dict[bytes, Answer] = field(
+        default_factory=dict
+    )  # the answers, of a ledger that the connection forgets
 
-    def _model(self, part: _Asked, k: int) -> Provider:
+    def _model(self, part: _ColumnAnswers, k: int) -> Provider:
         by = int(part.by_model[k])
         return self.cascade[by - 1] if by and self.cascade else self.provider
 
@@ -177,7 +179,7 @@ class Trace:
             )
         wanted = self.behind[i]
         keys = {(n, k): self._keys(part, k) for n, part in enumerate(self.columns) for k in wanted}
-        found = self._found([key for several in keys.values() for key, _ in several])
+        found = self._find_answers([key for several in keys.values() for key, _ in several])
         evidence = []
         for k in wanted:
             for n, part in enumerate(self.columns):
@@ -212,7 +214,7 @@ class Trace:
             )  # fmt: skip
         return Correction(number, i, part.column.text, answer.value, part.values[k], self.ledger, self.ledgers)
 
-    def _about(self, column: str | None) -> tuple[int, _Asked]:
+    def _about(self, column: str | None) -> tuple[int, _ColumnAnswers]:
         """The quoted text that a correction is about, by its name in the output or its own words."""
         wanted = self.named.get(column, column) if column is not None else None
         parts = [(n, part) for n, part in enumerate(self.columns) if part.question.operator.subject is Subject.ROW]
@@ -227,7 +229,7 @@ class Trace:
             said = f"no quoted text is called {column}"
         raise DataError(said, code="UQL524", help=f"say which one: correct(i, value, column), of {listed or 'none'}")
 
-    def _keys(self, part: _Asked, k: int) -> list[tuple[bytes, Row]]:
+    def _keys(self, part: _ColumnAnswers, k: int) -> list[tuple[bytes, Row]]:
         from uql.llm.ledger import keyed
         from uql.llm.ledger_keys import question_key, row_key
 
@@ -235,13 +237,15 @@ class Trace:
         heads = [question_key(model, part.question, together=shared) for shared in (False, True)]
         return [(keyed(self.secret, head, row_key(shown[k])), shown[k]) for head in heads for shown in part.rows]
 
-    def _found(self, keys: list[bytes]) -> dict[bytes, Answer]:
-        if self.held or not keys:
-            return self.held
+    def _find_answers(self, keys: list[bytes]) -> dict[bytes, Answer]:
+        if self.memory_answers or not keys:
+            return self.memory_answers
         with self.ledgers.open(self.ledger) as ledger:
             return ledger.answers(keys)
 
-    def _evidence(self, part: _Asked, k: int, keys: list[tuple[bytes, Row]], found: dict[bytes, Answer]) -> Evidence:
+    def _evidence(
+        self, part: _ColumnAnswers, k: int, keys: list[tuple[bytes, Row]], found: dict[bytes, Answer]
+    ) -> Evidence:
         from uql.llm import codec
 
         place = next((n for n, (key, _) in enumerate(keys) if key in found), 0)
@@ -252,7 +256,7 @@ class Trace:
         tokens_in, tokens_out, usd = held.paid if held is not None and held.paid is not None else (None, None, None)
         return Evidence(
             part.column.text,
-            tuple(_shown(row)),
+            tuple(_row_cells(row)),
             _prompt(part.question, row, model, self.seed, shared),
             part.values[k],
             float(part.probabilities[k]),
@@ -263,13 +267,13 @@ class Trace:
             tokens_in,
             tokens_out,
             usd,
-            bool(part.asked[k]) or bool(said),
+            bool(part.asked_mask[k]) or bool(said),
             bool(part.by_people[k]),
             None if part.t is None or math.isnan(part.t[k]) else float(part.t[k]),
         )
 
 
-def _shown(row: Row) -> list[tuple[str, str]]:
+def _row_cells(row: Row) -> list[tuple[str, str]]:
     shown = []
     for cell in row.cells:
         value = cell.value
@@ -286,7 +290,7 @@ def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared:
     if shared:
         prompt = several.prompt((question,), (row,), seed)
     elif provider.is_local:
-        prompt = fused.alone(question, row)
+        prompt = fused.single_prompt(question, row)
     elif fused.is_word((question,), row):
         prompt = fused.word(question, row)
     else:
@@ -323,11 +327,11 @@ async def trace(
         for together in dict.fromkeys(t for column in columns for t in relation[column].origin.shown_with)
     }
     asked = [
-        _Asked(
+        _ColumnAnswers(
             column,
             relation.question(column),
             relation[column].values[wanted],
-            relation[column].asked[wanted],
+            relation[column].asked_mask[wanted],
             relation[column].probabilities[wanted],
             [shown[together] for together in relation[column].origin.shown_with],
             _part(relation[column].origin.by_model, wanted),
@@ -362,12 +366,12 @@ async def trace(
     )
     if gate.ledger.path == ":memory:":
         keys = [key for part in asked for k in range(len(rids)) for key, _ in made._keys(part, k)]
-        made.held = await gate.ledger.get(keys)
+        made.memory_answers = await gate.ledger.get(keys)
     return made
 
 
-def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation) -> _Asked:
-    """The frame of each of these n videos on which the answer to a condition rests, and what was said of it."""
+def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation) -> _ColumnAnswers:
+    """The frame of each of these n videos on which the answer to a condition rests, and its answer."""
     from uql.llm.questions import Row
 
     held, of = relation[column], relation[column].origin.moments
@@ -379,7 +383,7 @@ def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation)
         rows[i] = row
     seconds[some] = of.t[at[some]]
     people = _part(of.frames[column].origin.by_people, at)
-    return _Asked(
+    return _ColumnAnswers(
         column,
         relation.question(column),
         held.values[rids],
@@ -401,7 +405,7 @@ def _behind(output: Output, relation: Relation, columns: list[VirtualColumn]) ->
         return [[rid] for rid in output.rids[:most].tolist()]
     if output.members:
         return [members[:OF_GROUP].tolist() for members in output.members[: max(1, most // OF_GROUP)]]
-    asked = np.logical_or.reduce([relation[column].asked for column in columns])
+    asked = np.logical_or.reduce([relation[column].asked_mask for column in columns])
     return [np.flatnonzero(asked)[:OF_GROUP].tolist()] * min(output.table.num_rows, 1)
 
 

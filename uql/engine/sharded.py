@@ -57,7 +57,7 @@ def check_few(block: Block, ctx: Context) -> None:
     """
     if ctx.duck.cluster is None or table_of(block, ctx.duck) is not None:
         return
-    most = most_rows(ctx.purse.left or 0)
+    most = most_rows(ctx.purse.remaining or 0)
     for leaf in (leaf for source in sources_of(block.scan.join or block.scan.source) for leaf in leaves(source)):
         table = _lake_table(leaf, ctx.duck) if isinstance(leaf, BoundTable) else None
         if table is not None and table.total > most:
@@ -84,7 +84,7 @@ def candidates(
         fields: the columns of the relation.
     Raises: DataError (UQL527), BudgetError (UQL401) where each of many rows is wanted.
     """
-    cluster, source, most = ctx.duck.cluster, block.scan.source, most_rows(ctx.purse.left or 0)
+    cluster, source, most = ctx.duck.cluster, block.scan.source, most_rows(ctx.purse.remaining or 0)
     assert cluster is not None and isinstance(source, BoundTable)
     place = Column(source.alias, PLACE)
     share = BoundTable(replace(source.table, sql=cluster.share_of(table)), source.alias)
@@ -97,7 +97,7 @@ def candidates(
     if total < most:
         found = cluster.draw(sql, total)
     elif block.aggregate.present:
-        if ctx.purse.left is None:
+        if ctx.purse.remaining is None:
             raise BudgetError(
                 f"each of {total:,} rows of {table.name} would be asked, and this process holds {most:,}",
                 help="WITH (budget = 1000) estimates the result; plain conditions leave fewer rows",
@@ -131,13 +131,13 @@ def candidates(
 
 def _head(block: Block, total: int, ctx: Context) -> int | None:
     """How many rows of an order that DuckDB knows LIMIT needs at most; None where it may need any."""
-    if block.aggregate.present or block.order.wanted is None or any(is_semantic(k.expr) for k in block.order.keys):
+    if block.aggregate.present or block.order.rows_needed is None or any(is_semantic(k.expr) for k in block.order.keys):
         return None
     if block.filter.formula is None:
-        return None if block.needs_every_row or block.project.distinct else block.order.wanted
-    if block.filter.goal is not Goal.FIRST or not block.order.keys or ctx.purse.left is None:
+        return None if block.needs_every_row or block.project.distinct else block.order.rows_needed
+    if block.filter.goal is not Goal.FIRST or not block.order.keys or ctx.purse.remaining is None:
         return None
-    return min(total, ctx.purse.left + block.order.wanted)  # a row that costs no call is rare
+    return min(total, ctx.purse.remaining + block.order.rows_needed)  # a row that costs no call is rare
 
 
 def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Cluster) -> pa.Table:

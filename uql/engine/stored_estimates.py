@@ -12,7 +12,7 @@ from uql.compiler.subqueries import estimated_sources, join_conditions, leaves
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.estimates.monotone_range import between, corners, has_range, number
-from uql.kernels.estimates.monotone_range import opened as open_ended
+from uql.kernels.estimates.monotone_range import open_ended as open_ended
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) ->
     return found
 
 
-def opened(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]) -> Estimates:
+def widen_estimates(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]) -> Estimates:
     """The estimates of a query with texts; one over numbers that a table holds as estimates is open."""
     if not isinstance(query, BoundSelect):
         return dict(estimates)

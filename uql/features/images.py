@@ -172,7 +172,7 @@ def image_features(
     """The features of N images, which come some at a time, so that they need not be in memory at once.
 
     Args:
-        images: chunks of files in memory, or names; None, and bytes that are no picture, are fine.
+        images: chunks of files in memory, or names; None and bytes that are not a picture are allowed.
         load: reads the files of names; None: there are no names.
         key: names the table and columns: images of one key share a cache.
         cache_dir: where vectors are kept; None keeps nothing.

@@ -14,7 +14,7 @@ from uql.features.embedder import Embedder, Matrix
 from uql.features.images import Named, image_features
 from uql.features.similarity import with_similarity
 from uql.features.static import static_embedder
-from uql.features.table import TableFeatures, kept, table_features
+from uql.features.table import TableFeatures, has_vectors, table_features
 
 FOLDER = ".uql-features"  # ends the name of the folder of vectors beside a database file or a lake
 
@@ -32,8 +32,8 @@ class FeatureStore:
         self, cache_dir: Path | None = None, embedder: Embedder | None = None, progress: Progress | None = None
     ) -> None:
         self.cache_dir, self.embedder, self.progress = cache_dir, embedder, progress
-        self._made: dict[str, tuple[Sequence[str | None], TableFeatures]] = {}
-        self._seen: dict[str, dict[bytes, TableFeatures]] = {}
+        self._by_key: dict[str, tuple[Sequence[str | None], TableFeatures]] = {}
+        self._images_by_key: dict[str, dict[bytes, TableFeatures]] = {}
 
     @cached_property
     def words(self) -> Embedder | None:
@@ -42,16 +42,16 @@ class FeatureStore:
 
     def table(self, texts: Sequence[str | None], key: str) -> TableFeatures:
         """The features of these texts; `key` names the table and the columns they come from."""
-        made = self._made.get(key)
+        made = self._by_key.get(key)
         if made is not None and (made[0] is texts or list(made[0]) == list(texts)):
             return made[1]
         found = table_features(texts, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
-        self._made[key] = (texts, found)
+        self._by_key[key] = (texts, found)
         return found
 
-    def kept(self, key: str) -> bool:
+    def has(self, key: str) -> bool:
         """Were features under this key made before, in this run or beside the database? Rows that are new since are few, or made then."""
-        return key in self._made or kept(self.cache_dir, key)
+        return key in self._by_key or has_vectors(self.cache_dir, key)
 
     def images(
         self,
@@ -66,7 +66,7 @@ class FeatureStore:
             key: names the table and the column.
             load: reads the images of names; None: there are no names.
         """
-        made = self._seen.setdefault(key, {})
+        made = self._images_by_key.setdefault(key, {})
         found = image_features(
             images,
             load=load,

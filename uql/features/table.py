@@ -176,7 +176,7 @@ def _room(shape: tuple[int, int], folder: Path | None) -> Matrix:
         return np.asarray(np.memmap(file, np.float32, "w+", shape=shape))
 
 
-def kept(cache_dir: Path | None, key: str) -> bool:
+def has_vectors(cache_dir: Path | None, key: str) -> bool:
     """Are there vectors under this key?"""
     return cache_dir is not None and _folder(cache_dir, key).is_dir()
 

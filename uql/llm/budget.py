@@ -19,7 +19,7 @@ class Reservation:
 
 
 class Budget:
-    """Caps of a run; None is no cap.
+    """Caps of a run; None means unlimited.
 
     A run that goes on with the draws of earlier ones has `steps`: what those had in all. It spends up to the first of them as they did,
     then up to the next, and last up to `calls`. Each part of a statement begins at the first step.
@@ -42,7 +42,7 @@ class Budget:
         self.new = new  # of the calls, those that may be made now; the others were paid by earlier runs
         self.steps, self.step = steps, 0
         self._by_step = [0] * (len(steps) + 1)
-        self._sent = 0
+        self._n_sent = 0
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.spent_calls = 0
         self.spent_tokens = 0
@@ -90,24 +90,24 @@ class Budget:
     def seconds_left(self) -> float | None:
         return None if self.deadline is None else self.deadline - time.monotonic()
 
-    def _misfit(self, wanted: Reservation) -> str | None:
-        """The limit that `wanted` would break, beside what is spent and reserved."""
-        if any(cap._misfit(wanted) for cap in self.caps):
+    def _misfit(self, reservation: Reservation) -> str | None:
+        """The limit that `reservation` would break, beside what is spent and reserved."""
+        if any(cap._misfit(reservation) for cap in self.caps):
             return "cap"
-        if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
+        if self.calls is not None and self.spent_calls + reservation.calls > self.calls:
             return "calls"
-        if self.new is not None and self._sent + wanted.calls > self.new:
+        if self.new is not None and self._n_sent + reservation.calls > self.new:
             return "calls"
         left = self.seconds_left
         if left is not None and left <= 0:
             return "seconds"
         if self.tokens is not None:
             held = sum(r.tokens for r in self._open.values())
-            if self.spent_tokens + held + wanted.tokens > self.tokens:
+            if self.spent_tokens + held + reservation.tokens > self.tokens:
                 return "tokens"
         if self.usd is not None:
             held_usd = sum(r.usd for r in self._open.values())
-            if self.spent_usd + held_usd + wanted.usd > self.usd:
+            if self.spent_usd + held_usd + reservation.usd > self.usd:
                 return "usd"
         return None
 
@@ -116,7 +116,7 @@ class Budget:
         if self.calls is not None:
             self.calls = max(self.calls, self.spent_calls + calls)
         if self.new is not None:
-            self.new = max(self.new, self._sent + calls)
+            self.new = max(self.new, self._n_sent + calls)
 
     @property
     def usd_a_call(self) -> float:
@@ -134,12 +134,12 @@ class Budget:
         self.spent_tokens += tokens
         self.spent_usd += usd
 
-    async def reserve(self, wanted: Reservation) -> int | None:
+    async def reserve(self, reservation: Reservation) -> int | None:
         """Take the calls of one request of at most this cost: a ticket for `settle`, or None when it does not fit."""
         while True:
-            misfit = self._misfit(wanted)
+            misfit = self._misfit(reservation)
             if misfit is None:
-                return self._take(wanted)
+                return self._take(reservation)
             if misfit in ("calls", "seconds") or not self._open:
                 self.exhausted = misfit
                 return None
@@ -147,13 +147,13 @@ class Budget:
                 self._settled = asyncio.Event()
             await self._settled.wait()
 
-    def _take(self, wanted: Reservation) -> int:
-        self._spend(wanted.calls)
-        self._sent += wanted.calls
-        self.largest_tokens = max(self.largest_tokens, wanted.tokens)
+    def _take(self, reservation: Reservation) -> int:
+        self._spend(reservation.calls)
+        self._n_sent += reservation.calls
+        self.largest_tokens = max(self.largest_tokens, reservation.tokens)
         self._next += 1
-        self._open[self._next] = wanted
-        self._in_caps[self._next] = [cap._take(wanted) for cap in self.caps]
+        self._open[self._next] = reservation
+        self._in_caps[self._next] = [cap._take(reservation) for cap in self.caps]
         return self._next
 
     @property
@@ -171,7 +171,7 @@ class Budget:
             cap.release(own)
         self._in_caps[ticket] = []
         self._spend(-self._open[ticket].calls)
-        self._sent -= self._open[ticket].calls
+        self._n_sent -= self._open[ticket].calls
         self.settle(ticket, tokens=0, usd=0.0)
 
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
@@ -226,15 +226,15 @@ class Share(Budget):
         super().allow(calls)
         self.whole.allow(calls)
 
-    async def reserve(self, wanted: Reservation) -> int | None:
-        if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
+    async def reserve(self, reservation: Reservation) -> int | None:
+        if self.calls is not None and self.spent_calls + reservation.calls > self.calls:
             self.exhausted = "calls"
             return None
-        self.spent_calls += wanted.calls
-        ticket = await self.whole.reserve(wanted)
-        self.largest_tokens = max(self.largest_tokens, wanted.tokens)
+        self.spent_calls += reservation.calls
+        ticket = await self.whole.reserve(reservation)
+        self.largest_tokens = max(self.largest_tokens, reservation.tokens)
         if ticket is None:
-            self.spent_calls -= wanted.calls
+            self.spent_calls -= reservation.calls
             self.exhausted = self.whole.exhausted
         return ticket
 

@@ -151,7 +151,7 @@ def keep(ledger: Ledger, model: str, condition: str, calibration: Calibration | 
     ledger.keep_statistics(_scope(model), {condition: None if calibration is None else asdict(calibration)})
 
 
-def kept(ledger: Ledger, model: str) -> dict[str, Calibration]:
+def load_calibrations(ledger: Ledger, model: str) -> dict[str, Calibration]:
     """Of a model, by condition."""
     held: Mapping[str, Any] = ledger.statistics(_scope(model))
     return {condition: Calibration(**values) for condition, values in held.items() if values}
@@ -174,7 +174,7 @@ def _audited(model: str) -> str:
 
 
 def keep_audit(ledger: Ledger, model: str, condition: str, audit: Mapping[str, float] | None) -> None:
-    """Note what labelled rows said of the probabilities of this condition, as queries get them; None: nothing.
+    """Store the calibration of this condition from labelled rows, as queries use it; None removes it.
 
     Args:
         model: its name, with the settings that change its answers.

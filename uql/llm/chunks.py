@@ -117,17 +117,17 @@ def requests(provider: Provider, request: Request, near: Near | None = None) -> 
     return [replace(request, row=rows[i]) for i in (read if conditions else sorted(read))], len(rows) - len(read)
 
 
-async def answered(provider: Provider, asked: Sequence[Request], left_out: int = 0) -> Reply:
+async def answer_pieces(provider: Provider, requests: Sequence[Request], left_out: int = 0) -> Reply:
     """The reply to a row from those to its pieces, one after another; a condition that holds is asked no further.
 
     Args:
-        asked: the requests about the pieces.
+        requests: the requests about the pieces.
         left_out: pieces that are not read: a condition that holds in none of the others has no answer.
     """
-    if len(asked) == 1:
-        return await provider.answer(asked[0])
+    if len(requests) == 1:
+        return await provider.answer(requests[0])
     replies: list[Reply] = []
-    for request in asked:
+    for request in requests:
         try:
             replies.append(await provider.answer(request))
         except CallError as error:
@@ -141,14 +141,14 @@ async def answered(provider: Provider, asked: Sequence[Request], left_out: int =
     warnings.append(f"rows longer than the context of {provider.name} were asked in pieces")
     if left_out:
         warnings.append(
-            f"of rows with more than {len(asked)} pieces, the {len(asked)} nearest to the question were read"
+            f"of rows with more than {len(requests)} pieces, the {len(requests)} nearest to the question were read"
         )
-    weights = [sum(size(c.value) for c in r.row.cells if isinstance(c.value, str)) for r in asked[: len(replies)]]
+    weights = [sum(size(c.value) for c in r.row.cells if isinstance(c.value, str)) for r in requests[: len(replies)]]
     answers = []
-    for n, question in enumerate(asked[0].questions):
+    for n, question in enumerate(requests[0].questions):
         answer = merged(question, [reply.answers[n] for reply in replies], weights, warnings)
         if left_out and isinstance(question.reply(), YesNo) and answer.problem is None and answer.value is not True:
-            why = f"no piece of the {len(asked)} that were read says yes, and {left_out:,} pieces were not read"
+            why = f"no piece of the {len(requests)} that were read says yes, and {left_out:,} pieces were not read"
             answer = Answer(problem=Problem("too_long", why))
         answers.append(answer)
     return Reply(

@@ -47,19 +47,19 @@ class Claims:
         """
 
         def work(db: Database) -> Claimed:
-            db.alone()
-            found = self._found(db, keys, also)
+            db.lock()
+            found = self._check(db, keys, also)
             free = [k for k in keys if k not in found.answers and k not in found.others]
             db.executemany(CLAIM, [(key, self.lease) for key in free])
             return found
 
         if waits:
-            found = await self.ledger.read(lambda db: self._found(db, keys, also))
+            found = await self.ledger.read(lambda db: self._check(db, keys, also))
             if all(key in found.answers or key in found.others for key in keys):
                 return found
         return await self.ledger.transact(work)
 
-    def _found(self, db: Database, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
+    def _check(self, db: Database, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
         wanted = [*keys, *also]
         held = dict(db.by_key("SELECT key, lease FROM claims WHERE key IN", wanted))
         answers = self.ledger.find(db, wanted)  # after the claims: an answer comes as its claim goes

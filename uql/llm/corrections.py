@@ -131,26 +131,26 @@ def _fits(question: Question, value: Any) -> bool:
     return set(value) <= labels if isinstance(value, list) else value in labels
 
 
-def overruled(question: Question, answers: Answers, said: dict[int, Answer]) -> Answers:
+def overruled(question: Question, answers: Answers, corrections: dict[int, Answer]) -> Answers:
     """The answers with those of people in the place of the model's.
 
     Args:
         question: that was asked.
         answers: (n,) of the model.
-        said: by position in `answers`.
+        corrections: by position in `answers`.
     """
-    if not said:
+    if not corrections:
         return answers
     values, probabilities = list(answers.values), answers.probabilities.copy()
     distributions = None if answers.distributions is None else answers.distributions.copy()
-    for i, answer in said.items():
+    for i, answer in corrections.items():
         values[i] = answer.value
         certain = isinstance(question.reply(), YesNo) and answer.value is False
         probabilities[i] = math.nan if answer.value is None else float(not certain)
         if distributions is not None:
             distributions[i] = _one_hot(question, answer.value, distributions.shape[1])
-    failures = tuple(f for f in answers.failures if f.index not in said)
-    return Answers(values, probabilities, failures, distributions, frozenset(said))
+    failures = tuple(f for f in answers.failures if f.index not in corrections)
+    return Answers(values, probabilities, failures, distributions, frozenset(corrections))
 
 
 def _one_hot(question: Question, value: Any, width: int) -> Any:

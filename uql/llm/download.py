@@ -131,7 +131,7 @@ def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total,
     """
     if not path.is_file() or path.stat().st_size != model.bytes:
         return False
-    seen = _seen(model, path)
+    seen = _file_stamp(model, path)
     try:
         if path.with_name(f".{path.name}.checked").read_text(encoding="ascii") == seen:
             return True
@@ -139,7 +139,7 @@ def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total,
         pass  # never checked
     if seen in _checked:
         return True
-    if file_digest(path, tell) != (model.bytes, model.sha256) or _seen(model, path) != seen:
+    if file_digest(path, tell) != (model.bytes, model.sha256) or _file_stamp(model, path) != seen:
         return False
     _note_check(model, path)
     return True
@@ -148,15 +148,15 @@ def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total,
 _checked: set[str] = set()  # by this process, where the folder cannot be written
 
 
-def _seen(model: KnownModel, path: Path) -> str:
+def _file_stamp(model: KnownModel, path: Path) -> str:
     held = path.stat()
     return f"{model.sha256} {path.name} {held.st_size} {held.st_mtime_ns} {held.st_ctime_ns}"
 
 
 def _note_check(model: KnownModel, path: Path) -> None:
-    _checked.add(_seen(model, path))
+    _checked.add(_file_stamp(model, path))
     with suppress(OSError):
-        path.with_name(f".{path.name}.checked").write_text(_seen(model, path), encoding="ascii")
+        path.with_name(f".{path.name}.checked").write_text(_file_stamp(model, path), encoding="ascii")
 
 
 def file_digest(path: Path, tell: Progress) -> tuple[int, str]:

@@ -26,7 +26,7 @@ class DrawLog:
     """
 
     def __init__(self, ledger: Ledger, run: Run, warn: Callable[[str], None], kept: bool) -> None:
-        self._ledger, self._run, self._warn, self.kept = ledger, run, warn, kept
+        self._ledger, self._run, self._warn, self.persistent = ledger, run, warn, kept
         self._before: dict[str, list[list[int]]] = {}  # what the log held when the sitting began, by step
         self._done: dict[str, int] = {}
 
@@ -42,7 +42,7 @@ class DrawLog:
                 help="run the statement anew: every answer that still fits is in the ledger",
             )
 
-    async def drawn(self, step: str, rows: NDArray[np.int64]) -> None:
+    async def log_draw(self, step: str, rows: NDArray[np.int64]) -> None:
         """A sampler chose these rows; to be called before they are asked."""
         if not await self._same(step, rows.tolist()):
             self._warn(
@@ -51,7 +51,7 @@ class DrawLog:
 
     def fact(self, name: str, now: Callable[[], bool]) -> bool:
         """What was so when the rows were first drawn, where the order of questions depends on it; at first, what is so now."""
-        if not self.kept:
+        if not self.persistent:
             return now()
         step = f"fact: {name}"
         before = self._ledger.draws(self._run.drawn_by, step)
@@ -62,7 +62,7 @@ class DrawLog:
 
     async def _same(self, step: str, values: Sequence[int]) -> bool:
         """Are these the values of the last sitting at this place? New ones are appended."""
-        if not self.kept:
+        if not self.persistent:
             return True
         at = self._done[step] = self._done.get(step, -1) + 1
         if self._run.again:

@@ -166,7 +166,7 @@ class RemoteEmbedder:
                 ]
             except (UnidentifiedImageError, OSError) as error:
                 raise DataError(f"{self.name}: an image cannot be read: {error}", code="UQL503") from error
-            vectors += self._tried(partial(self._images, opened), len(opened))
+            vectors += self._send_with_retries(partial(self._images, opened), len(opened))
         return _placed(images, dict(zip(distinct, vectors, strict=True)))
 
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
@@ -176,7 +176,7 @@ class RemoteEmbedder:
     def _vectors(self, batch: list[str]) -> list[list[float]]:
         """Of one batch; one that is refused as too large is sent in halves, a text that is refused alone is cut in half."""
         try:
-            return self._tried(partial(self._request, batch), len(batch))
+            return self._send_with_retries(partial(self._request, batch), len(batch))
         except _Refused as error:
             if len(batch) > 1:
                 half = len(batch) // 2
@@ -185,7 +185,7 @@ class RemoteEmbedder:
                 raise BackendError(f"{self.name}: {error.message}") from error
             return self._vectors([batch[0][: len(batch[0]) // 2]])
 
-    def _tried(self, send: Callable[[], tuple[list[list[float]], int]], count: int) -> list[list[float]]:
+    def _send_with_retries(self, send: Callable[[], tuple[list[list[float]], int]], count: int) -> list[list[float]]:
         for attempt in range(1, TRIES + 1):
             self.requests += 1
             try:
@@ -237,15 +237,15 @@ class OpenAIEmbedder(RemoteEmbedder):
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         return self._replied({"input": texts})
 
-    def _replied(self, asked: dict[str, Any]) -> tuple[list[list[float]], int]:
-        """The vectors that a request brings, and its tokens. `asked`: what is embedded, as a part of its body."""
+    def _replied(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
+        """The vectors that a request brings, and its tokens. `body`: what is embedded, as a part of its body."""
         with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
-            return worker.submit(asyncio.run, self._asked(asked)).result()
+            return worker.submit(asyncio.run, self._post(body)).result()
 
-    async def _asked(self, asked: dict[str, Any]) -> tuple[list[list[float]], int]:
+    async def _post(self, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
         """One deadline holds for connection, headers and body."""
         opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
-        body = {"model": self.model, "encoding_format": "float", **asked}
+        body = {"model": self.model, "encoding_format": "float", **fields}
         try:
             async with asyncio.timeout(self._timeout_s):
                 reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
@@ -320,16 +320,16 @@ class Voyage(RemoteEmbedder):
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         if self.embeds_images:
-            return self._sent(
+            return self._send(
                 lambda: self._client.multimodal_embed([[text] for text in texts], self.model, input_type="document")
             )
-        return self._sent(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
+        return self._send(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
 
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
         inputs = [[image] for image in opened]
-        return self._sent(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
+        return self._send(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
 
-    def _sent(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
+    def _send(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
         errors = self._errors
         try:
             reply = send()

@@ -19,7 +19,7 @@ from typing import Literal, overload
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.base.settings import Settings
 from uql.llm.budget import LIMITS, Budget, Share
-from uql.llm.calibration import Calibration, applied, kept, kept_audits
+from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrations
 from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
@@ -89,7 +89,7 @@ class Gate(Sender):
         self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
         self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
-        self._seen = set[bytes]()  # of a run that keeps its draws: what this sitting has asked
+        self._asked_keys = set[bytes]()  # of a run that keeps its draws: what this sitting has asked
         self.draws = DrawLog(ledger, run, self.warn, kept=ledger.path != ":memory:" or not owned)
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
@@ -114,7 +114,7 @@ class Gate(Sender):
             plugins=self._plugins,
             offline=self._offline,
         )
-        made.events, made._lost = self.events, self._lost
+        made.events, made._unfinished = self.events, self._unfinished
         made._providers, made._opening = self._providers, self._opening
         made._limiters, made._inflight = self._limiters, self._inflight
         made.claims, made.near = self.claims, self.near
@@ -174,8 +174,8 @@ class Gate(Sender):
             if not key.startswith("#"):
                 await provider.aclose()
         self._providers.clear()
-        if self._lost:
-            await self._record([], self._lost)
+        if self._unfinished:
+            await self._record([], self._unfinished)
         if self._started:
             reached = "partial" if self.budget.exhausted in LIMITS else "unfinished" if self.unfinished else "done"
             status = "interrupted" if self._interrupted else self._ended or reached
@@ -237,7 +237,9 @@ class Gate(Sender):
                         if isinstance(spec, str):
                             await opened.aclose()
                         raise
-                    self._calibrations[opened.name] = await asyncio.to_thread(kept, self.ledger, opened.name)
+                    self._calibrations[opened.name] = await asyncio.to_thread(
+                        load_calibrations, self.ledger, opened.name
+                    )
                     self._audits[opened.name] = await asyncio.to_thread(kept_audits, self.ledger, opened.name)
                     concurrency = None if self.settings.batch else self.settings.concurrency
                     share = partial(self.ledger.take_rate, opened.name, opened.limits.account)
@@ -272,7 +274,7 @@ class Gate(Sender):
         if self._started:
             return
         run = self.run
-        if self.draws.kept:
+        if self.draws.persistent:
             can_be_continued = bool(run.details) or run.again
             name = run.id if can_be_continued else f"{run.id}-{secrets.token_hex(8)}"
             lease = Lease(self.ledger, name, self._taken_over)
@@ -365,7 +367,7 @@ class Gate(Sender):
         questions = asking.questions
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         await self.ledger.note([*asking.heads, *asking.shared])
-        said, left = await self._said(asking, rows, self.drawn_until if self.as_drawn else math.inf)
+        said, left = await self._people_answers(asking, rows, self.drawn_until if self.as_drawn else math.inf)
         ask_null = all(isinstance(q.reply(), Text) for q in questions)
         asked = [rows[i] for i in left] if len(left) < len(rows) else rows
         if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
@@ -383,7 +385,7 @@ class Gate(Sender):
     def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
         return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
 
-    async def _said(
+    async def _people_answers(
         self, asking: Asking, rows: Sequence[Row], until: float
     ) -> tuple[list[dict[int, Answer]], Sequence[int]]:
         """For each question what people answered, by position; and the positions of the rows that are left for the model."""
@@ -400,27 +402,29 @@ class Gate(Sender):
         await self._record([], [self._event("cached", asking, rows=rows)] if rows else [])
 
     def _read(
-        self, asking: Asking, found: list[list[Answer | None]], said: Sequence[dict[int, Answer]]
+        self, asking: Asking, found: list[list[Answer | None]], corrections: Sequence[dict[int, Answer]]
     ) -> tuple[Answers, ...]:
         """Answers in the form that kernels get: the model's calibrated where there is a calibration, those of people before it."""
         own = self._calibrations.get(asking.provider.name, {}) if self.calibrated else {}
         return tuple(
             overruled(q, applied(own, q, collected(q, column)), people)
-            for q, column, people in zip(asking.questions, found, said, strict=True)
+            for q, column, people in zip(asking.questions, found, corrections, strict=True)
         )
 
     async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]:
-        """The model's name, and what labelled rows said of its probabilities of a condition (`uql calibrate`), if any did."""
+        """The model's name, and its calibration for a condition (`uql calibrate`), where there is one."""
         provider = await self.provider()
         text = question.text if isinstance(question.reply(), YesNo) else ""
         return provider.name, self._audits.get(provider.name, {}).get(text)
 
-    async def asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
+    async def ever_asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
         asking = await self._asking(questions, model, together=2)
-        return any(self.people.knows(q) for q in questions) or await self.ledger.asked([*asking.heads, *asking.shared])
+        return any(self.people.knows(q) for q in questions) or await self.ledger.ever_asked(
+            [*asking.heads, *asking.shared]
+        )
 
-    async def known(
+    async def ledger_answers(
         self,
         questions: Sequence[Question],
         rows: Sequence[Row],
@@ -444,8 +448,10 @@ class Gate(Sender):
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
         until = math.inf if self.run.started is None else self.run.started
-        said, left = await self._said(asking, rows, until)
-        if not await self.ledger.asked([*asking.heads, *asking.shared]):  # a new question: no row's key need be made
+        said, left = await self._people_answers(asking, rows, until)
+        if not await self.ledger.ever_asked(
+            [*asking.heads, *asking.shared]
+        ):  # a new question: no row's key need be made
             found = [[None if r.is_null else missing for r in rows] for _ in questions]
             return self._read(asking, found, said)
         asked = [rows[i] for i in left] if len(left) < len(rows) else rows
@@ -454,7 +460,7 @@ class Gate(Sender):
             if self.run.replays:
                 later = await self._later(list(held))
                 held = {key: answer for key, answer in held.items() if key not in later}
-            answers = [_held(slot, held) for slot in chunk]
+            answers = [_known_answers(slot, held) for slot in chunk]
             await self._record_cached(asking, sum(None not in row for row in answers))
             for slot, row in zip(chunk, answers, strict=True):
                 for j, answer in enumerate(row):
@@ -465,20 +471,20 @@ class Gate(Sender):
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
         assert self.run.started is not None
-        origins = await self.ledger.origins([key for key in keys if key not in self._seen])
+        origins = await self.ledger.origins([key for key in keys if key not in self._asked_keys])
         return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
 
     async def _replay(self, asking: Asking, slots: list[Slot], known: Mapping[bytes, Answer]) -> None:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
         self._count_again(asking, slots, known, await self._later(list(known)))
-        self._seen.update(_all_keys(slots))
+        self._asked_keys.update(_all_keys(slots))
 
     def _count_again(
         self, asking: Asking, slots: list[Slot], known: Mapping[bytes, Answer], calls: Mapping[bytes, int]
     ) -> None:
         """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before."""
         for slot in slots:
-            paid = [key for key in (*slot.keys, *slot.alone) if key in calls]
+            paid = [key for key in (*slot.keys, *slot.single_keys) if key in calls]
             if not paid:
                 continue
             most = max(paid, key=calls.__getitem__)
@@ -508,7 +514,7 @@ class Gate(Sender):
             events: list[Event] = []
             whole = 0  # rows that the ledger answered
             for slot in slots:
-                slot.answers = _held(slot, known)
+                slot.answers = _known_answers(slot, known)
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
                 if open_ and all(key in failed for key in open_):
                     self._fail_again(slot, failed, mine)
@@ -651,8 +657,8 @@ class Gate(Sender):
         turns = _Turns(self, asking, unanswered, mine, max(CLAIMED, most), waits)
         stop: list[BaseException] = []
 
-        def settle(slot: Slot, wanted: list[int], answers: list[Answer]) -> None:
-            for j, answer in zip(wanted, answers, strict=True):
+        def settle(slot: Slot, indices: list[int], answers: list[Answer]) -> None:
+            for j, answer in zip(indices, answers, strict=True):
                 slot.answers[j] = answer
                 future = mine[slot.keys[j]]
                 if not future.done():
@@ -666,7 +672,7 @@ class Gate(Sender):
                     stop.append(
                         ModelReplyError(
                             f"{answer.problem.kind}: {answer.problem.message}",
-                            help=_told(asking.questions[j], answer.problem),
+                            help=_reply_summary(asking.questions[j], answer.problem),
                         )
                     )
                     return
@@ -750,11 +756,11 @@ class _Turns:
         if claims is None:
             return slots
         keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._open(k)))
-        alone = list(dict.fromkeys(k for slot in slots for k in slot.alone)) if self._asking.together > 1 else []
+        alone = list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
         found = await claims.take(keys, alone, waits=self._waits)
         free, answered = [], []
         for slot in slots:
-            held = _held(slot, found.answers)
+            held = _known_answers(slot, found.answers)
             for j, key in enumerate(slot.keys):
                 answer = held[j]
                 if answer is not None and self._open(key):
@@ -782,19 +788,19 @@ class _Turns:
             lost = [
                 key
                 for slot in self._claimed
-                for key, alone, answer in zip(slot.keys, slot.alone, slot.answers, strict=True)
+                for key, alone, answer in zip(slot.keys, slot.single_keys, slot.answers, strict=True)
                 if key in self._mine and (answer is None or answer.problem is not None or key != alone)
             ]
             self._gate.claims.release(lost)
 
 
 def _all_keys(slots: Sequence[Slot]) -> list[bytes]:
-    return list(dict.fromkeys(key for slot in slots for key in (*slot.keys, *slot.alone)))
+    return list(dict.fromkeys(key for slot in slots for key in (*slot.keys, *slot.single_keys)))
 
 
-def _held(slot: Slot, known: Mapping[bytes, Answer]) -> list[Answer | None]:
+def _known_answers(slot: Slot, known: Mapping[bytes, Answer]) -> list[Answer | None]:
     """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may."""
-    return [known.get(alone) or known.get(key) for alone, key in zip(slot.alone, slot.keys, strict=True)]
+    return [known.get(alone) or known.get(key) for alone, key in zip(slot.single_keys, slot.keys, strict=True)]
 
 
 def _shared(
@@ -807,7 +813,7 @@ def _shared(
         wanted = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
         if not wanted:
             continue
-        if slot.keys == slot.alone or together < 2:
+        if slot.keys == slot.single_keys or together < 2:
             yield [slot], wanted
             continue
         if group and (wanted != asked or len(group) == together):
@@ -818,7 +824,7 @@ def _shared(
         yield group, asked
 
 
-def _told(question: Question, problem: Problem) -> str:
+def _reply_summary(question: Question, problem: Problem) -> str:
     return (
         f"asked: {question.text[:80]!r}; the reply: {problem.raw[:200]!r}"
         if problem.raw

@@ -109,7 +109,7 @@ class Ledger:
         self._waiting: list[_Write] = []
         self._closed = False
         self.damaged: set[bytes] = set()  # keys of answers that could not be read
-        self.lost = 0  # answers that were paid for and could not be kept
+        self.n_lost = 0  # answers that were paid for and could not be kept
         with ExitStack() as undo:
             undo.callback(self._pool.shutdown)
             self._db = self._pool.submit(self._open).result()
@@ -174,11 +174,11 @@ class Ledger:
         """
         if self._closed:
             raise DataError(f"the ledger {self.path} is closed")
-        return self._pool.submit(self._alone, use, atomic).result()
+        return self._pool.submit(self._exclusive, use, atomic).result()
 
     async def read(self, use: Callable[[Database], T], *, atomic: bool = False) -> T:
         """As `work`, for those who run in a loop."""
-        return await asyncio.wrap_future(self._pool.submit(self._alone, use, atomic))
+        return await asyncio.wrap_future(self._pool.submit(self._exclusive, use, atomic))
 
     async def transact(self, use: Callable[[Database], T]) -> T:
         """Use the database in one transaction: in the loop's own thread where a file is free, which takes less time than handing
@@ -192,13 +192,13 @@ class Ledger:
 
     def soon(self, use: Callable[[Database], object]) -> None:
         """As `work`, without waiting for it."""
-        self._pool.submit(self._alone, use)
+        self._pool.submit(self._exclusive, use)
 
     def now(self) -> float:
         """Seconds since the epoch, by the clock that all users of the ledger share."""
         return self._db.now()
 
-    def _alone(self, use: Callable[[Database], T], atomic: bool = False) -> T:
+    def _exclusive(self, use: Callable[[Database], T], atomic: bool = False) -> T:
         with self._using:
             return self._checked(use, atomic=atomic)
 
@@ -209,7 +209,7 @@ class Ledger:
             raise self._failure(error) from error
 
     def _failure(self, error: Exception) -> DataError:
-        lost = f"; answers that were paid for and are not kept: {self.lost:,}" if self.lost else ""
+        lost = f"; answers that were paid for and are not kept: {self.n_lost:,}" if self.n_lost else ""
         return DataError(
             f"the ledger {self.path} cannot be used: {error}{lost}", code="UQL415", help=self._db.advice(error)
         )
@@ -257,19 +257,19 @@ class Ledger:
         return found
 
     async def note(self, heads: Sequence[bytes]) -> None:
-        """Note that these questions are about to be asked of rows, so that `asked` tells them from new ones."""
+        """Note that these questions are about to be asked of rows, so that `ever_asked` tells them from new ones."""
         digests = [self.key(head) for head in dict.fromkeys(heads)]
 
         def work(db: Database) -> None:
-            if _noted(db, digests) < len(digests):
+            if _count_questions(db, digests) < len(digests):
                 db.executemany("INSERT INTO questions VALUES (?) ON CONFLICT DO NOTHING", [(d,) for d in digests])
 
         await self.read(work)
 
-    async def asked(self, heads: Sequence[bytes]) -> bool:
+    async def ever_asked(self, heads: Sequence[bytes]) -> bool:
         """Whether any of these questions was ever asked of a row; of a file that was begun without this list: perhaps, so yes."""
         digests = [b"", *(self.key(head) for head in dict.fromkeys(heads))]
-        return bool(await self.read(lambda db: _noted(db, digests)))
+        return bool(await self.read(lambda db: _count_questions(db, digests)))
 
     async def origins(self, keys: Sequence[bytes]) -> dict[bytes, Origin]:
         """Who paid for the answers known for `keys`, but for damaged ones."""
@@ -333,7 +333,7 @@ class Ledger:
             try:
                 self._db.run(partial(_keep, writes), atomic=True, begun=begun)
             except unwritten as error:
-                self.lost += sum(len(write.entries) for write in writes)
+                self.n_lost += sum(len(write.entries) for write in writes)
                 failure = self._failure(error)
         try:
             here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
@@ -502,7 +502,7 @@ class Ledger:
         rows = [(scope, name, json.dumps(value), now) for name, value in values.items()]
 
         def work(db: Database) -> None:
-            db.alone()
+            db.lock()
             db.executemany("DELETE FROM statistics WHERE scope = ? AND name = ?", [row[:2] for row in rows])
             db.executemany("INSERT INTO statistics VALUES (?, ?, ?, ?)", rows)
 
@@ -602,7 +602,7 @@ class Ledger:
         return self.work(work)
 
 
-def _noted(db: Database, digests: Sequence[bytes]) -> int:
+def _count_questions(db: Database, digests: Sequence[bytes]) -> int:
     return sum(n for (n,) in db.by_key("SELECT COUNT(*) FROM questions WHERE digest IN", digests))
 
 

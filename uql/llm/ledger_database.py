@@ -23,7 +23,7 @@ class Database(Protocol):
 
     Attributes:
         format, secret: of the ledger that it holds.
-        kept: does it outlive this process, so that others may see it?
+        persistent: does it outlive this process, so that others may see it?
         quick: is a read short enough for the thread of an event loop?
         errors: what its methods raise where it cannot be used.
         busy: the errors that say that others are at it, or that they do not end.
@@ -31,7 +31,7 @@ class Database(Protocol):
 
     format: int | None
     secret: bytes
-    kept: bool
+    persistent: bool
     quick: bool
     errors: tuple[type[Exception], ...]
     busy: type[Exception]
@@ -54,7 +54,7 @@ class Database(Protocol):
     def begin_now(self) -> bool:
         """Begin a transaction in the calling thread; False, at once, where that may take longer than a moment."""
 
-    def alone(self) -> None:
+    def lock(self) -> None:
         """Within a transaction: until its end, no other that says the same runs beside it."""
 
     def now(self) -> float:

@@ -25,13 +25,13 @@ ROW = Key("Row", ("cells", "holes"))
 class Slot:
     """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one.
 
-    `keys` are those of its answers in this ask, `alone` those of its answers where it is asked by itself: other ones where rows
+    `keys` are those of its answers in this ask, `single_keys` those of its answers where it is asked by itself: other ones where rows
     share requests.
     """
 
     row: Row
     keys: list[bytes]
-    alone: list[bytes]
+    single_keys: list[bytes]
     indices: list[int] = field(default_factory=list)
     answers: list[Answer | None] = field(default_factory=list)
 

@@ -1,6 +1,6 @@
 """The ledger in a PostgreSQL server, in the schema `uql` of a database: one ledger for a team (extra `cluster`).
 
-Transactions of several users run beside each other; those that decide who asks what wait for one another (`alone`). Where the server
+Transactions of several users run beside each other; those that decide who asks what wait for one another (`lock`). Where the server
 goes away in the middle, a transaction is begun again when it is back: answers that were paid for are kept then.
 """
 
@@ -80,7 +80,7 @@ class Postgres:
 
     format: int | None
     secret: bytes
-    kept = True
+    persistent = True
     quick = False
     errors: tuple[type[Exception], ...] = (psycopg.Error, UnicodeError)
     busy: type[Exception] = psycopg.OperationalError
@@ -101,7 +101,7 @@ class Postgres:
             read_well = False
         if not read_well:  # what the client says of it may hold a part of the password
             raise ConfigError(
-                f"the ledger {shown} cannot be used: this is no URL of a PostgreSQL database",
+                f"the ledger {shown} cannot be used: it is not the URL of a PostgreSQL database",
                 code="UQL410",
                 help="as postgresql://user@host:5432/database; in user and password write %40 for @, %2F for /, %3A for :",
             )
@@ -113,7 +113,9 @@ class Postgres:
             if db is not None:
                 db.close()
             help = _advice(error)
-            raise ConfigError(f"the ledger {shown} cannot be used: {_said(error)}", code="UQL410", help=help) from None
+            raise ConfigError(
+                f"the ledger {shown} cannot be used: {_first_line(error)}", code="UQL410", help=help
+            ) from None
         return db
 
     def _connect(self) -> None:
@@ -204,7 +206,7 @@ class Postgres:
     def begin_now(self) -> bool:
         return False
 
-    def alone(self) -> None:
+    def lock(self) -> None:
         self.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
 
     def now(self) -> float:
@@ -221,7 +223,7 @@ class Postgres:
             try:
                 self._connection.execute(f"VACUUM FULL {table}")
             except (psycopg.errors.InsufficientPrivilege, psycopg.errors.LockNotAvailable) as error:
-                log.warning("the space of deleted rows stays with the server: %s", _said(error))
+                log.warning("the space of deleted rows stays with the server: %s", _first_line(error))
         self._connection.execute("BEGIN")
 
     def advice(self, error: Exception) -> str:
@@ -237,7 +239,7 @@ def _with_tables(db: Postgres) -> None:
     version = hashlib.sha256("".join(tables).encode()).digest()
     found = _meta(db)
     if found.get("tables") != version and found.get("format", b"%d" % FORMAT) == b"%d" % FORMAT:
-        db.alone()
+        db.lock()
         if db.execute("SELECT to_regnamespace('uql')").fetchone()[0] is None:
             db.execute("CREATE SCHEMA uql")
         for statement in ("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BYTEA NOT NULL)", *tables):
@@ -254,7 +256,7 @@ def _meta(db: Postgres) -> dict[str, bytes]:
     return dict(db.execute("SELECT name, value FROM meta").fetchall()) if there else {}
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """The first line of what the server said."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 

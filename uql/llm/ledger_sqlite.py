@@ -31,7 +31,7 @@ class SQLite(sqlite3.Connection):
 
     format: int | None
     secret: bytes
-    kept: bool
+    persistent: bool
     quick = True
     errors: tuple[type[Exception], ...] = (
         sqlite3.Error,
@@ -63,7 +63,7 @@ class SQLite(sqlite3.Connection):
                 code="UQL410",
                 help="give another path (ledger = …), or ':memory:' to keep no answers",
             ) from error
-        db.format, db.secret, db.kept = found.get("format"), found.get("secret", b""), path != ":memory:"
+        db.format, db.secret, db.persistent = found.get("format"), found.get("secret", b""), path != ":memory:"
         return db
 
     def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
@@ -102,7 +102,7 @@ class SQLite(sqlite3.Connection):
             return False
         return True
 
-    def alone(self) -> None:
+    def lock(self) -> None:
         """Every transaction that writes is."""
 
     def now(self) -> float:

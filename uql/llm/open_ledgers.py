@@ -21,7 +21,7 @@ class Ledgers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 1
-        self._held: dict[str, Ledger] = {}
+        self._by_path: dict[str, Ledger] = {}
 
     def shared(self) -> Ledgers:
         """The same, for one more connection."""
@@ -39,22 +39,22 @@ class Ledgers:
                 yield ledger
             return
         with self._lock:
-            if path not in self._held:
-                self._held[path] = Ledger(path)
-            ledger = self._held[path]
+            if path not in self._by_path:
+                self._by_path[path] = Ledger(path)
+            ledger = self._by_path[path]
         yield ledger
 
     def exists(self, path: str | None) -> bool:
         """Has anything been kept there?"""
         from uql.llm.ledger import exists
 
-        return path in self._held if path == MEMORY else exists(path)
+        return path in self._by_path if path == MEMORY else exists(path)
 
     def close(self) -> None:
         """Of one connection: the last one forgets what is in memory, and leaves the servers."""
         with self._lock:
             self._users -= 1
-            left = list(self._held.values()) if self._users <= 0 else []
-            self._held = {} if left else self._held
+            left = list(self._by_path.values()) if self._users <= 0 else []
+            self._by_path = {} if left else self._by_path
         for ledger in left:
             ledger.close()

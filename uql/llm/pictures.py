@@ -18,7 +18,7 @@ SENT = ("image/png", "image/jpeg", "image/webp", "image/gif")
 def fitted(data: bytes, media_type: str) -> tuple[bytes, str]:
     """A picture and its media type, downsized where a side is longer than MOST_PIXELS or it has more than MOST_BYTES.
 
-    Raises: ValueError where the bytes are no picture, or one of too many pixels, or one that needs Pillow, which is not there.
+    Raises: ValueError where the bytes are not a picture, have too many pixels, or need Pillow, which is not installed.
     """
     if find_spec("PIL") is None:
         if media_type in SENT and len(data) <= MOST_BYTES:

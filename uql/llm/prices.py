@@ -42,7 +42,7 @@ ORIGINS = {
     "https://api.x.ai:443": "x-ai",
     "https://api.typesafe.ai:443": "typesafe",
 }
-FREE = ("local", "ollama")  # kinds of models that nobody is paid for
+FREE = ("local", "ollama")  # kinds of models without a price per token
 SOLD_AS = {"azure": "openai"}  # vendors whose models cost what another's table says
 _VERSION = re.compile(r"-(latest|\d{4}-\d\d-\d\d|\d{8})$")  # of a model, at the end of its name
 
@@ -70,7 +70,7 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
         if kind.partition("?")[0] in FREE:
             return Price(0.0, 0.0)
         if kind == "oracle":
-            return _stated(model)
+            return _oracle_price(model)
         if kind == "systemone" and model.startswith(("http://", "https://")):
             return price_of(model, settings)
         vendor = VENDORS.get(kind)
@@ -80,7 +80,7 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
     return _packaged(vendor, model) or _shipped(vendor, model)
 
 
-def _stated(path: str) -> Price | None:
+def _oracle_price(path: str) -> Price | None:
     """What the file of an oracle says that its answers cost; None where it cannot be read: opening it says why."""
     try:
         file = Path(path).expanduser()

@@ -39,21 +39,21 @@ class RunBudget(Budget):
         self._ledger, self._run, self._cap = ledger, run, calls
         self._waiting: list[tuple[int, asyncio.Future[bool]]] = []
         self._taking: asyncio.Task[None] | None = None
-        self._left: int | None = None  # calls of the run, once it has fewer than were wanted
+        self._calls_left: int | None = None  # calls of the run, once it has fewer than were wanted
         self._giving: set[asyncio.Task[int]] = set()
 
     @property
     def calls_left(self) -> int | None:
-        left = [n for n in (super().calls_left, self._left) if n is not None]
+        left = [n for n in (super().calls_left, self._calls_left) if n is not None]
         return min(left, default=None)
 
-    async def reserve(self, wanted: Reservation) -> int | None:
-        ticket = await super().reserve(wanted)
+    async def reserve(self, reservation: Reservation) -> int | None:
+        ticket = await super().reserve(reservation)
         if ticket is None:
             return None
         taken = False
         try:
-            taken = await self._granted(wanted.calls)
+            taken = await self._granted(reservation.calls)
         finally:
             if not taken:
                 super().release(ticket)
@@ -108,4 +108,4 @@ class RunBudget(Budget):
                 elif not answer.done():
                     answer.set_result(False)
             self._give_back(left)
-            self._left = left if refused else None
+            self._calls_left = left if refused else None

@@ -32,7 +32,7 @@ class Lease:
     """
 
     def __init__(self, ledger: Ledger, run: str, lost: Callable[[], None]) -> None:
-        self._ledger, self._run, self._lost = ledger, run, lost
+        self._ledger, self._run, self._on_lost = ledger, run, lost
         self._owner, self._host, self._pid = secrets.token_hex(8), socket.gethostname(), os.getpid()
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
@@ -41,7 +41,7 @@ class Lease:
         """Make the run this process's. Raises ConfigError (UQL414) where another one is at it."""
 
         def work(db: Database) -> tuple[str, int] | None:
-            db.alone()
+            db.lock()
             held = holder_of(db, self._run, self._host)
             if held is None:
                 db.execute("DELETE FROM leases WHERE at < ?", (db.now() - FORGOTTEN_S,))
@@ -69,7 +69,7 @@ class Lease:
             except RuntimeError:  # the ledger is closed
                 return
             if not held and not self._ended.is_set():  # else it was given up here, while this beat waited
-                self._lost()
+                self._on_lost()
             if not held:
                 return
 
@@ -93,11 +93,11 @@ def refuse_held(ledger: Ledger, run: str) -> None:
     _refused(run, ledger.work(lambda db: holder_of(db, run, here)), here)
 
 
-def _refused(run: str, held: tuple[str, int] | None, here: str) -> None:
-    if held is not None:
-        where = "" if held[0] == here else f" on {held[0]}"
+def _refused(run: str, holder: tuple[str, int] | None, here: str) -> None:
+    if holder is not None:
+        where = "" if holder[0] == here else f" on {holder[0]}"
         raise ConfigError(
-            f"the run {run} is under way in process {held[1]}{where}",
+            f"the run {run} is under way in process {holder[1]}{where}",
             code="UQL414",
             help=f"let it end, or stop it; it may be continued elsewhere {DEAD_S:.0f} s after its last sign of life",
         )

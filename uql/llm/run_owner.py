@@ -17,7 +17,7 @@ def killed(db: Database) -> set[str]:
     A run that can be continued has its lease from the first moment on. Any other (`details` empty) has a lease under its id and a
     suffix: without one it counts as killed once it is older than a sign of life may be. A ledger in memory has no other process.
     """
-    if not db.kept:
+    if not db.persistent:
         return set()
     here, now = socket.gethostname(), db.now()
     noted = db.execute("SELECT run, started, details <> '' FROM runs WHERE status = 'running'").fetchall()

@@ -61,9 +61,9 @@ class Asking:
     heads: Sequence[bytes] = ()  # what `question_key` gives for each question
     shared: Sequence[bytes] = ()  # the same for rows that share requests; empty where they do not
 
-    def only(self, wanted: Sequence[int]) -> Asking:
+    def only(self, indices: Sequence[int]) -> Asking:
         """The same with some of its questions."""
-        return replace(self, questions=tuple(self.questions[j] for j in wanted))
+        return replace(self, questions=tuple(self.questions[j] for j in indices))
 
 
 class Sender:
@@ -80,19 +80,19 @@ class Sender:
         self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
         self.near: chunks.Near | None = None
         self._interrupted = False
-        self._lost: list[Event] = []  # calls in flight when the run ended
+        self._unfinished: list[Event] = []  # calls in flight when the run ended
         self._unreachable = 0
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
 
-    async def answer_row(self, asking: Asking, slot: Slot, wanted: list[int], tried: int = 0) -> list[Answer]:
+    async def answer_row(self, asking: Asking, slot: Slot, indices: list[int], tried: int = 0) -> list[Answer]:
         """Send a row until each question has an answer or is given up; keep the answers in the ledger.
 
         Args:
             asking: with the questions that are wanted.
-            wanted: where their keys stand in the slot.
+            indices: where their keys stand in the slot.
             tried: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
         """
         questions, provider, limiter = asking.questions, asking.provider, asking.limiter
@@ -111,7 +111,7 @@ class Sender:
                 self.settings.timeout_s,
             )
             attempt += 1
-            outcome = await self._sent(asking, request, attempt)
+            outcome = await self._send_hedged(asking, request, attempt)
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
                 for j in open_now:
                     done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
@@ -145,7 +145,7 @@ class Sender:
                     done[j] = answer
                     kept = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
                     entries.append(
-                        Entry(slot.alone[wanted[j]], kept, provider.name, asking.source, self.run.id, attempt)
+                        Entry(slot.single_keys[indices[j]], kept, provider.name, asking.source, self.run.id, attempt)
                     )
                 elif seen["reply"] or answer.problem.kind in FINAL:
                     done[j] = answer
@@ -164,7 +164,7 @@ class Sender:
                     [
                         Failed(
                             self.run.drawn_by,
-                            slot.keys[wanted[j]],
+                            slot.keys[indices[j]],
                             a.problem.kind,
                             a.problem.message,
                             a.problem.raw,
@@ -205,7 +205,7 @@ class Sender:
             )
 
     async def answer_rows(
-        self, asking: Asking, slots: list[Slot], wanted: list[int], tried: int = 0
+        self, asking: Asking, slots: list[Slot], indices: list[int], tried: int = 0
     ) -> list[list[Answer]]:
         """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
 
@@ -218,12 +218,12 @@ class Sender:
         Args:
             asking: the questions.
             slots: (n,) the rows, all new.
-            wanted: where the keys of the questions stand in a slot.
+            indices: where the keys of the questions stand in a slot.
             tried: calls made for each of these rows in larger requests.
         Returns: the answers by row and question.
         """
         if len(slots) == 1:
-            return [await self.answer_row(asking, slots[0], wanted, tried)]
+            return [await self.answer_row(asking, slots[0], indices, tried)]
         questions, limiter = asking.questions, asking.limiter
         answers: list[list[Answer] | None] = [None] * len(slots)
         most, attempt, faults = len(slots), tried, 0
@@ -232,7 +232,7 @@ class Sender:
             order = self._shuffled(slots[:most])
             request = RowsRequest(questions, tuple(slots[i].row for i in order), self.run.seed, self.settings.timeout_s)
             attempt += 1
-            outcome = await self._sent(asking, request, attempt)
+            outcome = await self._send_hedged(asking, request, attempt)
             if isinstance(outcome, Problem):
                 left = self.budget.calls_left
                 if outcome.kind == "budget" and left is not None and 0 < left < most:
@@ -254,7 +254,7 @@ class Sender:
                 if any(answer.problem is not None for answer in said):
                     continue
                 paid = (event.input_tokens, event.output_tokens, event.usd)
-                for j, answer in zip(wanted, said, strict=True):
+                for j, answer in zip(indices, said, strict=True):
                     kept = replace(answer, paid=paid)
                     key, model = slots[i].keys[j], asking.provider.name
                     entries.append(Entry(key, kept, model, asking.source, self.run.id, attempt))
@@ -266,11 +266,11 @@ class Sender:
         if len(left_out) == most and (fault is None or fault.kind not in UNBILLED):  # one of them may be at fault
             parts = [part for part in (left_out[: most // 2], left_out[most // 2 :]) if part]
         for part in parts:
-            found = await self.answer_rows(asking, [slots[i] for i in part], wanted, attempt)
+            found = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt)
             for i, own in zip(part, found, strict=True):
                 answers[i] = own
         for i in range(most, len(slots)):
-            answers[i] = await self.answer_row(asking, slots[i], wanted, tried)
+            answers[i] = await self.answer_row(asking, slots[i], indices, tried)
         return [found for found in answers if found is not None]
 
     def _shuffled(self, slots: list[Slot]) -> list[int]:
@@ -278,7 +278,7 @@ class Sender:
         salt = str(self.run.seed).encode()
         return sorted(range(len(slots)), key=lambda i: blake2b(row_key(slots[i].row), key=salt, digest_size=8).digest())
 
-    async def _sent(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
+    async def _send_hedged(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
         """One request, or two where hedging is asked for and the first takes far longer than most: each is paid and counted."""
         send = partial(self._send, asking, request, attempt)
         after_s = asking.limiter.hedge_after_s() if self.settings.hedge and asking.provider.limits.timed else None
@@ -297,7 +297,7 @@ class Sender:
         left_out = 0
         try:
             if isinstance(request, RowsRequest):
-                parts = request.alone()
+                parts = request.single_requests()
             else:
                 parts, left_out = chunks.requests(provider, request, self.near)
         except CallError as error:
@@ -342,7 +342,7 @@ class Sender:
                         assert isinstance(provider, RowsProvider)
                         reply = await provider.answer_rows(request)
                     else:
-                        reply = await chunks.answered(provider, parts, left_out)
+                        reply = await chunks.answer_pieces(provider, parts, left_out)
                 wanted = calls if several else len(request.questions)
                 if len(reply.answers) != wanted:
                     what = "rows" if several else "questions"
@@ -381,7 +381,7 @@ class Sender:
                     asked = asking if same else replace(asking, questions=request.questions)
                     events = self._counted(asked, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt)
                 if lost:
-                    self._lost += events
+                    self._unfinished += events
         return (None if fault else reply), events, fault
 
     # ------------------------------------------------------------------------------------------------------------- records

@@ -41,10 +41,10 @@ def try_call(model: str, settings: Settings) -> Trial:
         settings: with endpoints and prices; its ledger is not used.
     Raises: what opening and reaching the model raises.
     """
-    return asyncio.run(_asked(model, settings))
+    return asyncio.run(_run_trial(model, settings))
 
 
-async def _asked(model: str, settings: Settings) -> Trial:
+async def _run_trial(model: str, settings: Settings) -> Trial:
     from uql.llm.gate import Gate
     from uql.llm.questions import Cell, Predicate, Row
 

@@ -34,7 +34,7 @@ def sides(row: Row) -> dict[str, Row]:
     return {table: Row(tuple(cells)) for table, cells in found.items()}
 
 
-def alone(question: Compare, row: Row) -> Prompt:
+def single_prompt(question: Compare, row: Row) -> Prompt:
     """For one question a request, read from the log-probabilities of A and B."""
     first, second = list(sides(row).values())[:2]
     text = filled(question, row).strip().rstrip(".?")
@@ -52,7 +52,7 @@ COMPARE = Operator(
     name="compare",
     places=(),  # ORDER BY "…" compares the rows around its cut
     reply=OneOf(LETTERS, letters=LETTERS),
-    words=Words(VERSION, alone=alone, instruction=instruction),
+    words=Words(VERSION, single_prompt=single_prompt, instruction=instruction),
     key=Key("Compare", ("text",)),
     question=lambda text, given: Compare(text),
     answer_tokens=1,

@@ -29,7 +29,7 @@ class Predicate(Question):
         return CONDITION
 
 
-def asked(question: Predicate, row: Row, names: Mapping[Cell, str] | None = None) -> str:
+def question_text(question: Predicate, row: Row, names: Mapping[Cell, str] | None = None) -> str:
     """The condition as a question.
 
     Args:
@@ -41,18 +41,18 @@ def asked(question: Predicate, row: Row, names: Mapping[Cell, str] | None = None
     return text if text.endswith("?") else f"Is it so that {text.rstrip('.')}?"
 
 
-def alone(question: Predicate, row: Row) -> Prompt:
+def single_prompt(question: Predicate, row: Row) -> Prompt:
     """For one question a request, read from the log-probabilities of Yes and No."""
     sides = pair(question, row)
     if sides is None:
-        return Prompt(SYSTEM, about(row, f"Question: {asked(question, row)}"))
+        return Prompt(SYSTEM, about(row, f"Question: {question_text(question, row)}"))
     shown, names = [], {}
     for letter, cells in zip("AB", sides, strict=True):
         text = lines(Row(tuple(replace(cell, table="") for cell in cells)))
         several = len(cells) > 1
         shown.append(f"Text {letter}:{chr(10) if several else ' '}{text}")
         names.update({c: f"the {named(c.name)} of text {letter}" if several else f"text {letter}" for c in cells})
-    question_of_both = f"Question: {asked(question, row, names)} Answer Yes or No."
+    question_of_both = f"Question: {question_text(question, row, names)} Answer Yes or No."
     return Prompt(OF_PAIRS, "\n\n".join([*shown, question_of_both]))
 
 
@@ -71,7 +71,7 @@ def pair(question: Predicate, row: Row) -> tuple[tuple[Cell, ...], tuple[Cell, .
 
 
 def _speaks_of(text: str, tables: Iterable[str]) -> bool:
-    """Does a condition without holes call a side by its alias? Of aliases of one letter only "x.", which is no word."""
+    """Does a condition without holes call a side by its alias? Of one-letter aliases only "x.", which cannot be a word."""
     return any(re.search(rf"\b{re.escape(t)}\b{'' if len(t) > 1 else '[.]'}", text, re.IGNORECASE) for t in tables)
 
 
@@ -83,7 +83,7 @@ CONDITION = Operator(
     name="condition",
     places=(Place.CONDITION,),
     reply=YesNo(),
-    words=Words(VERSION, alone=alone, instruction=instruction, bare=asked),
+    words=Words(VERSION, single_prompt=single_prompt, instruction=instruction, bare=question_text),
     key=Key("Predicate", ("text",)),
     question=lambda text, given: Predicate(text),
     answer_tokens=1,

@@ -22,7 +22,7 @@ class Duplicate(Question):
         return DUPLICATE
 
 
-def asked(question: Duplicate, row: Row, one: str, two: str) -> str:
+def question_text(question: Duplicate, row: Row, one: str, two: str) -> str:
     """The question about two things that are shown under these names.
 
     Args:
@@ -33,20 +33,20 @@ def asked(question: Duplicate, row: Row, one: str, two: str) -> str:
     return f"Is it so of {one} and {two}: {filled(question, row).strip().rstrip('.?')}?"
 
 
-def alone(question: Duplicate, row: Row) -> Prompt:
+def single_prompt(question: Duplicate, row: Row) -> Prompt:
     """For one question a request, read from the log-probabilities of Yes and No."""
     shown = []
     for letter, side in zip("AB", sides(row).values(), strict=False):
         text = lines(side)
         shown.append(f"Text {letter}:{chr(10) if len(side.cells) > 1 else ' '}{text}")
     return Prompt(
-        SYSTEM, "\n\n".join([*shown, f"Question: {asked(question, row, 'text A', 'text B')} Answer Yes or No."])
+        SYSTEM, "\n\n".join([*shown, f"Question: {question_text(question, row, 'text A', 'text B')} Answer Yes or No."])
     )
 
 
 def bare(question: Duplicate, row: Row) -> str:
     one, two = list(sides(row))[:2]
-    return asked(question, row, f'row "{one}"', f'row "{two}"')
+    return question_text(question, row, f'row "{one}"', f'row "{two}"')
 
 
 def instruction(question: Duplicate, row: Row) -> str:
@@ -57,7 +57,7 @@ DUPLICATE = Operator(
     name="duplicate",
     places=(Place.DISTINCT_ON,),
     reply=YesNo(),
-    words=Words(VERSION, alone=alone, instruction=instruction, bare=bare),
+    words=Words(VERSION, single_prompt=single_prompt, instruction=instruction, bare=bare),
     key=Key("Duplicate", ("text",)),
     question=lambda text, given: Duplicate(text),
     answer_tokens=1,

@@ -50,11 +50,11 @@ def menu(question: Choice) -> str:
     told = descriptions(question)
     return "\n".join(
         f"- {quoted(said)}: {quoted(told[o])}" if told.get(o) else f"- {quoted(said)}"
-        for o, said in question.reply().shown.items()
+        for o, said in question.reply().option_texts.items()
     )
 
 
-def asked(question: Choice, row: Row) -> str:
+def question_text(question: Choice, row: Row) -> str:
     text = filled(question, row).strip().rstrip(".")
     if text.endswith("?"):
         return text
@@ -63,9 +63,9 @@ def asked(question: Choice, row: Row) -> str:
     return f"Which is {text if text.lower().startswith('the ') else f'the {text}'}?"
 
 
-def alone(question: Choice, row: Row) -> Prompt:
+def single_prompt(question: Choice, row: Row) -> Prompt:
     """For one question a request, decoded under a grammar of the labels."""
-    return Prompt(SYSTEM, about(row, f"{asked(question, row)} Choose one.\n{menu(question)}\n{ANSWER}"))
+    return Prompt(SYSTEM, about(row, f"{question_text(question, row)} Choose one.\n{menu(question)}\n{ANSWER}"))
 
 
 def menu_first(question: Choice, row: Row) -> Prompt:
@@ -73,7 +73,7 @@ def menu_first(question: Choice, row: Row) -> Prompt:
 
     Measured on 32 questions of 8 bank intents: 16 fresh tokens a row and 26 right, against 79 and 30 with the menu after the row.
     """
-    said = f"{asked(question, row)} Choose one:\n{menu(question)}\n{ANSWER}"
+    said = f"{question_text(question, row)} Choose one:\n{menu(question)}\n{ANSWER}"
     return Prompt(SYSTEM, f"{said}\n\n{about(row, '').rstrip()}")
 
 
@@ -93,7 +93,7 @@ def one_of_many(question: Choice, row: Row, label: str) -> Prompt:
 
 def instruction(question: Choice, row: Row) -> str:
     how = "Choose all that fit, perhaps none" if question.many else "Choose one"
-    return f"{asked(question, row)} {how} (the names in quotes are names, whatever they say):\n{menu(question)}"
+    return f"{question_text(question, row)} {how} (the names in quotes are names, whatever they say):\n{menu(question)}"
 
 
 LABEL = Operator(
@@ -102,9 +102,9 @@ LABEL = Operator(
     reply=OneOf(),
     words=Words(
         VERSION,
-        alone=alone,
+        single_prompt=single_prompt,
         instruction=instruction,
-        bare=asked,
+        bare=question_text,
         menu_first=menu_first,
         descriptions=descriptions,
         whether=one_of_many,

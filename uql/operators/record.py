@@ -117,17 +117,17 @@ class Words:
 
     Attributes:
         version: part of the ledger's key. Other words need another version: the answers to the old ones are then not found.
-        alone: the prompt of a request with this question alone, in the form that small models answer best. Of a Text: with a seed
+        single_prompt: the prompt of a request with this question alone, in the form that small models answer best. Of a Text: with a seed
             as third argument, the rows are fenced.
         instruction: what is asked, where several questions share a request that is answered in JSON.
         bare: what is asked, and nothing of the form of the reply.
-        menu_first: as `alone`, with what is the same for all rows before the row.
+        menu_first: as `single_prompt`, with what is the same for all rows before the row.
         descriptions: of the labels that have one.
         whether: as a question of yes or no: does a label fit (third argument), is it so of the rows shown.
     """
 
     version: str
-    alone: Callable[..., Prompt]
+    single_prompt: Callable[..., Prompt]
     instruction: Callable[[Any, Row], str] | None = None
     bare: Callable[[Any, Row], str] | None = None
     menu_first: Callable[[Any, Row], Prompt] | None = None

@@ -85,7 +85,7 @@ class OneOf:
         return list(dict.fromkeys((*self.labels, *([NONE] if self.none_of_these else []))))
 
     @property
-    def shown(self) -> dict[str, str]:
+    def option_texts(self) -> dict[str, str]:
         """Each option as models see it. Not to be changed by the caller."""
         return dict(zip(self.labels, self.letters, strict=True)) if self.letters else _lines(self)
 
@@ -100,16 +100,16 @@ class OneOf:
 
     def json_schema(self) -> dict[str, Any]:
         if self.many:
-            lines = [self.shown[label] for label in self.labels]
+            lines = [self.option_texts[label] for label in self.labels]
             return {"type": "array", "items": {"type": "string", "enum": lines}}
-        return {"type": "string", "enum": list(self.shown.values())}
+        return {"type": "string", "enum": list(self.option_texts.values())}
 
-    def find(self, said: Any) -> str | None:
+    def find(self, value: Any) -> str | None:
         """The option that a reply names, as it was shown or as it is, but for case, spaces, quotes and a last dot."""
-        if not isinstance(said, str):
+        if not isinstance(value, str):
             return None
-        bare = said.strip().casefold()
-        by_line = {line.casefold(): option for option, line in self.shown.items()}
+        bare = value.strip().casefold()
+        by_line = {line.casefold(): option for option, line in self.option_texts.items()}
         by_name = {} if self.letters else {option.casefold(): option for option in reversed(self.options)}
         for words in (bare, bare.strip("\"'").rstrip(".")):  # as it is first: a label may end with a dot
             for names in (by_line, by_name):
@@ -127,7 +127,7 @@ class OneOf:
             return Answer(label)
         if self.letters:
             return _wrong(f"{' or '.join(self.letters)} was wanted", value)
-        return _wrong(f"one of the labels ({', '.join(list(self.shown.values())[:20])}) was wanted", value)
+        return _wrong(f"one of the labels ({', '.join(list(self.option_texts.values())[:20])}) was wanted", value)
 
 
 @lru_cache(maxsize=256)
@@ -286,5 +286,5 @@ def parsed(reply: str) -> dict[str, Any] | None:
     return None
 
 
-def _wrong(wanted: str, value: Any) -> Answer:
-    return Answer(problem=Problem("wrong_type", f"{wanted}, not {value!r}", str(value)))
+def _wrong(expected: str, value: Any) -> Answer:
+    return Answer(problem=Problem("wrong_type", f"{expected}, not {value!r}", str(value)))

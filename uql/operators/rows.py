@@ -11,7 +11,7 @@ from uql.operators.record import Cell, Question, Row
 from uql.operators.texts import named, neutral, quoted, short
 
 VERSION = "rows-2"
-_LETTERS = "bcdfghjklmnpqrstvwxz"  # no vowels: a tag is no word
+_LETTERS = "bcdfghjklmnpqrstvwxz"  # no vowels, so a tag is never a word
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 SYSTEM = "You answer questions about a text."  # one for several kinds: the row after it is evaluated once for all
 

@@ -26,7 +26,7 @@ class Score(Question):
         return Level(self.levels)
 
 
-def alone(question: Score, row: Row) -> Prompt:
+def single_prompt(question: Score, row: Row) -> Prompt:
     """For one question a request: much or little, read from the log-probabilities of Yes and No.
 
     Digits are not asked for: of 20 tweets, half of them negative, the digits 0 to 9 ranked "how angry or disappointed the tweet is" no
@@ -50,7 +50,7 @@ SCORE = Operator(
     name="score",
     places=(Place.ORDER_BY,),
     reply=Level(LEVELS),
-    words=Words(VERSION, alone=alone, instruction=instruction, bare=bare),
+    words=Words(VERSION, single_prompt=single_prompt, instruction=instruction, bare=bare),
     key=Key("Score", ("text", "levels")),
     question=lambda text, given: Score(text),
     answer_tokens=1,

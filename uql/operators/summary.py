@@ -65,7 +65,7 @@ def condition(question: Write, row: Row) -> str:
     return filled(question, row).strip().rstrip(".?")
 
 
-def judged(question: Write, row: Row) -> Prompt:
+def condition_prompt(question: Write, row: Row) -> Prompt:
     """A condition on a group for a small model, read from the log-probabilities of Yes and No: the form of conditions on a row."""
     shown = listed(question.shown)
     return Prompt(
@@ -82,7 +82,7 @@ SUMMARY = Operator(
     name="summary",
     places=(Place.OF_GROUP,),
     reply=WRITE.reply,
-    words=Words(VERSION, alone=prompt, whether=judged),
+    words=Words(VERSION, single_prompt=prompt, whether=condition_prompt),
     key=WRITE.key,
     question=lambda text, given: Summary(text),
     answer_tokens=150,

@@ -49,29 +49,31 @@ def how(kind: Type) -> str:
     return f"with one of: {', '.join(kind.labels)}" if kind.kind == "enum" else _HOW[kind.kind]
 
 
-def asked(question: Extract, row: Row) -> str:
+def question_text(question: Extract, row: Row) -> str:
     text = filled(question, row).strip().rstrip(".")
     if text.endswith("?"):
         return text
     return f"Does it hold that {text}?" if is_statement(question.text) else f"What is {text}?"
 
 
-def alone(question: Extract, row: Row) -> Prompt:
+def single_prompt(question: Extract, row: Row) -> Prompt:
     """For one question a request, decoded under a grammar of the bare value."""
     kind = parse_type(question.type)
-    said = f"Question: {asked(question, row)} Answer {how(kind)}, or null if the text does not say it."
+    said = f"Question: {question_text(question, row)} Answer {how(kind)}, or null if the text does not say it."
     return Prompt(SYSTEM, about(row, said))
 
 
 def instruction(question: Extract, row: Row) -> str:
-    return f"{asked(question, row)} Answer {how(parse_type(question.type))}, or null if the data does not say it."
+    return (
+        f"{question_text(question, row)} Answer {how(parse_type(question.type))}, or null if the data does not say it."
+    )
 
 
 VALUE = Operator(
     name="value",
     places=(Place.VALUE,),
     reply=Value(),
-    words=Words(VERSION, alone=alone, instruction=instruction, bare=asked),
+    words=Words(VERSION, single_prompt=single_prompt, instruction=instruction, bare=question_text),
     key=Key("Extract", ("text", "type")),
     question=lambda text, given: Extract(text, given.type),
     answer_tokens=8,

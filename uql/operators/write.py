@@ -147,7 +147,7 @@ WRITE = Operator(
     name="write",
     places=(),  # taxonomies, example rows and plans are asked for by kernels and by the planner of questions
     reply=Text(),
-    words=Words(VERSION, alone=prompt),
+    words=Words(VERSION, single_prompt=prompt),
     key=Key("Write", ("text", "task", "schema", "shown", "parameters", "max_tokens")),
     question=lambda text, given: Write(text),
     answer_tokens=150,

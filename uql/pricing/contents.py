@@ -6,11 +6,11 @@ from uql.compiler.syntax import Column
 from uql.kernels.duck import quote
 
 
-def content(shown: tuple[Column, ...]) -> str:
+def content(columns: tuple[Column, ...]) -> str:
     """SQL of the number of what a row shows of these columns: 0 where a table of them shows nothing."""
     tables: dict[str, list[str]] = {}
-    for c in shown:
+    for c in columns:
         tables.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
     said = " AND ".join(f"({' OR '.join(parts)})" for parts in tables.values())
-    cells = ", ".join(f"CAST({quote(c.label)} AS VARCHAR)" for c in shown)
+    cells = ", ".join(f"CAST({quote(c.label)} AS VARCHAR)" for c in columns)
     return f"CASE WHEN {said} THEN hash({cells}) ELSE 0 END"

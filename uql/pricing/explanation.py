@@ -78,7 +78,7 @@ def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quo
     known = knowledge(plan)
     if not known.guided:
         return quote
-    chars = max((known.chars.get(stage.shown, 0.0) for stage in plan.filter.stages), default=0.0)
+    chars = max((known.chars.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
     tokens = known.rows.times(chars / CHARS_PER_TOKEN)
     tokens = replace(tokens, low=0.0)
     cost = price_of(named, knowledge.settings)

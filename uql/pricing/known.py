@@ -25,8 +25,8 @@ from uql.compiler.choice import Alternative, Terms, choose, has_ways, ways_by_ra
 from uql.compiler.cost import (
     MEDIA_CHARS,
     PROMPT_TOKENS,
-    Answered,
-    Known,
+    BlockStatistics,
+    LedgerCoverage,
     Pace,
     Quote,
     Range,
@@ -39,7 +39,7 @@ from uql.compiler.cost import (
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import fields_read, with_sources
 from uql.compiler.orders import distinct_share, learned
-from uql.compiler.pair_attribute import stated
+from uql.compiler.pair_attribute import attribute_comparison
 from uql.compiler.physical import (
     Block,
     Correlated,
@@ -57,7 +57,7 @@ from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic
-from uql.compiler.worlds import told
+from uql.compiler.worlds import simulate
 from uql.engine.execute import Pilot
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
@@ -99,18 +99,18 @@ class Knowledge:
     watches: bool = False  # does it take videos as files?
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
-    recall: Callable[[Block], tuple[Answered, ...]] | None = None  # what the ledger answers of a block's rows
+    recall: Callable[[Block], tuple[LedgerCoverage, ...]] | None = None  # what the ledger answers of a block's rows
     # blocks are kept, so that no other has their identity
-    _found: dict[int, tuple[Block, Known]] = field(default_factory=dict)
+    _block_cache: dict[int, tuple[Block, BlockStatistics]] = field(default_factory=dict)
     _like: dict[int, tuple[Block, Block]] = field(default_factory=dict)  # of a block chosen: that as written
 
-    def __call__(self, block: Block) -> Known:
-        if id(block) in self._found:
-            return self._found[id(block)][1]
+    def __call__(self, block: Block) -> BlockStatistics:
+        if id(block) in self._block_cache:
+            return self._block_cache[id(block)][1]
         _, written = self._like.get(id(block), (block, block))
-        if id(written) not in self._found:
-            self._found[id(written)] = (written, self._look(written))
-        return self._found[id(written)][1]
+        if id(written) not in self._block_cache:
+            self._block_cache[id(written)] = (written, self._look(written))
+        return self._block_cache[id(written)][1]
 
     @property
     def terms(self) -> Terms:
@@ -179,7 +179,7 @@ class Knowledge:
 
     def pilot(self, written: Block, rows: int) -> int:
         """The rows of a block's `rows` whose answers settle how it is run; 0 where it does not depend on them."""
-        found = self._found.get(id(self._like.get(id(written), (written, written))[1]))
+        found = self._block_cache.get(id(self._like.get(id(written), (written, written))[1]))
         return pilot_rows(rows) if found is not None and found[1].pilot else 0
 
     def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
@@ -195,7 +195,7 @@ class Knowledge:
         done = replace(block, scan=replace(block.scan, join=None))  # its pairs are asked: what is left is over its rows
         return replace(choose(done, known, self.terms).block, scan=block.scan)
 
-    def _with_pilot(self, block: Block) -> Known:
+    def _with_pilot(self, block: Block) -> BlockStatistics:
         """What is known of a block, and the rows that it asks of a pilot before its plan is settled."""
         known, terms = self(block), self.terms
         pilot = pilot_rows(known.rows.expected)
@@ -203,17 +203,17 @@ class Knowledge:
         ways = ways_by_rates(block, known, terms) if pilot and fits else ()
         if ways:
             known = replace(known, pilot=pilot, ways=ways)
-            self._found[id(block)] = (block, known)
+            self._block_cache[id(block)] = (block, known)
         return known
 
-    def _look(self, block: Block) -> Known:
+    def _look(self, block: Block) -> BlockStatistics:
         fields = fields_read(block)
         asked = [*block.requests, *(Stage((c,)) for c in block.summaries.columns)]
         for join in asked_joins(block):
             asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
-        chars = {s.shown: sum(chars_of(fields[c]) for c in s.shown if c in fields) for s in asked}
+        chars = {s.input_columns: sum(chars_of(fields[c]) for c in s.input_columns if c in fields) for s in asked}
         pilot = self.pilots.get(id(block))
-        frames = self._frames(block, [c for s in asked for c in s.shown if c in fields], fields)
+        frames = self._frames(block, [c for s in asked for c in s.input_columns if c in fields], fields)
         site, pair_sites = self._sites(block) if not frames else (None, ())
         rows, pairs = self._rows(block)
         concrete = {}
@@ -221,7 +221,7 @@ class Knowledge:
             decided = np.flatnonzero((site.leaves != OPEN).all(axis=1)).tolist()
             concrete = {i: float(np.mean(site.leaves[i] == TRUE)) for i in decided}
         seen = [s for s in pair_sites if s is not None]
-        return Known(
+        return BlockStatistics(
             rows,
             chars,
             pairs,
@@ -241,7 +241,7 @@ class Knowledge:
             weighs_pairs=self.weighs_pairs,
             recall=self.settings.recall,
             budget=self.budget,
-            alone=alone(fields),
+            unshared_columns=unshared_columns(fields),
             prompt=self.prompt,
             form=self.form,
             learns="order_while_running" not in self.settings.disabled_rules,
@@ -251,19 +251,19 @@ class Knowledge:
 
     def quote(self, plan: PhysicalPlan) -> Quote:
         """The price of a plan that was chosen, without a budget; the calls of each of its blocks are known from then on."""
-        found = told(plan, self._with_answers)
+        found = simulate(plan, self._with_answers)
         if found is None:  # a block's rows come from answers
             return quote(plan, self)
         for i, block in blocks(plan).items():
-            self._found[i] = (block, replace(self(block), calls=found.blocks[i]))
+            self._block_cache[i] = (block, replace(self(block), calls=found.blocks[i]))
         return found.quote
 
-    def _with_answers(self, block: Block) -> Known:
+    def _with_answers(self, block: Block) -> BlockStatistics:
         """What is known of a block, with the rows that the ledger answers."""
         known = self(block)
         if self.recall is None or known.site is None:
             return known
-        return replace(known, site=replace(known.site, answered=self.recall(block)))
+        return replace(known, site=replace(known.site, coverage=self.recall(block)))
 
     # ----------------------------------------------------------------------------------------------- rows as DuckDB has them
     def _site(
@@ -322,7 +322,7 @@ class Knowledge:
         for term in terms:
             if term not in plain:
                 hidden = inner or block.scan.join is not None
-                kept = kept * (UNKNOWN if hidden else self._kept(term, block, plain))
+                kept = kept * (UNKNOWN if hidden else self._subquery_selectivity(term, block, plain))
         return Site(rows.num_rows, cells, masks, groups, kept, tuple(alias for alias, _ in inner))
 
     def _sites(self, block: Block) -> tuple[Site | None, tuple[Site | None, ...]]:
@@ -363,7 +363,7 @@ class Knowledge:
     def _guided(self, stages: Sequence[Stage], block: Block, rows: Range) -> bool:
         """Has a search, or a sample, features of the rows to learn from?"""
         fields = fields_read(block)
-        texts = any(c in fields and fields[c].type != "BLOB" for stage in stages for c in stage.shown)
+        texts = any(c in fields and fields[c].type != "BLOB" for stage in stages for c in stage.input_columns)
         return texts and self.settings.method != "uniform" and rows.expected >= FEWEST_ROWS
 
     def _first_stage(self, block: Block, rows: Range) -> int | None:
@@ -394,9 +394,9 @@ class Knowledge:
             found[shown] = share / distinct_share(share, copies)
         return found
 
-    def _frames(self, block: Block, shown: Sequence[Column], fields: Mapping[Column, Field]) -> dict[Column, float]:
+    def _frames(self, block: Block, columns: Sequence[Column], fields: Mapping[Column, Field]) -> dict[Column, float]:
         """Frames of each video among these columns, on the average over the first rows."""
-        videos = [c for c in dict.fromkeys(shown) if fields[c].modality is Modality.VIDEO]
+        videos = [c for c in dict.fromkeys(columns) if fields[c].modality is Modality.VIDEO]
         found = {}
         for c in videos:
             query = BoundSelect((BoundItem(c, "v", ""),), block.scan.source, None, limit=CLIPS_SEEN)
@@ -407,11 +407,11 @@ class Knowledge:
                 found[c] = 1.0
         return found
 
-    def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
+    def _distinct(self, block: Block, columns: tuple[Column, ...], plain: list[Expr]) -> float:
         """Distinct contents of some columns among the candidates, those without any left out."""
-        keys = tuple(BoundItem(c, c.label, "") for c in shown)
+        keys = tuple(BoundItem(c, c.label, "") for c in columns)
         inner = query_sql(BoundSelect(keys, block.scan.source, conjunction(plain), distinct=True))
-        said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
+        said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in columns)
         return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
@@ -419,7 +419,9 @@ class Knowledge:
         asked = [c for stage in block.filter.stages for c in stage.columns]
         pairs = [c for c in asked if c.is_pair_condition]
         if not self.weighs_pairs:  # two columns of one table may be compared too
-            pairs += [c for c in asked if len(c.reads) == 2 and not c.holes and stated(c.text) is not None]
+            pairs += [
+                c for c in asked if len(c.reads) == 2 and not c.holes and attribute_comparison(c.text) is not None
+            ]
         if not pairs or block.inner.derived or block.scan.join is not None or block.inner.correlated:
             return ()
         shown = (*pairs[0].reads, *pairs[0].holes)
@@ -454,10 +456,12 @@ class Knowledge:
         for part in block.inner.correlated:
             pairs = (*pairs, self._sub_pairs(block, part, rows, conjunction(plain)))
         for term in later:
-            rows = rows * (UNKNOWN if derived or block.scan.join is not None else self._kept(term, block, plain))
+            rows = rows * (
+                UNKNOWN if derived or block.scan.join is not None else self._subquery_selectivity(term, block, plain)
+            )
         return (rows * UNKNOWN if hidden else rows), pairs
 
-    def _kept(self, term: Expr, block: Block, plain: list[Expr]) -> Range:
+    def _subquery_selectivity(self, term: Expr, block: Block, plain: list[Expr]) -> Range:
         """The share of the candidates that a condition on a sub-query keeps, which has not been run."""
         match term:
             case InQuery(operand=Column() as key, query=Bound() as part):
@@ -616,7 +620,7 @@ def pilot_rows(rows: float) -> int:
     return found if found >= LEAST_ROWS else 0
 
 
-def alone(fields: Mapping[Column, Field]) -> frozenset[Column]:
+def unshared_columns(fields: Mapping[Column, Field]) -> frozenset[Column]:
     """The columns whose rows share no request: pictures, sounds, and texts so long that one fills it."""
     return frozenset(c for c, f in fields.items() if _is_media(f) or f.mean_chars > LONGEST / 2)
 

@@ -87,7 +87,7 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
     """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
 
     Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine, which
-    nobody is paid for by the token.
+    has no price per token.
     """
     wanted = settings.rows_per_request
     alone = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)

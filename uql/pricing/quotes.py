@@ -1,4 +1,4 @@
-"""What can be said of a query before it runs: its plan, its price, and what earlier runs taught."""
+"""A query before it runs: its plan, its price, and what earlier runs taught."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Foresight:
     ) -> None:
         self._cursor, self._model, self._models, self._ledgers = cursor, model, models, ledgers
         self.cluster: Cluster | None = None  # of the session
-        self._opened: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
+        self._providers: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
         self._limit: tuple[PhysicalPlan, Settings, int | None] | None = None  # of the last statement
         self._memories: dict[str, Statistics] = {}  # by model and database
 
@@ -131,10 +131,10 @@ class Foresight:
     def _recalling(self, known: Knowledge) -> Iterator[Knowledge]:
         """With what the ledger answers, where the model is at hand that keys are made for."""
         from uql.kernels.duck import Duck
-        from uql.pricing.recall import answered
+        from uql.pricing.recall import ledger_coverage
 
         settings = known.settings
-        model = self._model or self._opened.get(settings.model)
+        model = self._model or self._providers.get(settings.model)
         if (
             model is None
             or settings.models
@@ -147,7 +147,7 @@ class Foresight:
                 duck = Duck(self._cursor, cluster=self.cluster)
                 try:
                     described = known.memory.descriptions if settings.describe else None
-                    known.recall = lambda block: answered(block, model, ledger, duck, described)
+                    known.recall = lambda block: ledger_coverage(block, model, ledger, duck, described)
                     yield known
                 finally:
                     duck.close()
@@ -171,7 +171,7 @@ class Foresight:
 
         memory = memory or self.remembered(settings)
         if model is not None:
-            self._opened[settings.model] = model
+            self._providers[settings.model] = model
         model = model or self._model
         named = settings
         # a cascade: the large one answers what is not a condition

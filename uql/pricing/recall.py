@@ -8,7 +8,7 @@ from contextlib import suppress
 import duckdb
 import numpy as np
 
-from uql.compiler.cost import Answered, Range
+from uql.compiler.cost import LedgerCoverage, Range
 from uql.compiler.join_plans import fields_of
 from uql.compiler.physical import Block, Stage, asked_joins, inner_plans
 from uql.compiler.virtual import VirtualColumn
@@ -26,9 +26,9 @@ MOST_LOOKED_UP = 400  # rows of a block; of more, a random sample of as many
 SURE = 2.0  # standard deviations of the share of the rows that were not looked up
 
 
-def answered(
+def ledger_coverage(
     block: Block, model: Provider, ledger: Ledger, duck: Duck, described: Mapping[str, str] | None = None
-) -> tuple[Answered, ...]:
+) -> tuple[LedgerCoverage, ...]:
     """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are,
     and where shards hold them.
 
@@ -61,7 +61,7 @@ def _describe(stage: Stage, relation: Relation, described: Mapping[str, str] | N
     if described is None:
         return
     for column in descriptions.described(stage.columns):
-        relation[column].prompt.meaning = descriptions.known(column, relation.fields, described)
+        relation[column].prompt.meaning = descriptions.initial_description(column, relation.fields, described)
 
 
 def _was_asked(column: VirtualColumn, relation: Relation, model: Provider, ledger: Ledger) -> bool:
@@ -75,20 +75,20 @@ def _was_asked(column: VirtualColumn, relation: Relation, model: Provider, ledge
 
 
 def _looked_up(
-    stage: Stage, asked: list[VirtualColumn], relation: Relation, model: Provider, ledger: Ledger
-) -> Iterator[Answered]:
+    stage: Stage, columns: list[VirtualColumn], relation: Relation, model: Provider, ledger: Ledger
+) -> Iterator[LedgerCoverage]:
     rids = np.arange(relation.n, dtype=np.int64)
     if relation.n > MOST_LOOKED_UP:
         rids = np.sort(np.random.default_rng(0).choice(rids, MOST_LOOKED_UP, replace=False))
     if not len(rids):
         return
     rows = [row_key(row) for row in relation.rows(rids, stage.columns)]
-    codes = relation.fetch(rids, [content(stage.shown)]).column(0).to_numpy().astype(np.uint64)
-    for column in asked:
+    codes = relation.fetch(rids, [content(stage.input_columns)]).column(0).to_numpy().astype(np.uint64)
+    for column in columns:
         head = question_key(model, relation.question(column))
         keys = [ledger.key(head, row) for row in rows]
         known = ledger.answers(keys)
         held = np.array([key in known for key in keys])
         p, m = float(held.mean()), len(held)
         off = SURE * ((p * (1 - p) + 1 / m) / m) ** 0.5
-        yield Answered(stage.columns, column, codes[held], codes, Range(max(0.0, p - off), p, min(1.0, p + off)))
+        yield LedgerCoverage(stage.columns, column, codes[held], codes, Range(max(0.0, p - off), p, min(1.0, p + off)))

@@ -171,7 +171,7 @@ def _clauses(source: str, found: Sequence[Token], words: tuple[str, ...]) -> dic
 def _asks(
     found: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str], nested: bool
 ) -> bool:
-    """Does a text that is no name of the table stand in the part, or a parameter that is one, outside of sub-queries or anywhere?"""
+    """Does the part have a text that is not a column of the table, or such a parameter, outside of sub-queries or anywhere?"""
     within = [t for t in found if part[0] <= t.start < part[1]]
     opened: list[bool] = []
     for before, token, after in zip([None, *within], within, [*within[1:], None], strict=False):

@@ -36,12 +36,12 @@ from uql.session.prepared import PreparedStatement
 from uql.session.statements import Piece, done, own_rows
 from uql.session.store_estimates import (
     ENDS,
-    carried,
     estimated_variable,
     listed,
     mark,
     placed,
     refusal,
+    rows_with_bounds,
     together,
     without_interval,
 )
@@ -104,7 +104,7 @@ class Part:
 def around(
     session: Session, piece: Piece, run: Callable[[str, Mapping[str, Any]], PreparedStatement]
 ) -> PreparedStatement | None:
-    """The result of such a statement; None where it is none: no sub-query with a text, or a text outside of them that is no name.
+    """The result of such a statement; None for others: no sub-query has a text, or a text outside of them is not a column.
 
     Args:
         piece: the statement. `WITH (partial = true)` at its end, or the setting, lets estimates go into tables.
@@ -172,7 +172,7 @@ def _around(
         )
     if first[0] == "CREATE" and any(word in _STAYS for word in first):
         raise UQLSyntaxError(
-            "a view or a macro cannot hold a text: DuckDB would keep it, and asks no model",
+            "a view or a macro cannot contain a text: DuckDB would store it and cannot call a model",
             text=source,
             start=tokens[0].lexpos,
             end=tokens[0].endlexpos,
@@ -252,17 +252,17 @@ class _Work:
         finally:
             self._drop()
 
-    def outcome(self, results: list[PreparedStatement], source: str, said: str) -> Outcome:
+    def outcome(self, results: list[PreparedStatement], source: str, message: str) -> Outcome:
         """Runs the parts, then the statement: where rows are told by their numbers, in one transaction.
 
         Args:
             results: of the parts.
             source: the statement, for the places of errors.
-            said: as it was written.
+            message: as it was written.
         Raises: DataError (UQL509), BudgetError (UQL401).
         """
         with together(self.connection) if self.by_row else nullcontext():
-            return self._outcome(results, source, said)
+            return self._outcome(results, source, message)
 
     def _outcome(self, results: list[PreparedStatement], source: str, said: str) -> Outcome:
         done = [result.run() for result in results]
@@ -344,7 +344,7 @@ class _Work:
         )
         if len(columns) != len(part.names):
             return False
-        rows, into, types = carried(self.catalog, change.name, columns, one)
+        rows, into, types = rows_with_bounds(self.catalog, change.name, columns, one)
         named = {token.name.lower() for token in tokens_of(rest)}
         for end in into[len(columns) :] if "excluded" in named else ():
             if end.lower() not in named:

@@ -12,7 +12,7 @@ from uql.engine.outcome import Outcome
 from uql.session.events import PlanEvent, Watcher, finished
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
-from uql.session.resume import Before, Said, find
+from uql.session.resume import Before, StatementInput, find
 from uql.session.statements import refused, store
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
     """
     from uql.engine import plain_sql as concrete
 
-    said = session.said
+    said = session.statement
     settings = session.settings.with_values(**{**dict(bound.options), **said.changes})
     checked = bound.semantic or settings.disabled_rules
     plan = session.plan(bound, settings) if checked else None  # what has no legal plan is said at once
 
-    def work(said: Said) -> Outcome:
+    def work(statement: StatementInput) -> Outcome:
         if plan is not None and bound.semantic:
-            return finished(execute(session, bound, plan, settings, said=said))
+            return finished(execute(session, bound, plan, settings, statement=statement))
         if bound.sql is not None:
             check_sql_reads(session.catalog, bound.sql)
         session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
@@ -55,14 +55,14 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
         with session.ledgers.open(settings.ledger) as ledger:
             return find(run, ledger)
 
-    def prepared(said: Said) -> PreparedStatement:
+    def prepared(statement: StatementInput) -> PreparedStatement:
         return PreparedStatement(
-            lambda: session.run_locked(bound.text, lambda: work(said), settings, lambda: bound),
+            lambda: session.run_locked(bound.text, lambda: work(statement), settings, lambda: bound),
             lambda: session.explained(bound, settings),
             lambda: session.quoted(bound, settings),
             source,
             session.store(source),
-            lambda run: prepared(Said(said.text, said.parameters, before(run))),
+            lambda run: prepared(StatementInput(statement.text, statement.parameters, before(run))),
         )
 
     return prepared(said)
@@ -74,7 +74,7 @@ async def execute(
     plan: PhysicalPlan,
     settings: Settings,
     shared: Gate | None = None,
-    said: Said | None = None,
+    statement: StatementInput | None = None,
     watcher: Watcher | None = None,
 ) -> Outcome:
     """The outcome of a query, run in the event loop of the caller.
@@ -84,7 +84,7 @@ async def execute(
         plan: of it.
         settings: of the statement.
         shared: a gate of the caller's, whose budget limits the calls; None: one of its own.
-        said: how the run was asked for: new, or a continuation; None: new.
+        statement: how the run was asked for: new, or a continuation; None: new.
         watcher: hears of groups and rows as they come.
     Raises: BudgetError, ModelError and what DuckDB raises.
     """
@@ -92,7 +92,7 @@ async def execute(
     from uql.compiler.subqueries import estimated_sources
     from uql.engine import execute as engine
     from uql.engine.provenance import trace
-    from uql.engine.stored_estimates import opened
+    from uql.engine.stored_estimates import widen_estimates
     from uql.kernels.estimates.sample import method_of
     from uql.llm.budget import LIMITS
     from uql.session.replay import replayed
@@ -123,7 +123,7 @@ async def execute(
     calls = session.foresight.limit(plan, settings)
     drawing = session.drawing(bound, plan, settings) if shared is None else None
     (output, ctx, found), gate = await in_context(
-        session, bound.text, settings, calls, work, bound.semantic, shared, said, drawing
+        session, bound.text, settings, calls, work, bound.semantic, shared, statement, drawing
     )
     if gate.run.root and not gate.run.again and gate.run.started is not None:
         ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls))
@@ -131,7 +131,7 @@ async def execute(
     outcome = Outcome(
         output.table,
         [item.type for item in bound.query.items],
-        opened(bound.query, output.estimates or {}) if ctx.based_on else dict(output.estimates or {}),
+        widen_estimates(bound.query, output.estimates or {}) if ctx.based_on else dict(output.estimates or {}),
         ctx.errors,
         gate.cost,
         [*ctx.warnings, *gate.warnings],
@@ -141,7 +141,7 @@ async def execute(
         ctx.partial or exhausted,
         _positions(output),
         found,
-        gate.run.id if gate.draws.kept and bound.semantic else "",
+        gate.run.id if gate.draws.persistent and bound.semantic else "",
     )
     return stored(bound, outcome, session)
 

@@ -36,7 +36,7 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
     inner = prepare(session, bound, source)
     physical = plan(bound.query, settings.disabled_rules)
 
-    def shown() -> list[str]:
+    def plan_lines() -> list[str]:
         return written(session.explanation(bound, settings), piece.format).splitlines()
 
     def run() -> Outcome:
@@ -69,9 +69,9 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
                 asked,
             )
             return text_outcome(written(predicted, piece.format, measured).splitlines(), outcome)
-        return text_outcome(shown(), None)
+        return text_outcome(plan_lines(), None)
 
-    return PreparedStatement(run, lambda: "\n".join(shown()), inner.quote, source, session.store(source))
+    return PreparedStatement(run, lambda: "\n".join(plan_lines()), inner.quote, source, session.store(source))
 
 
 def _sampled(

@@ -60,7 +60,7 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
             if before.count("LPAREN") > before.count("RPAREN"):  # in a sub-query, which is answered by itself
                 return found
             raise UQLSyntaxError(
-                f"{common.name} reads itself, and a text stands in it: a recursion cannot ask a model",
+                f"{common.name} reads itself and contains a text: a recursive query cannot ask a model",
                 text=text,
                 start=text_in_it.lexpos,
                 end=text_in_it.endlexpos,

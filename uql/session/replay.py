@@ -156,7 +156,7 @@ def take(
         row = (run, identity, root, calls, since, kept)
 
         def work(db: Database, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
-            db.alone()
+            db.lock()
             alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
             if alone or fresh:
                 db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -239,11 +239,11 @@ def _fitting(
         now = contents(drawing, duck) if now is None else now
         logged = {source: ledger.draws(root, f"rows of {source}") for source, _ in now}
         if all(not logged[source] or [content] in logged[source] for source, content in now):
-            return _taken([s for s in sittings if s.root == root], calls, drawing.grows)
+            return _pick_replay([s for s in sittings if s.root == root], calls, drawing.grows)
     return None
 
 
-def _taken(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
+def _pick_replay(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
     """What a statement takes up of a run with these sittings. One that makes the calls it takes is given that of its own kind."""
     wanted = math.inf if calls is None else calls
     if grows:

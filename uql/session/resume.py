@@ -69,7 +69,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatementInput:
     """A statement as it was given, and where it continues a run, that run and the settings that replace its own."""
 
     text: str = ""
@@ -138,18 +138,18 @@ class Said:
         return Run(id, session.seed, self.text or text, details, since, root)
 
 
-def find(token: str, held: Ledger) -> Before:
+def find(token: str, ledger: Ledger) -> Before:
     """The run of a token (its id, or how it begins).
 
     Raises: ConfigError (UQL412) where the ledger has none or cannot continue it, (UQL414) where another process is at it.
     """
     from uql.llm.run_lease import refuse_held
 
-    stored = held.stored(token)
+    stored = ledger.stored(token)
     if stored is not None:
-        refuse_held(held, stored.id)
+        refuse_held(ledger, stored.id)
     if stored is None:
-        raise ConfigError(f"there is no run {token!r} in {held.path}", code="UQL412", help="uql runs lists them")
+        raise ConfigError(f"there is no run {token!r} in {ledger.path}", code="UQL412", help="uql runs lists them")
     if not stored.details:
         raise ConfigError(f"the run {stored.id} does not say how it was begun", code="UQL412", help="run it anew")
     try:

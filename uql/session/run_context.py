@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from uql.session.events import LoadingEvent, PlanEvent
-from uql.session.resume import Said
+from uql.session.resume import StatementInput
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
@@ -28,7 +28,7 @@ async def in_context(
     work: Callable[[Context, Gate], Awaitable[T]],
     semantic: bool = True,
     shared: Gate | None = None,
-    said: Said | None = None,
+    statement: StatementInput | None = None,
     drawing: Drawing | None = None,
 ) -> tuple[T, Gate]:
     """Does some work with a context of its own and a gate, and closes what it made.
@@ -39,7 +39,7 @@ async def in_context(
         work: what is done.
         semantic: may it ask a model?
         shared: the gate of a run around it; None: a gate of its own.
-        said: of a resumed run, the statement and the run that it continues.
+        statement: of a resumed run, the statement and the run that it continues.
         drawing: what the run is known by, where the same statement takes up its draws.
     """
     import numpy as np
@@ -52,7 +52,7 @@ async def in_context(
     from uql.pricing.model_prices import cascade_of
     from uql.session import replay as replays
 
-    said = said or Said()
+    statement = statement or StatementInput()
     ends_by_error = (
         settings.error is not None and settings.budget is None
     )  # a pilot foretells how many calls that takes
@@ -63,9 +63,13 @@ async def in_context(
             closing.enter_context(session.catalog.own_orders())
         database = session.database()
         duck = session.kernel_duck(session.media(settings, database))
-        memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings, database)
+        memory = (
+            Statistics.of(statement.before.rates)
+            if statement.before
+            else session.foresight.remembered(settings, database)
+        )
         id, replay, known = uuid.uuid4().hex[:12], None, memory.about(text)
-        if drawing is not None and ledger is not None and said.before is None:
+        if drawing is not None and ledger is not None and statement.before is None:
             replay = replays.take(drawing, id, calls, known, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
                 described = memory.descriptions  # made by the run that drew first: the texts mean the same again
@@ -73,8 +77,8 @@ async def in_context(
                 memory.descriptions = described
                 known = memory.about(text)
         path = database.path if semantic else None
-        run = said.run(text, settings, known, path, database.read_only, id, replay)
-        budget = said.budget(settings, calls)
+        run = statement.run(text, settings, known, path, database.read_only, id, replay)
+        budget = statement.budget(settings, calls)
         if replay is not None:
             budget = Budget(
                 calls=replay.calls,
@@ -104,7 +108,7 @@ async def in_context(
             gate.on_loading(lambda model: session.emit(LoadingEvent(model)))
         closing.callback(end)
         session.gates.append(gate)
-        if semantic and gate.draws.kept:
+        if semantic and gate.draws.persistent:
             session.last_run = gate.run.id
         plans = None
         if semantic:  # a model that is not available is an error before any other work
@@ -136,7 +140,7 @@ async def in_context(
         gate.unfinished = gate.unfinished or ctx.partial
         if ctx.cascade is not None:
             ctx.notes += ctx.cascade.notes()
-        if said.before is None and (replay is None or replay.root == id):
+        if statement.before is None and (replay is None or replay.root == id):
             memory.save(gate.ledger)
         if drawing is not None and drawing.grows and ledger is not None and gate.budget.calls is not None:
             replays.grew(id, gate.budget.calls, ledger)

@@ -16,7 +16,7 @@ from uql.session.execute_statement import prepare
 from uql.session.plain_query import plain_query
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_reads
-from uql.session.resume import Before, Said, offer
+from uql.session.resume import Before, StatementInput, offer
 from uql.session.statements import (
     Piece,
     answer_types,
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 
 def run_script(
-    session: Session, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], said: Said | None = None
+    session: Session,
+    text: str,
+    parameters: Mapping[str, Any],
+    frames: Mapping[str, Any],
+    statement: StatementInput | None = None,
 ) -> PreparedStatement:
     """The last statement of a script, prepared; those before it run at once, and so does one that changes something.
 
@@ -46,15 +50,15 @@ def run_script(
         text: statements with `;` between them.
         parameters: values of `$name`.
         frames: data frames that FROM may name.
-        said: of a resumed run, the statement and the run that it continues.
+        statement: of a resumed run, the statement and the run that it continues.
     Raises: UQLSyntaxError, BindError, ConfigError, DataError, (UQL511) for one that changes something in a read-only session;
         ModelError of statements that run at once.
     """
     with session.lock:
         *first, last = checked(session, text, parameters, frames)
         for piece in first:
-            prepared(session, piece, said).run()
-        return prepared(session, last, said)
+            prepared(session, piece, statement).run()
+        return prepared(session, last, statement)
 
 
 @memory_errors()
@@ -100,15 +104,15 @@ def checked(session: Session, text: str, parameters: Mapping[str, Any], frames: 
 
 
 @memory_errors()
-def prepared(session: Session, piece: Piece, said: Said | None = None) -> PreparedStatement:
+def prepared(session: Session, piece: Piece, statement: StatementInput | None = None) -> PreparedStatement:
     """A statement that `checked` gave, ready to run; one that changes something runs at once.
 
     Args:
         piece: those before it in the script have run.
-        said: of a resumed run, the statement and the run that it continues.
+        statement: of a resumed run, the statement and the run that it continues.
     """
     with session.lock:
-        session.said = said or Said(piece.source, piece.parameters)
+        session.statement = statement or StatementInput(piece.source, piece.parameters)
         try:
             return _prepared(session, piece)
         except duckdb.Error as error:  # such as one before in the same transaction
@@ -149,7 +153,7 @@ def resume(
     restored, parameters = before.restored(session.settings)
     own, session.settings = session.settings, restored
     try:
-        said = Said(before.statement, parameters, before, changes)
+        said = StatementInput(before.statement, parameters, before, changes)
         return run_script(session, before.statement, parameters, frames, said)
     finally:
         session.settings = own

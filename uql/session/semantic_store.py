@@ -403,6 +403,6 @@ def with_columns(definition: Definition, columns: tuple[tuple[str, str], ...]) -
         raise DataError(
             f"the columns of {definition.name} would change: {'; '.join(parts) or 'they stand in another order'}",
             code="UQL522",
-            help=f"CREATE OR REPLACE SEMANTIC TABLE {definition.name} AS … makes it anew",
+            help=f"CREATE OR REPLACE SEMANTIC TABLE {definition.name} AS … creates it again",
         )
     return definition

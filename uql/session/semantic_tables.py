@@ -107,11 +107,11 @@ def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
     cursor = session.catalog.cursor
     found = store.find(cursor, piece.name)
     if found is None and piece.if_exists:
-        return _told(piece.name[-1], None)
+        return _change_report(piece.name[-1], None)
     definition = found or store.needed(cursor, piece.name)
     with store.transaction(cursor):
         store.drop(cursor, definition)
-    return _told(definition.name, None)
+    return _change_report(definition.name, None)
 
 
 def _create(session: Session, piece: CreateSemanticTable, source: str, frames: Mapping[str, object]) -> Outcome:
@@ -119,7 +119,7 @@ def _create(session: Session, piece: CreateSemanticTable, source: str, frames: M
     schema, name = store.named(cursor, piece.name)
     taken, before = store.kind_of(cursor, schema, name), store.find(cursor, piece.name)
     if taken is not None and piece.if_not_exists:
-        return _told(name, None)
+        return _change_report(name, None)
     if taken is not None and not (piece.replace and taken == "semantic"):
         how = "CREATE OR REPLACE SEMANTIC TABLE replaces it" if taken == "semantic" else "choose another name"
         raise BindError(
@@ -146,7 +146,7 @@ def _refresh(session: Session, definition: Definition) -> Outcome:
         raise DataError(
             f"{definition.name} {what}; its definition is still kept",
             code="UQL522",
-            help=f"DROP SEMANTIC TABLE {definition.name} forgets it, CREATE SEMANTIC TABLE makes it anew",
+            help=f"DROP SEMANTIC TABLE {definition.name} removes it, CREATE SEMANTIC TABLE creates it again",
         )
     return _Work(session, definition, _bound(session, definition)).done(first=False)
 
@@ -174,14 +174,12 @@ def _own_tables(session: Session, query: Query, source: str, frames: Mapping[str
         raise
 
 
-def _output(bound: BoundStatement, wanted: str) -> str:
+def _output(bound: BoundStatement, name: str) -> str:
     names = [item.name for item in bound.query.items]
-    for same in (lambda n: n == wanted, lambda n: n.lower() == wanted.lower()):
+    for same in (lambda n: n == name, lambda n: n.lower() == name.lower()):
         if any(map(same, names)):
             return next(filter(same, names))
-    raise BindError(
-        f"KEY ({wanted}): the query has no column {wanted}", code="UQL202", help=f"columns: {', '.join(names)}"
-    )
+    raise BindError(f"KEY ({name}): the query has no column {name}", code="UQL202", help=f"columns: {', '.join(names)}")
 
 
 def _bound(session: Session, definition: Definition) -> BoundStatement:
@@ -297,17 +295,17 @@ class _Work:
         """Of a table made row by row, the keys to be looked at, how many are candidates, and how many are gone; None: all."""
         if not self.definition.by_row:
             return None
-        return store.scope_of(self.duck, self.definition, self._seen(), self._answered())
+        return store.scope_of(self.duck, self.definition, self._row_digests(), self._corrected_keys())
 
     def explained(self) -> str:
         return self.session.explained(self.bound, self.session.settings.with_values(**dict(self.bound.options)))
 
     def _done(self, first: bool) -> Outcome:
         definition = self.definition
-        seen = self._seen() if definition.by_row else None
+        seen = self._row_digests() if definition.by_row else None
         scope, wanted = None, 1
         if seen is not None and not first:
-            scope, wanted, _ = store.scope_of(self.duck, definition, seen, self._answered())
+            scope, wanted, _ = store.scope_of(self.duck, definition, seen, self._corrected_keys())
         if definition.columns:
             self._check_items()
         bound = self.bound if scope is None else self._only(scope)
@@ -316,10 +314,10 @@ class _Work:
             outcome.notes.append(
                 f"{definition.name} is as it was: what was answered is kept, and the next REFRESH goes on from there"
             )
-            return _told(definition.name, None, outcome)
+            return _change_report(definition.name, None, outcome)
         with store.transaction(self.session.catalog.cursor):
             changes = self._written(outcome, seen, scope, first)
-        return _told(definition.name, changes, outcome)
+        return _change_report(definition.name, changes, outcome)
 
     def _written(self, outcome: Outcome | None, seen: str | None, scope: str | None, first: bool) -> Changes:
         cursor, definition = self.session.catalog.cursor, self.definition
@@ -359,7 +357,7 @@ class _Work:
         return table, [types.get(name, "") for name in table.column_names]
 
     # ------------------------------------------------------------------------------------------------ the source's rows
-    def _seen(self) -> str:
+    def _row_digests(self) -> str:
         """A temporary table of key and digest of every row that the plain conditions leave. Raises: DataError (UQL521)."""
         query = self.bound.query
         assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)
@@ -381,7 +379,7 @@ class _Work:
         by_name = {item.name: item.expr for item in self.bound.query.items}
         return [expr for k in self.definition.key if isinstance(expr := by_name[k], Column)]
 
-    def _answered(self) -> pa.Table | None:
+    def _corrected_keys(self) -> pa.Table | None:
         """Keys of the rows that people answered about, or took an answer back of, since the last refresh; None: of none."""
         import numpy as np
         import pyarrow as pa
@@ -433,7 +431,7 @@ class _Work:
     # --------------------------------------------------------------------------------------------------------- the run
     def _run(self, bound: BoundStatement) -> Outcome:
         session = self.session
-        settings = session.settings.with_values(**{**dict(bound.options), **session.said.changes})
+        settings = session.settings.with_values(**{**dict(bound.options), **session.statement.changes})
         if not bound.semantic:
             from uql.engine.plain_sql import outcome
 
@@ -441,7 +439,7 @@ class _Work:
         physical = session.plan(bound, settings)
         return session.run_locked(
             bound.text,
-            lambda: finished(execute(session, bound, physical, settings, said=session.said, watcher=self)),
+            lambda: finished(execute(session, bound, physical, settings, statement=session.statement, watcher=self)),
             settings,
             lambda: bound,
         )
@@ -489,7 +487,7 @@ def _may_be_estimates(bound: BoundStatement) -> frozenset[str]:
     return frozenset(item.name for item in query.items if every or is_semantic(item.expr))
 
 
-def _told(name: str, changes: Changes | None, outcome: Outcome | None = None) -> Outcome:
+def _change_report(name: str, changes: Changes | None, outcome: Outcome | None = None) -> Outcome:
     """One row of what changed, with the cost and the errors of the run."""
     import pyarrow as pa
 

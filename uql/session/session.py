@@ -21,7 +21,7 @@ from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight
 from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
-from uql.session.resume import Said
+from uql.session.resume import StatementInput
 from uql.session.statements import refused, store
 from uql.show.progress import watching
 
@@ -89,7 +89,7 @@ class Session:
         self.ledgers = ledgers or Ledgers()
         self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
-        self.said = Said()  # the statement that is being read
+        self.statement = StatementInput()  # the statement that is being read
         self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
         self.cluster: Cluster | None = None  # whose shards hold the tables of a lake
         self.closed = False
@@ -317,7 +317,7 @@ class Session:
             text: of the statement.
             work: runs it.
             settings: of the statement.
-            bound: gives it bound, for the place of an error.
+            bound: returns the bound statement, for the position of an error.
         Raises: what `work` raises; DuckDB's errors as DataError.
         """
         self.check_open()

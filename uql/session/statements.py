@@ -49,11 +49,11 @@ def write(
     Raises: DataError (UQL509); BudgetError (UQL401) where a table has no columns for the interval of an estimate.
     """
     from uql.kernels.duck import Duck, typed_columns
-    from uql.session.store_estimates import carried, counted, mark, together
+    from uql.session.store_estimates import counted, mark, rows_with_bounds, together
 
     duck = Duck(catalog.cursor)
     if isinstance(statement, Insert) and len(statement.columns) == outcome.table.num_columns:
-        rows, into, types = carried(catalog, statement.name, statement.columns, outcome)
+        rows, into, types = rows_with_bounds(catalog, statement.name, statement.columns, outcome)
         statement = replace(statement, columns=tuple(into))
     else:
         rows, types = _bounded(outcome)
@@ -151,7 +151,7 @@ def check_target(
 
     new = isinstance(statement, CreateTable) and not (statement.replace or statement.if_not_exists)
     if new and is_there(connection, statement):
-        way = "CREATE OR REPLACE TABLE makes it anew, INSERT INTO adds rows to it"
+        way = "CREATE OR REPLACE TABLE creates it again, INSERT INTO adds rows to it"
         raise error(f"there is a table {target} already", "UQL203", way)
     if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
         raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
@@ -273,7 +273,7 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
     Args:
         error: of UQL's parser.
         partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
-    Raises: the error, where a quoted text is no name that DuckDB knows, or where DuckDB cannot either; BudgetError (UQL401) where the
+    Raises: the error, where a quoted text is not a name that DuckDB knows, or DuckDB cannot run it either; BudgetError (UQL401) where the
         statement would put what it reads of estimates into a table.
     """
     source, partial = _without_options(str(piece.tree), partial)

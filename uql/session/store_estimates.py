@@ -55,7 +55,7 @@ def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
 def estimated_variable() -> BudgetError:
     """A variable of DuckDB would hold an estimate, and nothing would say that it is one."""
     return BudgetError(
-        "the variable would hold an estimate, or what is told from a part of the rows; nothing was set",
+        "the variable would hold an estimate, or a result computed from part of the rows; nothing was set",
         help="a budget that reaches every row, as SET uql.budget = 'all'; or SELECT … TO e, which stores an estimate with its interval",
     )
 
@@ -94,7 +94,7 @@ def listed(catalog: Catalog, target: tuple[str, ...], n: int) -> tuple[str, ...]
     return rest if len(rest) == n else ()
 
 
-def carried(
+def rows_with_bounds(
     catalog: Catalog, target: tuple[str, ...], columns: Sequence[str], outcome: Outcome
 ) -> tuple[pa.Table, list[str], list[str]]:
     """The rows of an outcome with the ends of their intervals, for a table that is there.

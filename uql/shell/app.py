@@ -87,7 +87,7 @@ class Shell:
         self.statement, self.mode = "", "table"
         self.once: Path | None = None
         self.total = Cost()
-        self._opened = ExitStack()
+        self._resources = ExitStack()
         self._texts: list[str] = []
         self._checked = "", ""
         self._interrupted_at = float("-inf")
@@ -114,7 +114,7 @@ class Shell:
     def loop(self) -> int:
         """Reads and runs until the user leaves. Returns the exit code."""
         self.say('UQL shell. A statement ends with ; – .help says more, "? question" asks in words, Ctrl-D leaves.')
-        with self._opened:
+        with self._resources:
             return self._loop()
 
     def _loop(self) -> int:
@@ -271,8 +271,8 @@ class Shell:
         changed = {f.name: values[f.name] for f in fields(settings) if values[f.name] != f.default}
         with ExitStack() as opened:
             con = opened.enter_context(connect(path, changed, read_only=self.con.catalog.read_only))
-            self._opened.close()
-            self._opened = opened.pop_all()
+            self._resources.close()
+            self._resources = opened.pop_all()
         self.con, self.name, self.last = con, Path(path).stem, None
 
     def need_last(self) -> Result | None:

@@ -31,25 +31,25 @@ STYLE = """<style>
 </style>"""
 
 
-def result(shown: Outcome, max_rows: int = MAX_ROWS) -> str:
+def result(outcome: Outcome, max_rows: int = MAX_ROWS) -> str:
     """A result that has run."""
-    data = shown.table
-    kinds = [kind.upper() for kind in shown.types]
+    data = outcome.table
+    kinds = [kind.upper() for kind in outcome.types]
     parts = [STYLE, '<div class="uql">']
     if data.num_columns:
         heads = [
             f"<th{_number(kind)}>{escape(printable(name))}<small>{escape(kind.lower())}</small></th>"
             for name, kind in zip(data.column_names, kinds, strict=True)
         ]
-        rows, count = shown_rows(data, kinds, shown.estimates, max_rows)
-        body = [_row(row, kinds, shown.estimates, data.column_names) for row in rows]
+        rows, count = shown_rows(data, kinds, outcome.estimates, max_rows)
+        body = [_row(row, kinds, outcome.estimates, data.column_names) for row in rows]
         if count < data.num_rows:
             gap = f'<tr class="gap"><td colspan="{len(heads)}">… {data.num_rows - count:,} rows more …</td></tr>'
             body.insert((count + 1) // 2, gap)
         parts.append(f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(body)}</tbody></table>")
         if data.num_rows != 1:
             parts.append(f'<div class="note">{data.num_rows:,} rows</div>')
-    lines = footer(shown)
+    lines = footer(outcome)
     if lines:
         parts.append("<footer>" + "".join(_line(line) for line in lines) + "</footer>")
     return "".join([*parts, "</div>"])

@@ -121,14 +121,14 @@ def render(spec: Mapping[str, Any], format: Format, *, scale: float = 1.0, timeo
     need("plots", "plot", "vl_convert")
     picture = "png" if format == "png" else "svg"
     order = json.dumps({"spec": dict(spec), "format": picture, "scale": scale})
-    made = _drawn(order, timeout_s)
+    made = _render(order, timeout_s)
     if format == "html":
         return _page(made.decode("utf-8"), str(spec.get("title") or "plot")).encode("utf-8")
     return made
 
 
 @lru_cache(maxsize=16)
-def _drawn(order: str, timeout_s: float) -> bytes:
+def _render(order: str, timeout_s: float) -> bytes:
     """The picture of an order, from the renderer's process. Raises DataError (UQL510)."""
     command = [sys.executable, "-I", "-c", _WORKER, str(MEMORY_BYTES)]
     try:

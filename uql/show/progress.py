@@ -118,7 +118,7 @@ class Counts:
         if self.failed:
             parts.append(f"{self.failed:,} failed")
         if rate and self.cap is not None and self.calls >= 8 and not self.ended:
-            parts.append(_left(max(0, self.cap - self.calls) / rate))
+            parts.append(_time_left(max(0, self.cap - self.calls) / rate))
         return ", ".join(parts)
 
     def lines(self) -> list[str]:
@@ -145,9 +145,9 @@ def _pace(rows_a_second: float) -> str:
     return f"{rows_a_second:.1f} rows/s" if rows_a_second < 100 else f"{rows_a_second:,.0f} rows/s"
 
 
-def _left(seconds: float) -> str:
+def _time_left(seconds: float) -> str:
     """
-    >>> _left(54), _left(1500)
+    >>> _time_left(54), _time_left(1500)
     ('at most 54 s left', 'at most 25 min left')
     """
     return f"at most {seconds:.0f} s left" if seconds < 180 else f"at most {seconds / 60:,.0f} min left"
@@ -178,10 +178,10 @@ class Progress:
         self.counts = Counts()
         self._clock, self._by_events = clock, by_events
         self._started: float | None = None
-        self._drawn = 0.0
+        self._last_draw_s = 0.0
         self._live: Live | None = None
         self._cell = block_here() if stream is None else None  # a place in a notebook
-        self._shown = False  # is anything in it?
+        self._visible = False  # is anything in it?
         self._looking: tuple[threading.Event, threading.Thread] | None = None  # what ends the thread that draws, and it
         self._drawing = threading.Lock()
         self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
@@ -194,7 +194,7 @@ class Progress:
         if self._started is None or event.kind == "plan":  # the next statement begins
             self.counts = Counts()
             self._started = now
-            self._drawn = now if self._live is None and not self._shown else self._drawn
+            self._last_draw_s = now if self._live is None and not self._visible else self._last_draw_s
         self.counts.seconds = now - self._started
         self.counts.add(event)
         logs = self.enabled and not self._terminal and self._cell is None
@@ -236,12 +236,12 @@ class Progress:
 
     def _draw_due(self, now: float, at_once: bool) -> None:
         if self._terminal or self._cell is not None:
-            begun = self._live is not None or self._shown
-            if at_once or now - self._drawn >= (REFRESH_S if begun else FIRST_S):
-                self._drawn = now
+            begun = self._live is not None or self._visible
+            if at_once or now - self._last_draw_s >= (REFRESH_S if begun else FIRST_S):
+                self._last_draw_s = now
                 self._draw()
-        elif now - self._drawn >= LINE_S:
-            self._drawn = now
+        elif now - self._last_draw_s >= LINE_S:
+            self._last_draw_s = now
             print(self.counts.line(), *self.counts.estimate_lines(), sep=", ", file=self.stream, flush=True)
 
     def say(self, line: str) -> None:
@@ -255,7 +255,7 @@ class Progress:
         if self._cell is not None:
             from uql.show.html import progress
 
-            self._shown = True
+            self._visible = True
             share = self.counts.calls / self.counts.cap if self.counts.cap else None
             self._cell.update(progress(self.counts.line(), share, self.counts.lines()))
             return
@@ -301,9 +301,9 @@ class Progress:
         if self._live is not None:
             self._live.stop()
             self._live = None
-        if self._cell is not None and self._shown:
+        if self._cell is not None and self._visible:
             self._cell.clear()
-            self._shown = False
+            self._visible = False
 
 
 @contextmanager

@@ -290,12 +290,12 @@ def _centre(text: str, width: int) -> str:
     return " " * (space // 2) + text + " " * (space - space // 2)
 
 
-def _size_line(data: pa.Table, shown: int, columns: int) -> list[str]:
+def _size_line(data: pa.Table, n_rows: int, columns: int) -> list[str]:
     parts = []
-    if data.num_rows != 1 or shown < data.num_rows:
+    if data.num_rows != 1 or n_rows < data.num_rows:
         parts.append(f"{data.num_rows:,} rows" if data.num_rows != 1 else "1 row")
-        if shown < data.num_rows:
-            parts[-1] += f" ({shown} shown)"
+        if n_rows < data.num_rows:
+            parts[-1] += f" ({n_rows} shown)"
     if columns < data.num_columns:
         parts.append(f"{data.num_columns} columns ({columns} shown)")
     return [", ".join(parts)] if parts else []

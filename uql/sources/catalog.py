@@ -36,7 +36,7 @@ _FIRST_WORD = re.compile(r"\W*(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CatalogEntry:
     """A table or view: database, schema and name, its comment."""
 
     path: tuple[str, str, str]
@@ -361,16 +361,16 @@ class Catalog:
             return aggregate_functions(self.cursor)
 
     # -------------------------------------------------------------------------------------------------------- finding
-    def _find(self, parts: tuple[str, ...]) -> _Found | None:
+    def _find(self, parts: tuple[str, ...]) -> _CatalogEntry | None:
         """A table or view on the cursor; temporary first, then the search path."""
-        best: tuple[int, _Found] | None = None
+        best: tuple[int, _CatalogEntry] | None = None
         wanted = parts[-1].lower()
         for database, schema, name, comment, is_view, here, current in self._rows(_RELATIONS):
             if name.lower() != wanted or name.startswith("__uql_frame_"):
                 continue
             rank = _rank(parts, database, schema, name, here, current)
             if rank is not None and (best is None or rank < best[0]):
-                best = rank, _Found((database, schema, name), comment or "", is_view)
+                best = rank, _CatalogEntry((database, schema, name), comment or "", is_view)
         return None if best is None else best[1]
 
     def _columns(self, path: tuple[str, str, str]) -> list[tuple[str, str, str]]:

@@ -92,7 +92,7 @@ def register_files(
     if type is not None and type not in (*ENDINGS, *FORMATS):
         known = ", ".join((*ENDINGS, *FORMATS))
         raise DataError(f"there is no type {type!r} of files", code="UQL505", help=f"types: {known}")
-    files = found(path)
+    files = list_files(path)
     if not files:
         raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
     if type in FORMATS:
@@ -128,7 +128,7 @@ def register_files(
     return (name,)
 
 
-def found(path: str | Path) -> list[Path]:
+def list_files(path: str | Path) -> list[Path]:
     """The files of a folder (with those below it), of a glob, or the file itself; sorted, hidden ones left out."""
     where = Path(path).expanduser()
     if where.is_dir():

@@ -22,7 +22,7 @@ class Frames:
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
-        self._known: dict[str, tuple[object, str]] = {}
+        self._cache: dict[str, tuple[object, str]] = {}
         self._count = 0
 
     def register(self, name: str, frame: object) -> str:
@@ -30,7 +30,7 @@ class Frames:
 
         Raises: DataError (UQL504) when the object is not a table, or DuckDB cannot read it.
         """
-        known = self._known.get(name)
+        known = self._cache.get(name)
         same = known is not None and known[0] is frame
         if known is not None and same and not _may_change(frame):
             return known[1]
@@ -42,7 +42,7 @@ class Frames:
             raise self._unreadable(name, frame, error) from error
         if known is not None and not same:
             self._cursor.unregister(known[1])
-        self._known[name] = (frame, private)
+        self._cache[name] = (frame, private)
         return private
 
     def _unreadable(self, name: str, frame: Any, error: Exception) -> DataError:

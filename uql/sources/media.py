@@ -54,7 +54,7 @@ class Media:
     ) -> None:
         self.folder, self.urls, self.parts, self.listen = folder.resolve(), urls, parts, listen
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds  # by the monotonic clock
-        self._kept: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
+        self._cache: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
         self._size = 0
 
     def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[Loaded | None]:
@@ -63,7 +63,7 @@ class Media:
         Args:
             values: (n,) paths, addresses, or the bytes themselves.
         """
-        wanted = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._kept)
+        wanted = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._cache)
         part = [v for v in wanted if self.parts is not None and isinstance(v, str) and NAME.fullmatch(v)]
         found: dict[str | bytes, Loaded] = {}
         if part and self.parts is not None:
@@ -77,17 +77,17 @@ class Media:
         found.update(zip(missing, read, strict=True))
         if kind is Modality.DOCUMENT:
             held = {v: d for v, d in found.items() if isinstance(d, bytes)}
-            found |= dict(zip(held, texts(list(held.values()), self._left()), strict=True))
-        result = [None if v is None else found[v] if v in found else self._kept[v, kind] for v in values]
+            found |= dict(zip(held, texts(list(held.values()), self._remaining_s()), strict=True))
+        result = [None if v is None else found[v] if v in found else self._cache[v, kind] for v in values]
         for value, loaded in found.items():
             self._keep((value, kind), loaded)
         return result
 
-    def heard(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
+    def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
         """(n,) what is said in recordings, a line an utterance, with the second at which it begins."""
         if self.parts is None:
             return [Unreadable("recordings are not heard here")] * len(values)
-        return self.parts.heard(values)
+        return self.parts.transcripts(values)
 
     def digests(self, values: Sequence[object]) -> list[bytes | None]:
         """(n,) 16 bytes that change with what a value means, without reading it: of frames and pages; None for others."""
@@ -95,15 +95,15 @@ class Media:
             return [None] * len(values)
         return self.parts.digests(values)
 
-    def _left(self) -> float:
+    def _remaining_s(self) -> float:
         """Seconds that the run has left."""
         return self.deadline - time.monotonic()
 
     def _keep(self, key: tuple[str | bytes, Modality], loaded: Loaded) -> None:
-        self._kept[key] = loaded
+        self._cache[key] = loaded
         self._size += _size(loaded)
-        while self._size > KEPT_BYTES and len(self._kept) > 1:
-            _, gone = self._kept.popitem(last=False)
+        while self._size > KEPT_BYTES and len(self._cache) > 1:
+            _, gone = self._cache.popitem(last=False)
             self._size -= _size(gone)
 
     def _bytes(self, value: str | bytes, kind: Modality) -> bytes | Unreadable:
@@ -125,7 +125,7 @@ class Media:
             return Unreadable(
                 f"{_short(name)} is an address, and addresses are not fetched: SET uql.urls = true allows it"
             )
-        return fetch(name, most, self._left())
+        return fetch(name, most, self._remaining_s())
 
     def path(self, name: str) -> Path | Unreadable:
         """Where the file lies that a value names."""

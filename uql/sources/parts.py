@@ -54,7 +54,7 @@ class Files(Protocol):
     def fetched(self, name: str) -> bytes | Unreadable: ...
 
 
-class Kept(Protocol):
+class StatisticsStore(Protocol):
     """Keeps values between sessions; a `Ledger` does."""
 
     def statistics(self, scope: str) -> dict[str, Any]: ...
@@ -73,7 +73,7 @@ class Parts:
     def __init__(self) -> None:
         self.media: Files | None = None
         self.files: Callable[[], Files] | None = None
-        self.ledger: Callable[[], AbstractContextManager[Kept]] | None = None
+        self.ledger: Callable[[], AbstractContextManager[StatisticsStore]] | None = None
         self._folder: Path | None = None
         self._listed: dict[tuple[object, ...], Reply | Unreadable] = {}
         self._failed: dict[str, Unreadable] = {}  # by the name of the one row
@@ -144,7 +144,7 @@ class Parts:
 
     # ------------------------------------------------------------------------------------------------------- listing
     def _list(self, name: str, files: list[str | None], every: list[str]) -> list[Reply | Unreadable | None]:
-        """What the reader lists of each file; None for None. Raises ValueError where `every` is no time."""
+        """What the reader lists of each file; None for None. Raises ValueError where `every` is not a time."""
         want = WANTS[name]
         for text in dict.fromkeys(every):
             if text:
@@ -162,14 +162,14 @@ class Parts:
         if missing:
             need(*NEEDS[name])
         asked = [{"want": want, "path": str(key[1]), "every": key[2]} for key in missing]
-        read = self._heard(asked) if name == "transcript" else self._read(asked)
+        read = self._transcribe(asked) if name == "transcript" else self._read(asked)
         self._listed.update(zip(missing, read, strict=True))
         for key, places in keys.items():
             for i in places:
                 found[i] = self._listed[key]
         return found
 
-    def heard(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
+    def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
         """(n,) what is said in recordings: "12.5 s: words", a line an utterance.
 
         Args:
@@ -186,17 +186,17 @@ class Parts:
                 found.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
         return found
 
-    def _heard(self, asked: list[dict[str, Any]]) -> list[Reply | Unreadable]:
+    def _transcribe(self, requests: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""
         scopes = []
-        for request in asked:
+        for request in requests:
             with Path(request["path"]).open("rb") as file:
                 content = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
             scopes.append(f"{SCOPE}{parts_reader.WHISPER} of {content}")
         with nullcontext() if self.ledger is None else self.ledger() as ledger:
             found: list[Reply | Unreadable] = [dict(ledger.statistics(s)) if ledger is not None else {} for s in scopes]
             missing = [i for i, kept in enumerate(found) if kept == {}]
-            for i, reply in zip(missing, self._read([asked[i] for i in missing]), strict=True):
+            for i, reply in zip(missing, self._read([requests[i] for i in missing]), strict=True):
                 found[i] = reply
                 if ledger is not None and isinstance(reply, dict):
                     ledger.keep_statistics(scopes[i], reply)
@@ -210,12 +210,12 @@ class Parts:
     def _stored(self, data: bytes) -> str:
         """The name of bytes, written to the folder of the session."""
         name = blake2b(data, digest_size=16).hexdigest()
-        path = self._made() / name
+        path = self._ensure_folder() / name
         if not path.exists():
             path.write_bytes(data)
         return BLOB + name
 
-    def _made(self) -> Path:
+    def _ensure_folder(self) -> Path:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="uql-media-"))
             # also of a connection that nobody closes
@@ -235,7 +235,7 @@ class Parts:
             data = self._media.fetched(file)
             if isinstance(data, Unreadable):
                 return data
-            self._fetched[file] = self._made() / self._stored(data).removeprefix(BLOB)
+            self._fetched[file] = self._ensure_folder() / self._stored(data).removeprefix(BLOB)
         return self._fetched[file]
 
     # ------------------------------------------------------------------------------------------------------- reading

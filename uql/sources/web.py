@@ -1,6 +1,6 @@
 """One file from an address in data: https alone, no host of a private network, limits of size and time.
 
-Addresses come from rows, so they are nobody's wish until the user allowed them, and even then they must not reach what only this
+Addresses come from rows, so none is read until the user allows it, and even then they must not reach what only this
 machine can reach. The name is resolved once, every address it has is checked, and the connection goes to a checked one.
 """
 
@@ -119,7 +119,7 @@ class _Transfer:
         if self._connection is not None:
             self._connection.cut()
 
-    def _left(self) -> float:
+    def _remaining_s(self) -> float:
         """Seconds until the deadline. Raises TimeoutError where there are none."""
         left = self._deadline - time.monotonic()
         if left <= 0:
@@ -136,7 +136,7 @@ class _Transfer:
                 port = parts.port or 443
                 address = addresses(parts.hostname, port)[0]
                 path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-                connection = self._connection = _Pinned(parts.hostname, port, address, self._left())
+                connection = self._connection = _Pinned(parts.hostname, port, address, self._remaining_s())
                 try:
                     connection.request("GET", path, headers={"User-Agent": "uql", "Accept": "*/*"})
                     reply = connection.getresponse()
@@ -158,7 +158,7 @@ class _Transfer:
         parts: list[bytes] = []
         size = 0
         while block := reply.read(BLOCK):
-            self._left()
+            self._remaining_s()
             parts.append(block)
             size += len(block)
             if size > self._most:

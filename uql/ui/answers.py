@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 LONGEST = 4_000  # characters of one step
 
 
-def shown(answer: Answer) -> dict[str, Any]:
+def answer_view(answer: Answer) -> dict[str, Any]:
     """Plain values for the page: `text`, `nodes` of the graph, `steps`, `uql`, `plots` as SVG, `notes`."""
     plan = answer.plan.plan
     nodes = [
@@ -26,7 +26,7 @@ def shown(answer: Answer) -> dict[str, Any]:
     return {
         "text": answer.text if answer.answered else f"It cannot be answered: {answer.cannot}",
         "nodes": nodes,
-        "steps": [{"title": _title(step), "text": _told(step)} for step in answer.steps],
+        "steps": [{"title": _title(step), "text": _step_text(step)} for step in answer.steps],
         "uql": answer.uql,
         "plots": [{"light": plot.svg(), "dark": plot.svg(dark=True)} for plot in answer.plots],
         "notes": notes,
@@ -39,5 +39,5 @@ def _title(step: Step) -> str:
     return ", ".join([*said, f"{step.cost.calls:,} calls", f"{step.seconds:.1f} s"])
 
 
-def _told(step: Step) -> str:
+def _step_text(step: Step) -> str:
     return "\n\n".join(part for part in (step.description, step.body, step.problem) if part)[:LONGEST]

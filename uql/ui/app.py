@@ -28,7 +28,7 @@ from starlette.routing import Route
 from uql.base.errors import UQLError, UQLSyntaxError
 from uql.compiler.parser import check_brackets
 from uql.ui.grid import FILES
-from uql.ui.session import MAX_WAITING, Session, Work, told
+from uql.ui.session import MAX_WAITING, Session, Work, error_view
 
 if TYPE_CHECKING:
     from starlette.middleware.base import RequestResponseEndpoint
@@ -159,13 +159,13 @@ class Handlers:
             return given
         if not given.keys() <= set(CHANGEABLE) or not all(isinstance(value, str | None) for value in given.values()):
             return _bad(f"the page changes {' and '.join(CHANGEABLE)}, each a text or null")
-        return await _answered("", lambda: self.session.configure(**given))
+        return await _json_reply("", lambda: self.session.configure(**given))
 
     async def history(self, request: Request) -> Response:
-        return await _answered("", self.session.history)
+        return await _json_reply("", self.session.history)
 
     async def saved(self, request: Request) -> Response:
-        return await _answered("", self.session.saved)
+        return await _json_reply("", self.session.saved)
 
     async def save(self, request: Request) -> Response:
         given = await _object(request)
@@ -174,11 +174,11 @@ class Handlers:
         name, text = given.get("name"), given.get("text")
         if not isinstance(name, str) or not isinstance(text, str) or not name.strip():
             return _bad('send {"name": …, "text": …}')
-        return await _answered("", lambda: self.session.save(name, text))
+        return await _json_reply("", lambda: self.session.save(name, text))
 
     async def tabs(self, request: Request) -> Response:
         held = self.session.tabs
-        return await _answered("", lambda: {"database": held.database, "texts": held.texts()})
+        return await _json_reply("", lambda: {"database": held.database, "texts": held.texts()})
 
     async def keep_tabs(self, request: Request) -> Response:
         given = await _object(request)
@@ -187,7 +187,7 @@ class Handlers:
         texts = given.get("texts")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return _bad('send {"texts": […]}')
-        return await _answered("", lambda: self.session.tabs.keep(texts))
+        return await _json_reply("", lambda: self.session.tabs.keep(texts))
 
     async def file(self, request: Request) -> Response:
         """Takes a dropped file, at most LONGEST_FILE bytes, which are written to disk as they come."""
@@ -203,7 +203,7 @@ class Handlers:
                     shutil.copyfileobj(held, file)
 
             name = request.query_params.get("name", "")
-            return await _answered("", lambda: {"table": self.session.add_file(name, write)})
+            return await _json_reply("", lambda: {"table": self.session.add_file(name, write)})
 
     async def check(self, request: Request) -> Response:
         text = await _text(request)
@@ -328,13 +328,13 @@ class Handlers:
         other = self.session.work(request.query_params.get("b", ""))
         if one is None or other is None:
             return _missing()
-        return await _answered("", lambda: self.session.difference(one, other))
+        return await _json_reply("", lambda: self.session.difference(one, other))
 
     async def _with(self, request: Request, work_on: Callable[[Work], Any]) -> Response:
         work = self.session.work(request.path_params["id"])
         if work is None:
             return _missing()
-        return await _answered(work.text, lambda: work_on(work))
+        return await _json_reply(work.text, lambda: work_on(work))
 
 
 def _asset(name: str) -> bytes:
@@ -379,11 +379,11 @@ async def _text(request: Request) -> str | Response:
     return text
 
 
-async def _answered(text: str, work: Callable[[], Any]) -> Response:
+async def _json_reply(text: str, work: Callable[[], Any]) -> Response:
     try:
         found = await run_in_threadpool(work)
     except UQLError as error:
-        return JSONResponse({"error": told(error, text)}, 400)
+        return JSONResponse({"error": error_view(error, text)}, 400)
     return found if isinstance(found, Response) else JSONResponse(found)
 
 

@@ -39,16 +39,16 @@ class JsonFile:
                 raise DataError(f"{self.path} cannot be read: {error}", code="UQL503", help="move it away") from error
         return dict(self._held)
 
-    def write(self, held: dict[str, Any]) -> None:
+    def write(self, values: dict[str, Any]) -> None:
         """Puts the object into the file. Raises: DataError (UQL503) where it cannot be written."""
-        self._held = held
+        self._held = values
         if self.path is None:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             part = self.path.with_suffix(".part")
             with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                json.dump(held, file, ensure_ascii=False, indent=1)
+                json.dump(values, file, ensure_ascii=False, indent=1)
             part.replace(self.path)
         except OSError as error:
             raise DataError(f"{self.path} cannot be written: {error}", code="UQL503") from error

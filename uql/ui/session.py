@@ -45,7 +45,7 @@ class Work:
     status: Status = "waiting"
     counts: Counts = field(default_factory=Counts)
     nodes: dict[str, str] = field(default_factory=dict)  # of a question's plan: how far each is
-    asked: Counter[str] = field(default_factory=Counter)  # calls by the first text of their question
+    calls_by_text: Counter[str] = field(default_factory=Counter)  # calls by the first text of their question
     version: int = 0  # grows with every change
     started: float = 0.0  # seconds, monotonic
     result: Result | None = None
@@ -54,14 +54,14 @@ class Work:
     stop: bool = False
     media: list[str] = field(default_factory=list)  # of the result's columns: "image", "audio", "video" or ""
 
-    def heard(self, event: Any) -> None:
+    def on_event(self, event: Any) -> None:
         """Takes in an event of the run."""
         self.counts.add(event)
         self.counts.seconds = time.monotonic() - self.started
         if event.kind == "node":
             self.nodes[event.node] = event.state
         elif event.kind == "call":
-            self.asked[event.text] += 1
+            self.calls_by_text[event.text] += 1
         self.version += 1
 
     def snapshot(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Work:
             "cached": counts.cached,
             "cap": counts.cap,
             "usd": counts.usd,
-            "asked": dict(self.asked),
+            "asked": dict(self.calls_by_text),
             "nodes": dict(self.nodes),
             "estimates": [
                 {
@@ -133,7 +133,7 @@ class Session:
         self._checking = threading.Lock()
         self._works: OrderedDict[str, Work] = OrderedDict()
         self._current: Work | None = None
-        self._spent = Counts()  # by everything that has ended
+        self._finished_counts = Counts()  # by everything that has ended
         self._saved = Saved(connection.configured.ledger)
         database = self._checks.session.database().path
         self.tabs = Tabs(connection.configured.ledger, str(Path(database).resolve() if database else Path.cwd()))
@@ -163,7 +163,7 @@ class Session:
                 shown = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
                 return {"ok": True, "plan": json.loads("\n".join(row[0] for row in shown))}
             except UQLError as error:
-                return {"ok": False, "error": told(error, text)}
+                return {"ok": False, "error": error_view(error, text)}
 
     def schema(self) -> list[dict[str, Any]]:
         """Tables and views with their columns, for the tree at the side and for completion; `rows` of tables, None of views."""
@@ -187,8 +187,8 @@ class Session:
             "budget": settings.budget,
             "write": self.write,
             "database": Path(database).name if database else None,
-            "calls": self._spent.calls,
-            "usd": self._spent.usd,
+            "calls": self._finished_counts.calls,
+            "usd": self._finished_counts.usd,
         }
 
     def configure(self, **values: Any) -> dict[str, Any]:
@@ -257,20 +257,20 @@ class Session:
             work.status, work.version = "interrupted", work.version + 1
             return
         work.status, self._current = "running", work
-        stop = self._runs.on_event(work.heard)
+        stop = self._runs.on_event(work.on_event)
         status: Status = "failed"
         try:
             run(work)
             status = "interrupted" if work.stop else "done"
         except UQLError as error:
-            work.error = told(error, work.text)
+            work.error = error_view(error, work.text)
         finally:
             stop()
             self._current = None
             work.counts.ended = True
             work.counts.seconds = time.monotonic() - work.started
-            self._spent.calls += work.counts.calls
-            self._spent.usd += work.counts.usd
+            self._finished_counts.calls += work.counts.calls
+            self._finished_counts.usd += work.counts.usd
             self._checks.session.settings = self._runs.configured  # after SET
             work.status = status
             work.version += 1
@@ -289,10 +289,10 @@ class Session:
         return self._submit(again, lambda work: self._keep(work, before.retry_failed()))
 
     def _question(self, work: Work) -> None:
-        from uql.ui.answers import shown
+        from uql.ui.answers import answer_view
 
         answer = self._runs.ask(work.text)
-        work.answer = shown(answer)
+        work.answer = answer_view(answer)
 
     def cancel(self, work: Work) -> None:
         """Ends a statement early; what was answered stays in the ledger."""
@@ -417,7 +417,7 @@ def _with_row(work: Work, row: int) -> Result:
     return result
 
 
-def told(error: UQLError, text: str) -> dict[str, Any]:
+def error_view(error: UQLError, text: str) -> dict[str, Any]:
     """An error as the page shows it, with its place in `text`; −1 where it has none."""
     before = len(EXPLAIN) if error.text == EXPLAIN + text else 0
     start = error.start - before if error.text in (text, EXPLAIN + text) else -1

@@ -34,9 +34,9 @@ def instruction(question: Question, row: Row) -> str:
     return explained(said(question, row), question)
 
 
-def alone(question: Question, row: Row) -> Prompt:
+def single_prompt(question: Question, row: Row) -> Prompt:
     """The prompt of one question a request, for small models."""
-    return taught(question.operator.words.alone(question, row), question)
+    return taught(question.operator.words.single_prompt(question, row), question)
 
 
 def taught(prompt: Prompt, question: Question) -> Prompt:

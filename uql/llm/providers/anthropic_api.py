@@ -16,7 +16,7 @@ from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits
 from uql.llm.providers.batches import ANTHROPIC, Service
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
-from uql.llm.providers.chat_reply import Said, counts, formed
+from uql.llm.providers.chat_reply import ChatReply, counts, formed
 from uql.llm.providers.http_client import Client, account_of, ambient_headers, vendor_key
 from uql.llm.providers.wire import posted, unstructured
 from uql.llm.questions import Question, Row
@@ -58,7 +58,7 @@ class Anthropic(ChatProvider):
         self.limits = Limits(concurrency=64, adaptive=True, account=account_of(api_key))
         headers = ambient_headers("ANTHROPIC_CUSTOM_HEADERS") if url == VENDOR_URL else {}
         headers |= {"anthropic-version": VERSION}
-        self._client = Client(url, api_key=api_key, timeout_s=timeout_s, headers=headers, heard=self._heard)
+        self._client = Client(url, api_key=api_key, timeout_s=timeout_s, headers=headers, on_limits=self._update_limits)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/messages-1"
@@ -69,7 +69,7 @@ class Anthropic(ChatProvider):
     async def _ready(self, row: Row, usage: Usage) -> Capabilities:
         return self.capabilities
 
-    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
+    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> ChatReply:
         content: list[Any] = [_image(cell) for cell in media(row)]
         content.append({"type": "text", "text": words.user})
         sent: dict[str, Any] = {
@@ -94,7 +94,7 @@ class Anthropic(ChatProvider):
         return said
 
 
-def message(reply: dict[str, Any]) -> Said:
+def message(reply: dict[str, Any]) -> ChatReply:
     """A reply of Messages, read."""
     plain, kept, cached, written = counts(
         reply, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
@@ -103,7 +103,7 @@ def message(reply: dict[str, Any]) -> Said:
     stop = reply.get("stop_reason")
     finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(str(stop), "stop")
     declined = (text or stop) if stop == "refusal" else None
-    return Said(text, finish, [], declined, plain + kept + cached, written, 0, cached, kept)
+    return ChatReply(text, finish, [], declined, plain + kept + cached, written, 0, cached, kept)
 
 
 def _image(cell: Any) -> dict[str, Any]:

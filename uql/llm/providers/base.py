@@ -33,7 +33,7 @@ class RowsRequest:
     seed: int = 0  # of the fences around the rows
     timeout_s: float = 120.0
 
-    def alone(self) -> list[Request]:
+    def single_requests(self) -> list[Request]:
         """The requests that would ask each row for itself."""
         return [Request(self.questions, row, self.seed, timeout_s=self.timeout_s) for row in self.rows]
 
@@ -71,7 +71,7 @@ class CallError(Exception):
         kind: timeout, rate_limit, server, connection, truncated, empty, refusal, content_filter, too_long, bad_request.
         retry_after_s: how long the provider wants to be left alone, where it said so.
         parameter: of a bad request, the one that was refused, where the provider said so.
-        sent: False where nothing reached the provider: it is no call, and costs no tokens.
+        sent: False where nothing reached the provider: it does not count as a call and costs no tokens.
     """
 
     def __init__(

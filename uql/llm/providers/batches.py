@@ -42,24 +42,24 @@ class Service(Protocol):
     def most(self) -> int:
         """Requests of one batch."""
 
-    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], told: Mapping[str, str]) -> str:
+    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
         """Hand requests in.
 
         Args:
             client: of the vendor.
             path: of the endpoint that all of them go to.
             requests: bodies by id.
-            told: name and model of the provider, for messages.
+            identity: name and model of the provider, for messages.
         Returns: the batch's id.
         """
 
-    async def results(self, client: Client, batch: str, told: Mapping[str, str]) -> Results | None:
+    async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
         """The replies; None while it is under way.
 
         Args:
             client: of the vendor.
             batch: its id.
-            told: name and model of the provider, for messages.
+            identity: name and model of the provider, for messages.
         Raises: CallError where it was refused as a whole; ValueError where the replies are damaged.
         """
 
@@ -70,18 +70,18 @@ class _OpenAI:
     paths = ("/chat/completions", "/responses")
     most = 50_000
 
-    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], told: Mapping[str, str]) -> str:
+    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
         lines = (
             json.dumps({"custom_id": id, "method": "POST", "url": f"/v1{path}", "body": body})
             for id, body in requests.items()
         )
         upload = partial(client.upload, "/files", fields={"purpose": "batch"}, name="uql.jsonl", data="\n".join(lines))
-        file = await call(upload, **told)
+        file = await call(upload, **identity)
         wanted = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
-        return str((await posted(client, "/batches", wanted, **told))["id"])
+        return str((await posted(client, "/batches", wanted, **identity))["id"])
 
-    async def results(self, client: Client, batch: str, told: Mapping[str, str]) -> Results | None:
-        held = await call(partial(client.get, f"/batches/{batch}"), **told)
+    async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
+        held = await call(partial(client.get, f"/batches/{batch}"), **identity)
         if held["status"] not in ("completed", "expired", "cancelled", "failed"):
             return None
         if held["status"] == "failed":
@@ -89,7 +89,7 @@ class _OpenAI:
             raise CallError("bad_request", f"the batch was refused: {errors[0].get('message', 'no reason is given')}")
         found: Results = {}
         for file in (held.get("output_file_id"), held.get("error_file_id")):
-            for line in await _lines(client, f"/files/{file}/content", told) if file else ():
+            for line in await _lines(client, f"/files/{file}/content", identity) if file else ():
                 reply = line.get("response")
                 found[line["custom_id"]] = (reply["status_code"], reply["body"]) if reply else EXPIRED
         return found
@@ -101,16 +101,16 @@ class _Anthropic:
     paths = ("/v1/messages",)
     most = 100_000
 
-    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], told: Mapping[str, str]) -> str:
+    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
         wanted = {"requests": [{"custom_id": id, "params": body} for id, body in requests.items()]}
-        return str((await posted(client, f"{path}/batches", wanted, **told))["id"])
+        return str((await posted(client, f"{path}/batches", wanted, **identity))["id"])
 
-    async def results(self, client: Client, batch: str, told: Mapping[str, str]) -> Results | None:
+    async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
         at = f"{self.paths[0]}/batches/{batch}"
-        if (await call(partial(client.get, at), **told))["processing_status"] != "ended":
+        if (await call(partial(client.get, at), **identity))["processing_status"] != "ended":
             return None
         found: Results = {}
-        for line in await _lines(client, f"{at}/results", told):
+        for line in await _lines(client, f"{at}/results", identity):
             match line["result"]:
                 case {"type": "succeeded", "message": reply}:
                     found[line["custom_id"]] = 200, reply
@@ -125,9 +125,9 @@ class _Anthropic:
 OPENAI, ANTHROPIC = _OpenAI(), _Anthropic()
 
 
-async def _lines(client: Client, path: str, told: Mapping[str, str]) -> list[dict[str, Any]]:
+async def _lines(client: Client, path: str, identity: Mapping[str, str]) -> list[dict[str, Any]]:
     """The objects of a file of lines. Raises CallError; ValueError where it is damaged."""
-    content = (await replied(partial(client.get, path), **told)).content
+    content = (await replied(partial(client.get, path), **identity)).content
     try:
         return [json.loads(line) for line in content.splitlines() if line.strip()]
     except RecursionError as error:
@@ -143,7 +143,7 @@ class _Request:
     replies: list[asyncio.Future[Any]] = field(default_factory=list)
 
     @property
-    def wanted(self) -> bool:
+    def pending(self) -> bool:
         return any(not reply.done() for reply in self.replies)
 
 
@@ -160,7 +160,7 @@ class Batches:
 
     def __init__(self, client: Client, service: Service, ledger: Ledger, *, name: str, model: str) -> None:
         self._client, self._service, self._ledger = client, service, ledger
-        self._told = {"name": name, "model": model}
+        self._identity = {"name": name, "model": model}
         self._new: dict[bytes, _Request] = {}
         self._open: dict[str, dict[bytes, _Request]] = {}  # by batch
         self._tasks: set[asyncio.Task[None]] = set()
@@ -172,7 +172,9 @@ class Batches:
         """
         if path not in self._service.paths:
             return await self._client.post(path, body=body)
-        key = self._ledger.key(self._told["name"].encode(), path.encode(), json.dumps(body, sort_keys=True).encode())
+        key = self._ledger.key(
+            self._identity["name"].encode(), path.encode(), json.dumps(body, sort_keys=True).encode()
+        )
         if not self._new:
             self._start(self._hand_in())
         request = self._new.setdefault(key, _Request(path, body))
@@ -210,11 +212,11 @@ class Batches:
             for batch, held in (await self._under_way(taken)).items():
                 self._follow(batch, {key: taken.pop(key) for key in held})
             for path in dict.fromkeys(request.path for request in taken.values()):
-                keys = [key for key, request in taken.items() if request.path == path and request.wanted]
+                keys = [key for key, request in taken.items() if request.path == path and request.pending]
                 for start in range(0, len(keys), self._service.most):
                     part = {key: taken[key] for key in keys[start : start + self._service.most]}
                     bodies = {key.hex(): request.body for key, request in part.items()}
-                    batch = await self._service.submit(self._client, path, bodies, self._told)
+                    batch = await self._service.submit(self._client, path, bodies, self._identity)
                     await self._note(batch, part)
                     self._follow(batch, part)
         except BaseException as error:  # nobody waits for ever
@@ -230,7 +232,7 @@ class Batches:
         return found
 
     async def _note(self, batch: str, requests: Iterable[bytes]) -> None:
-        rows = [(key, batch, self._told["name"], time.time()) for key in requests]
+        rows = [(key, batch, self._identity["name"], time.time()) for key in requests]
 
         def work(db: Database) -> None:
             db.executemany(upsert("batches", "key", "batch", "model", "at"), rows)
@@ -259,9 +261,9 @@ class Batches:
         """Looks at a batch until it has ended, and gives each request its reply."""
         began, damaged, found = time.monotonic(), 0, None
         try:
-            while found is None and any(request.wanted for request in self._open[batch].values()):
+            while found is None and any(request.pending for request in self._open[batch].values()):
                 try:
-                    found = await self._service.results(self._client, batch, self._told)
+                    found = await self._service.results(self._client, batch, self._identity)
                 except UnknownModelError:  # the vendor no longer has it
                     found = {}
                 except CallError as error:
@@ -296,7 +298,7 @@ def _reply(request: _Request, status: int, body: Mapping[str, Any]) -> None:
 
 
 def _fail(requests: Iterable[_Request], error: BaseException) -> None:
-    """Tells all that wait. What is no error of ours is a reply that cannot be read."""
+    """Fails all waiting requests. An error that is not one of UQL's counts as a reply that cannot be read."""
     said = (
         error if isinstance(error, UQLError | CallError) else CallError("wrong_type", f"the batch API said {error!r}")
     )

@@ -155,8 +155,8 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
             yes, no = tops(["true", "false"])
             return replace(answer, probability=yes / (yes + no)) if yes + no > 0 else answer
         case OneOf(many=False):
-            options = list(reply.shown)
-            masses = tops(list(reply.shown.values()))
+            options = list(reply.option_texts)
+            masses = tops(list(reply.option_texts.values()))
             total = sum(masses)
             if total <= 0:
                 return answer

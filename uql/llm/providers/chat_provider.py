@@ -16,7 +16,7 @@ from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest, Usage
 from uql.llm.providers.batches import Batches, Service
 from uql.llm.providers.chat import cut, output_at_most, rows_output_at_most, with_probabilities
-from uql.llm.providers.chat_reply import Said
+from uql.llm.providers.chat_reply import ChatReply
 from uql.llm.providers.http_client import learnt
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
@@ -44,7 +44,7 @@ class ChatProvider:
     async def aclose(self) -> None:
         await self._client.close()
 
-    def _heard(self, requests: float | None, tokens: float | None) -> None:
+    def _update_limits(self, requests: float | None, tokens: float | None) -> None:
         self.limits = learnt(self.limits, requests, tokens)
 
     @abstractmethod
@@ -52,7 +52,7 @@ class ChatProvider:
         """What the model can do, tried where it is not known. Raises CallError where it cannot be shown the row."""
 
     @abstractmethod
-    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
+    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> ChatReply:
         """The reply to one message that shows the media of a row, counted.
 
         Args:
@@ -144,7 +144,7 @@ class ChatProvider:
     async def _write(
         self, question: Question, reply: Text, request: Request, can: Capabilities, usage: Usage
     ) -> Answer:
-        words = question.operator.words.alone(question, request.row, request.seed)
+        words = question.operator.words.single_prompt(question, request.row, request.seed)
         body: dict[str, Any] = {"max_tokens": self._with_room(reply.max_tokens)}
         if reply.temperature:
             body |= {"temperature": reply.temperature, "seed": reply.seed}

@@ -15,7 +15,7 @@ MAX_TOKENS = 10**12  # a reply that reports more reports nonsense
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatReply:
     """One reply.
 
     Attributes:
@@ -52,7 +52,7 @@ class Said:
         return None
 
 
-def formed(read: Callable[[dict[str, Any]], Said], reply: dict[str, Any]) -> Said:
+def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -> ChatReply:
     """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
     try:
         said = read(reply)
@@ -78,7 +78,7 @@ def _count(used: Any, path: Sequence[str]) -> int:
     return int(used)
 
 
-def completion(reply: dict[str, Any]) -> Said:
+def completion(reply: dict[str, Any]) -> ChatReply:
     """A chat completion. Raises CallError (empty) where it has no choices."""
     read, written, reasoned, cached, kept = counts(
         reply,
@@ -93,7 +93,7 @@ def completion(reply: dict[str, Any]) -> Said:
     first = reply["choices"][0]
     message = first["message"]
     steps = (first.get("logprobs") or {}).get("content") or ()
-    return Said(
+    return ChatReply(
         _text(message.get("content")),
         first.get("finish_reason") or "",
         _tokens(steps),
@@ -106,7 +106,7 @@ def completion(reply: dict[str, Any]) -> Said:
     )
 
 
-def response(reply: dict[str, Any]) -> Said:
+def response(reply: dict[str, Any]) -> ChatReply:
     """A response. Raises CallError where the vendor reports a failure of its own."""
     read, written, reasoned, cached, kept = counts(
         reply,
@@ -128,7 +128,7 @@ def response(reply: dict[str, Any]) -> Said:
     refusal = next((str(part["refusal"]) for part in parts if part["type"] == "refusal"), None)
     texts = [part for part in parts if part["type"] == "output_text"]
     steps = [step for part in texts for step in part.get("logprobs") or ()]
-    return Said(
+    return ChatReply(
         "".join(part["text"] for part in texts), finish, _tokens(steps), refusal, read, written, reasoned, cached, kept
     )
 

@@ -24,7 +24,7 @@ from uql.llm.providers.address import LOOPBACK, address
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider, json_form
-from uql.llm.providers.chat_reply import Said, completion, formed
+from uql.llm.providers.chat_reply import ChatReply, completion, formed
 from uql.llm.providers.http_client import account_of, client
 from uql.llm.providers.wire import call, posted, unstructured
 from uql.llm.questions import Question, Row
@@ -79,17 +79,17 @@ class Compatible(ChatProvider):
         self.is_local = urlsplit(url).hostname in LOOPBACK
         self.price = price if price is not None else (Price(0.0, 0.0) if self.is_local else None)
         self.limits = Limits(concurrency=64, adaptive=True, account=account_of(api_key))
-        self._client = client(url, api_key=api_key, timeout_s=timeout_s, vendor=vendor, heard=self._heard)
+        self._client = client(url, api_key=api_key, timeout_s=timeout_s, vendor=vendor, on_limits=self._update_limits)
         self._probing = asyncio.Lock()
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
         self._rows, self._vendor = rows, vendor
-        self._stated: int | None = None  # context, as the list of models states it
+        self._listed_context: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
-        held = _probed.get((self.url, self.model), Capabilities(context=self._stated))
+        held = _probed.get((self.url, self.model), Capabilities(context=self._listed_context))
         return replace(held, descriptions=not self.is_local, rows=self._rows)
 
     def version(self, question: Question) -> str:
@@ -120,7 +120,7 @@ class Compatible(ChatProvider):
         row, answers = request.row, []
         for n, question in enumerate(request.questions):
             bound = output_at_most((question,))
-            words: Prompt = fused.alone(question, self._cut(row, can, bound, usage))
+            words: Prompt = fused.single_prompt(question, self._cut(row, can, bound, usage))
             if request.errors and request.errors[n]:
                 error = short(request.errors[n], 200)
                 words = replace(words, user=f"{words.user}\n\n(Your last answer could not be used: {error})")
@@ -131,47 +131,47 @@ class Compatible(ChatProvider):
         return tuple(answers)
 
     # ------------------------------------------------------------------------------------------------------------- wire
-    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
+    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> ChatReply:
         return await self._chat(words, parts(row), body, usage)
 
-    async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
+    async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> ChatReply:
         """One request. Raises what `call` raises; usage grows also where the reply is of no use."""
         content: Any = words.user
         if shown:
             content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
-        said = await self._said(messages, body, usage)
+        said = await self._complete(messages, body, usage)
         usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
         if said.finish == "length" and (said.reasoned or not said.text.strip()):
             self._learn_reasoning()
         return said
 
-    async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
+    async def _complete(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> ChatReply:
         """The reply to a chat completion."""
 
-        def whole(sent: dict[str, Any]) -> dict[str, Any]:
-            return {"model": self.model, "messages": messages, self._limit: sent.pop("max_tokens"), **sent}
+        def whole(parameters: dict[str, Any]) -> dict[str, Any]:
+            return {"model": self.model, "messages": messages, self._limit: parameters.pop("max_tokens"), **parameters}
 
-        reply = await self._sent("/chat/completions", {"temperature": 0.0, "seed": 0, **body}, whole, usage)
+        reply = await self._send("/chat/completions", {"temperature": 0.0, "seed": 0, **body}, whole, usage)
         return formed(completion, reply)
 
-    async def _sent(
+    async def _send(
         self,
         path: str,
-        wanted: dict[str, Any],
+        parameters: dict[str, Any],
         whole: Callable[[dict[str, Any]], dict[str, Any]],
         usage: Usage,
     ) -> dict[str, Any]:
         """The reply to a request. A parameter that the model refuses (as reasoning models do) is left out from then on.
 
         Args:
-            wanted: parameters of a chat completion.
+            parameters: parameters of a chat completion.
             whole: makes the endpoint's body from those that are not refused.
         """
         if self._reasons:
-            wanted = {"reasoning_effort": "low", **wanted}
+            parameters = {"reasoning_effort": "low", **parameters}
         while True:
-            sent = {name: value for name, value in wanted.items() if name not in self._refused}
+            sent = {name: value for name, value in parameters.items() if name not in self._refused}
             usage.requests += 1
             try:
                 return await posted(self._client, path, whole(dict(sent)), name=self.name, model=self.model)
@@ -271,7 +271,7 @@ class Compatible(ChatProvider):
     async def learn_context(self) -> None:
         """Learns the context that the server states, before the first request: it costs no tokens."""
         if self.capabilities.context is None:
-            self._stated = _context(await self._listed())
+            self._listed_context = _context(await self._listed())
 
     async def _listed(self) -> dict[str, Any]:
         """What the server's list of models says of this one; {} where it says nothing."""

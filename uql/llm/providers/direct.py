@@ -34,17 +34,17 @@ def tokens(question: Question, bound: int) -> int:
     return 1 if one_token(question.reply()) else bound
 
 
-def read(question: Question, row: Row, text: str, said: Sequence[Token]) -> Answer:
+def read(question: Question, row: Row, text: str, tokens: Sequence[Token]) -> Answer:
     """The answer in a reply to `body`.
 
     Args:
         question, row: what was asked.
         text: the reply.
-        said: its tokens, each with its likely alternatives.
+        tokens: its tokens, each with its likely alternatives.
     """
     reply = question.reply(row)
     if one_token(reply):
-        return by_token(reply, said[0].top if said else {}, text)
+        return by_token(reply, tokens[0].top if tokens else {}, text)
     try:
         held = json_value(text)["value"]
     except (ValueError, KeyError, TypeError):

@@ -102,7 +102,7 @@ async def models_of(place: str, settings: Settings) -> list[str]:
 def address_of(kind: str) -> str:
     """The base URL of a host's API.
 
-    Raises: ConfigError where the variable that holds it is not set, or is no http(s) address.
+    Raises: ConfigError where the variable that holds it is not set, or is not an http(s) address.
     """
     host = HOSTS[kind]
     stated = os.environ.get(host.url_env, "").strip().rstrip("/") if host.url_env else ""
@@ -117,6 +117,6 @@ def address_of(kind: str) -> str:
             help=f"set {host.url_env}, as https://NAME.openai.azure.com",
         )
     if not stated.startswith(("http://", "https://")):
-        raise ConfigError(f"{host.url_env} = {stated!r} is no http(s) address", code="UQL402")
+        raise ConfigError(f"{host.url_env} = {stated!r} is not an http(s) address", code="UQL402")
     ending = "/openai/v1" if kind == "azure" else "/v1"
     return stated if stated.endswith("/v1") else f"{stated}{ending}"

@@ -58,7 +58,7 @@ class Client:
         api_key: str | None,
         timeout_s: float,
         headers: Mapping[str, str] | None = None,
-        heard: Heard | None = None,
+        on_limits: Heard | None = None,
     ) -> None:
         """
         Args:
@@ -66,7 +66,7 @@ class Client:
             api_key: sent as a bearer token; None: the endpoint takes none.
             timeout_s: without a byte of the reply.
             headers: sent besides.
-            heard: called with the requests and the tokens a minute that a reply's headers state, None where they state none.
+            on_limits: called with the requests and the tokens a minute that a reply's headers state, None where they state none.
         """
         keep_out(api_key)
         self._base_url = base_url.rstrip("/")
@@ -76,14 +76,14 @@ class Client:
             "accept": "application/json",
             "user-agent": f"uql/{__version__}",
         }
-        self._timeout_s, self._heard = timeout_s, heard
+        self._timeout_s, self._on_limits = timeout_s, on_limits
         self.proxy = proxy_of(self._base_url)
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, path: str, *, body: Mapping[str, Any]) -> Response:
         """The response to a JSON body. Raises what aiohttp raises."""
-        return await self._sent(
+        return await self._send(
             "POST", path, data=json.dumps(body).encode(), headers={"content-type": "application/json"}
         )
 
@@ -100,11 +100,11 @@ class Client:
 
         form = FormData(dict(fields))
         form.add_field("file", data.encode(), filename=name, content_type="application/jsonl")
-        return await self._sent("POST", path, data=form)
+        return await self._send("POST", path, data=form)
 
     async def get(self, path: str) -> Response:
         """The response to a GET. Raises what aiohttp raises."""
-        return await self._sent("GET", path)
+        return await self._send("GET", path)
 
     async def close(self) -> None:
         """Ends its connections."""
@@ -112,20 +112,20 @@ class Client:
         if session is not None:
             await session.close()
 
-    async def _sent(self, method: str, path: str, **what: Any) -> Response:
+    async def _send(self, method: str, path: str, **what: Any) -> Response:
         if self._session is None or self._loop is not asyncio.get_running_loop():
             await self.close()  # a model that was given is asked by many statements: the last loop has ended
-            self._session, self._loop = self._opened(), asyncio.get_running_loop()
+            self._session, self._loop = self._open_session(), asyncio.get_running_loop()
         url = self._base_url + path
         async with self._session.request(method, url, allow_redirects=False, proxy=self.proxy, **what) as reply:
             content = await _body(reply)
-        if self._heard is not None:
+        if self._on_limits is not None:
             stated = [(name.lower(), value) for name, value in reply.raw_headers if b"limit" in name.lower()]
             if stated:
-                self._heard(*(stated_rate(stated, names) for names in RATE_HEADERS))
+                self._on_limits(*(stated_rate(stated, names) for names in RATE_HEADERS))
         return Response(reply.status, content, reply.headers)
 
-    def _opened(self) -> ClientSession:
+    def _open_session(self) -> ClientSession:
         import aiohttp
 
         certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -162,7 +162,7 @@ def proxy_of(url: str) -> str | None:
 
 
 def client(
-    base_url: str, *, api_key: str | None, timeout_s: float, vendor: bool = False, heard: Heard | None = None
+    base_url: str, *, api_key: str | None, timeout_s: float, vendor: bool = False, on_limits: Heard | None = None
 ) -> Client:
     """A client of OpenAI's protocol.
 
@@ -174,14 +174,14 @@ def client(
         api_key: None: the endpoint takes none.
         timeout_s: of one request.
         vendor: it is OpenAI's own host.
-        heard: called with the rates that a reply's headers state.
+        on_limits: called with the rates that a reply's headers state.
     """
     headers = {}
     if vendor:
         named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
         headers = {name: os.environ[variable] for name, variable in named.items() if os.environ.get(variable)}
         headers |= ambient_headers("OPENAI_CUSTOM_HEADERS")
-    return Client(base_url, api_key=api_key, timeout_s=timeout_s, headers=headers, heard=heard)
+    return Client(base_url, api_key=api_key, timeout_s=timeout_s, headers=headers, on_limits=on_limits)
 
 
 @cache

@@ -125,7 +125,13 @@ _lock = threading.Lock()
 
 
 def is_loaded(path: Path, *, n_ctx: int, threads: int) -> bool:
-    """Is the file in memory?  n_ctx, threads: as of `engine`."""
+    """Is the file in memory?
+
+    Args:
+        path: of the GGUF file.
+        n_ctx: tokens of the context.
+        threads: CPU threads.
+    """
     found = _engines.get((str(path.resolve()), n_ctx, threads))
     return found is not None and found.loaded
 

@@ -37,7 +37,7 @@ from uql.llm.providers.base import (
     Request,
     Usage,
 )
-from uql.llm.providers.chat_reply import Said, completion, counts, formed
+from uql.llm.providers.chat_reply import ChatReply, completion, counts, formed
 from uql.llm.providers.direct import by_token
 from uql.llm.providers.labels import label_masses
 from uql.llm.providers.llama import Engine, engine, is_loaded
@@ -48,7 +48,7 @@ from uql.operators.replies import Level, OneOf, Text, Value, YesNo, json_value
 from uql.operators.rows import VERSION as ROWS
 from uql.operators.types import grammar, literal, parse_type
 
-Ask = Callable[..., Said]  # a prompt made of the row, and parameters of the request
+Ask = Callable[..., ChatReply]  # a prompt made of the row, and parameters of the request
 LONG_MENU = 6  # options; a longer menu stands before the row where it can be shared: it costs more than it tells
 
 _OPTIONS = {"n_ctx": 4096, "threads": 0}
@@ -132,7 +132,7 @@ class Local:
     def _one(
         self, loaded: Engine, question: Question, row: Row, error: str, usage: Usage, *, alone: bool = False
     ) -> Answer:
-        def ask(make: Callable[[Row], Prompt], **body: Any) -> Said:
+        def ask(make: Callable[[Row], Prompt], **body: Any) -> ChatReply:
             return self._fitted(loaded, lambda r: fused.taught(make(r), question), row, error, usage, body)
 
         words, reply = question.operator.words, question.reply(row)
@@ -140,7 +140,7 @@ class Local:
             case OneOf(letters=()):
                 return self._choice(ask, question, reply, alone=alone)
             case YesNo() | OneOf() | Level():
-                return self._by_token(ask, lambda r: words.alone(question, r), reply)
+                return self._by_token(ask, lambda r: words.single_prompt(question, r), reply)
             case Value():
                 return self._value(ask, question, reply, row)
             case Text():
@@ -164,9 +164,10 @@ class Local:
                     found.append(label)
             return Answer(found)
         make = partial(
-            words.menu_first if words.menu_first and alone and len(options) > LONG_MENU else words.alone, question
+            words.menu_first if words.menu_first and alone and len(options) > LONG_MENU else words.single_prompt,
+            question,
         )
-        shown = list(reply.shown.values())
+        shown = list(reply.option_texts.values())
         one = {"grammar": menu_grammar(shown), "logprobs": True, "top_logprobs": 40}
         said = ask(make, max_tokens=1, **one)
         begun = said.text
@@ -182,7 +183,7 @@ class Local:
         return Answer(options[fitting[0]], shares[fitting[0]] if shares else math.nan, shares)
 
     def _value(self, ask: Ask, question: Question, reply: Value, row: Row) -> Answer:
-        make = partial(question.operator.words.alone, question)
+        make = partial(question.operator.words.single_prompt, question)
         rule = grammar(parse_type(reply.type))
         if rule is not None:
             said = ask(make, max_tokens=96, grammar=rule)
@@ -209,14 +210,14 @@ class Local:
         if reply.schema is not None:
             schema = {"name": "reply", "schema": json.loads(reply.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        said = ask(partial(words.alone, question), **body)
+        said = ask(partial(words.single_prompt, question), **body)
         if said.finish == "length" and reply.schema is not None:
             return Answer(problem=Problem("truncated", f"the reply was cut at {reply.max_tokens} tokens", said.text))
         return reply.read(said.text)
 
     def _fitted(
         self, loaded: Engine, make: Callable[[Row], Prompt], row: Row, error: str, usage: Usage, body: dict[str, Any]
-    ) -> Said:
+    ) -> ChatReply:
         """Send a prompt, its row shortened at the end until it fits the context."""
         room = self.n_ctx - int(body["max_tokens"]) - MARGIN
         shown, cut = _shortened(row, 8 * self.n_ctx)
@@ -224,8 +225,8 @@ class Local:
             prompt = make(shown)
             if error:
                 prompt = replace(prompt, user=f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})")
-            reply = self._sent(loaded, prompt, usage, body)
-            if isinstance(reply, Said):
+            reply = self._send(loaded, prompt, usage, body)
+            if isinstance(reply, ChatReply):
                 if cut:
                     usage.warnings.append(
                         f"rows longer than the context of {self.name} ({self.n_ctx} tokens) were cut at their end"
@@ -238,7 +239,7 @@ class Local:
             shown, cut = _shortened(shown, fits)[0], True
         raise CallError("too_long", f"the question does not fit the context of {self.n_ctx} tokens")
 
-    def _sent(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> Said | int:
+    def _send(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> ChatReply | int:
         """The reply to a prompt, counted; the tokens of a prompt that is too long. Raises CallError for another error."""
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         reply = loaded.chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})

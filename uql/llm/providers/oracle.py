@@ -72,7 +72,7 @@ class Oracle:
         self._rows = rows_of(self.path, held["data"], held["labels"], held["key"])
         self._columns: dict[str, list[Any]] = {}  # SQL → its value for each row of the data
         self._pairs: dict[tuple[str, int, int], Any] = {}
-        self._wanted: dict[str, dict[tuple[int, int], None]] = {}  # SQL → pairs of the requests in flight
+        self._pending: dict[str, dict[tuple[int, int], None]] = {}  # SQL → pairs of the requests in flight
         self._lock = threading.Lock()
         text = self.path.read_bytes()
         self.name = f"oracle:{self.path.name}@{hashlib.blake2b(text, digest_size=6).hexdigest()}"
@@ -105,8 +105,8 @@ class Oracle:
             )
         return held
 
-    def _table(self, held: dict[str, Any], name: str, kind: type) -> dict[str, Any]:
-        value = held.get(name, {})
+    def _table(self, entry: dict[str, Any], name: str, kind: type) -> dict[str, Any]:
+        value = entry.get(name, {})
         if not isinstance(value, dict) or not all(isinstance(item, kind) for item in value.values()):
             raise ConfigError(
                 f"{self.path}: {name} = {str(value)[:60]!r} is not a table" + (" of texts" if kind is str else ""),
@@ -123,8 +123,8 @@ class Oracle:
             except ConfigError:
                 self._rows.evaluate_pairs(sql, [(0, 0)])
 
-    def _number(self, held: dict[str, Any], name: str, default: float) -> float:
-        value = held.get(name, default)
+    def _number(self, entry: dict[str, Any], name: str, default: float) -> float:
+        value = entry.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise ConfigError(f"{self.path}: {name} = {value!r} is not a number from 0 on", code="UQL402")
         return float(value)
@@ -154,7 +154,7 @@ class Oracle:
         """Several rows in one request: what is said once is counted once."""
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
-        parts = request.alone()
+        parts = request.single_requests()
         for part in parts:
             if len({cell.table for cell in part.row.cells}) == 2:
                 await self._gather_pairs(part)
@@ -286,7 +286,7 @@ class Oracle:
             sql = self.answers.get(question.text)
             if sql is not None and not isinstance(question.reply(request.row), OneOf | Text):
                 left, right = (self._rows.find(side) for side in self._ordered(request.row))
-                self._wanted.setdefault(sql, {}).update(dict.fromkeys((i, j) for i in left for j in right))
+                self._pending.setdefault(sql, {}).update(dict.fromkeys((i, j) for i in left for j in right))
         await asyncio.sleep(0)
 
     def _ordered(self, row: Row) -> list[Row]:
@@ -298,7 +298,7 @@ class Oracle:
 
     def _pair_values(self, sql: str, pairs: list[tuple[int, int]]) -> list[Any]:
         with self._lock:
-            wanted = dict.fromkeys(pairs) | self._wanted.pop(sql, {})
+            wanted = dict.fromkeys(pairs) | self._pending.pop(sql, {})
             new = [pair for pair in wanted if (sql, *pair) not in self._pairs]
             for pair, value in zip(new, self._rows.evaluate_pairs(sql, new), strict=True):
                 self._pairs[(sql, *pair)] = value

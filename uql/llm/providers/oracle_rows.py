@@ -32,11 +32,13 @@ def rows_of(file: Path, data: str, labels: str, key: str) -> Rows:
         key: the column on which they are joined.
     Raises: ConfigError and DataError, naming what is wrong with them.
     """
-    return _kept(file, data, labels, key, tuple(_stamp(file.parent / Path(p).expanduser()) for p in (data, labels)))
+    return _cached_rows(
+        file, data, labels, key, tuple(_stamp(file.parent / Path(p).expanduser()) for p in (data, labels))
+    )
 
 
 @lru_cache(maxsize=4)
-def _kept(file: Path, data: str, labels: str, key: str, stamps: tuple[object, ...]) -> Rows:
+def _cached_rows(file: Path, data: str, labels: str, key: str, stamps: tuple[object, ...]) -> Rows:
     return Rows(file, data, labels, key)
 
 

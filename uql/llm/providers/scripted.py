@@ -60,7 +60,7 @@ def open_provider(rest: str, settings: Settings) -> ScriptedModel:
             raise ConfigError(
                 f"{path}: readers = {held['readers']!r} is not possible",
                 code="UQL402",
-                help="readers = 'oracle:FILE.toml' or 'local': a script sends no row to another machine",
+                help="readers = 'oracle:FILE.toml' or 'local': a script does not send rows to another machine",
             )
         readers = opened(f"oracle:{path.parent / file}" if kind == "oracle" else "local", settings)
     return ScriptedModel(
@@ -132,7 +132,7 @@ class ScriptedModel:
 
     def _written(self, question: Question, row: Row) -> Answer:
         assert isinstance(question, Write)
-        prompt = question.operator.words.alone(question, row).user
+        prompt = question.operator.words.single_prompt(question, row).user
         self.asked.append((question.task, prompt))
         for i, item in enumerate(self.left):
             if item.task == question.task and item.when in prompt:

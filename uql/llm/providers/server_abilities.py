@@ -44,14 +44,14 @@ def facts(name: str, now: float | None = None) -> dict[str, Any]:
     return held
 
 
-def keep_facts(name: str, told: Mapping[str, Any]) -> None:
+def keep_facts(name: str, facts: Mapping[str, Any]) -> None:
     """Keep plain values about a server and model instead of what was kept."""
     path = file()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, made = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({**_all(), name: {**told, "at": time.time()}}, stream, indent=1)
+            json.dump({**_all(), name: {**facts, "at": time.time()}}, stream, indent=1)
         os.replace(made, path)
 
 

@@ -48,11 +48,11 @@ def _plain(held: Any) -> Any:
     return made
 
 
-def read(reply: str, wanted: Text) -> Answer:
+def read(reply: str, shape: Text) -> Answer:
     """The answer in a reply to `schema(wanted.schema)`."""
-    assert wanted.schema is not None
-    if json.loads(wanted.schema).get("type") == "object":
-        return wanted.read(reply)
+    assert shape.schema is not None
+    if json.loads(shape.schema).get("type") == "object":
+        return shape.read(reply)
     held = parsed(reply)
     if held is None or VALUE not in held:
         return Answer(problem=Problem("truncated", f"a JSON object with the key {VALUE} was wanted", reply))

@@ -70,7 +70,7 @@ class SystemOne:
         self.model, self.price, self.limits, self.is_local = at.model, price, at.limits, at.is_local
         self.name = f"systemone:{url}#{at.model}"
         self.capabilities = Capabilities(probabilities=True, schema=False, images=False, audio=False, rows=ROWS)
-        self._client = client(url, api_key=at.api_key, timeout_s=timeout_s, heard=self._heard)
+        self._client = client(url, api_key=at.api_key, timeout_s=timeout_s, on_limits=self._update_limits)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/{VERSION}"
@@ -82,7 +82,7 @@ class SystemOne:
     async def aclose(self) -> None:
         await self._client.close()
 
-    def _heard(self, requests: float | None, tokens: float | None) -> None:
+    def _update_limits(self, requests: float | None, tokens: float | None) -> None:
         self.limits = learnt(self.limits, requests, tokens)
 
     async def answer(self, request: Request) -> Reply:
@@ -129,7 +129,7 @@ def instruction(question: Question, row: Row) -> str:
 def record(row: Row) -> str | dict[str, str]:
     """The cells of a row that are not NULL: the bare text of a single one. Raises CallError on images and sounds."""
     if media(row):
-        raise CallError("bad_request", "a decision model takes no images and no sounds")
+        raise CallError("bad_request", "a decision model does not take images or recordings")
     shown = {label_of(cell): neutral(cell.value) for cell in row.cells if isinstance(cell.value, str)}
     return next(iter(shown.values())) if len(shown) == 1 else shown
 
@@ -140,7 +140,7 @@ def decisions(key: str, question: Question, row: Row, said: Any) -> dict[str, An
     Args:
         key: the id, or what the ids begin with.
         said: the instructions, a text or what holds one.
-    Raises: ConfigError for what is no decision, and beyond 255 labels or 10 levels.
+    Raises: ConfigError for a question that is not a decision, and for more than 255 labels or 10 levels.
     """
     match question.reply(row):
         case YesNo() | Value("BOOLEAN"):
@@ -149,13 +149,13 @@ def decisions(key: str, question: Question, row: Row, said: Any) -> dict[str, An
             return {
                 f"{key}.{i}": {
                     "type": "noul",
-                    "instructions": {"question": said, "does this one fit?": reply.shown[label]},
+                    "instructions": {"question": said, "does this one fit?": reply.option_texts[label]},
                 }
                 for i, label in enumerate(reply.labels)
             }
         case OneOf() as reply if len(reply.options) <= OPTIONS:
             told = question.operator.words.descriptions(question)
-            criteria = {line: told.get(option) or None for option, line in reply.shown.items()}
+            criteria = {line: told.get(option) or None for option, line in reply.option_texts.items()}
             return {key: {"type": "choice", "instructions": said, "criteria": criteria}}
         case Level(levels) if levels <= LEVELS:
             ends = {0: "0 (not at all)", levels - 1: f"{levels - 1} (very much)"}
@@ -192,11 +192,11 @@ def read(held: dict[str, Any], key: str, question: Question, row: Row) -> Answer
             label = reply.find(said.get("choice"))
             if label is None:
                 return _wrong("one of the labels", said)
-            spread = _spread(said, list(reply.shown.values()))
+            spread = _spread(said, list(reply.option_texts.values()))
             if spread is None:
                 return Answer(label)
             known = None if reply.letters else spread
-            return Answer(label, spread[list(reply.shown).index(label)], known)
+            return Answer(label, spread[list(reply.option_texts).index(label)], known)
         case Level(levels):
             said = _answer(held, key)
             score = _number(said, "score", levels - 1)

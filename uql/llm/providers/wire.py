@@ -104,7 +104,7 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
         model: for the message.
     """
     status = int(response.status_code)
-    stated = _stated(response.content)
+    stated = _error_object(response.content)
     code = str(stated.get("code") or stated.get("type") or "")
     message = without_keys(
         str(stated.get("message") or response.content.decode(errors="replace") or f"error {status}")
@@ -138,7 +138,7 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
     return CallError("bad_request", f"{status}: {message}", parameter=str(stated.get("param") or ""))
 
 
-def _stated(content: bytes) -> dict[str, Any]:
+def _error_object(content: bytes) -> dict[str, Any]:
     """The object in which a server says what went wrong; {} where it sent none."""
     try:
         body = json.loads(content)

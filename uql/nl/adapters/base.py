@@ -57,13 +57,13 @@ def sub_answer(reply: Mapping[str, Any], adapter: str, confidence: float | None 
     return SubAnswer(said, said, named, adapter, confidence)
 
 
-def tokens_of(said: str) -> int:
+def tokens_of(text: str) -> int:
     """About how many tokens a text has, rather too many: each digit, mark and letter beyond ASCII is one, a word one for five letters.
 
     >>> tokens_of("Denver lost, 98 to 101"), tokens_of("")
     (10, 0)
     """
-    return sum(1 + (len(piece) - 1) // 5 for piece in _PIECE.findall(said))
+    return sum(1 + (len(piece) - 1) // 5 for piece in _PIECE.findall(text))
 
 
 def fitting(lines: Sequence[str], tokens: int) -> list[str]:
@@ -77,20 +77,20 @@ def fitting(lines: Sequence[str], tokens: int) -> list[str]:
     return held
 
 
-def overlap(query: str, said: str) -> float:
+def overlap(query: str, text: str) -> float:
     """The share of the query's words, of three letters or more, that stand in a text.
 
     >>> overlap("Which team won in Denver?", "Denver lost to the visiting team")
     0.5
     """
     wanted = {word for word in _WORD.findall(query.casefold()) if len(word) > 2}
-    return len(wanted & set(_WORD.findall(said.casefold()))) / len(wanted) if wanted else 0.0
+    return len(wanted & set(_WORD.findall(text.casefold()))) / len(wanted) if wanted else 0.0
 
 
-def written(row: Mapping[str, Any], shown: Sequence[str]) -> str:
+def written(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """One line of a row: its columns that are not NULL, no bytes, each cell shortened."""
     cells = []
-    for name in shown:
+    for name in columns:
         value = row.get(name)
         if value is not None and not isinstance(value, bytes):
             said = neutral(" ".join(str(value).split()))
@@ -111,7 +111,7 @@ def evidence(
     share = tokens // max(1, len(sources))
     parts, named, notes = [], [], []
     for name, source in sources.items():
-        shown = [f.name for f in source.shown if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
+        shown = [f.name for f in source.visible_fields if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
         if not shown:
             continue
         rows = ctx.table(name, columns=shown, limit=ROWS_READ).to_pylist()
@@ -128,18 +128,18 @@ def evidence(
     return "\n\n".join(parts), tuple(named), notes
 
 
-def shown_of(name: str, shown: int, rows: int) -> str:
+def shown_of(name: str, n_rows: int, rows: int) -> str:
     """The note on rows that the model was not shown.
 
     Args:
         name: of the source.
-        shown: rows in the prompt.
+        n_rows: rows in the prompt.
         rows: of the source.
 
     >>> shown_of("shops", 88, 120)
     'the model was shown 88 of 120 rows of shops'
     """
-    return f"the model was shown {shown:,} of {rows:,} rows of {name}"
+    return f"the model was shown {n_rows:,} of {rows:,} rows of {name}"
 
 
 def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list[Cell]:
@@ -151,8 +151,8 @@ def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list
     """
     cells: list[Cell] = []
     for name, source in sources.items():
-        pictured = [f.name for f in source.shown if f.modality is Modality.IMAGE]
-        beside = [f.name for f in source.shown if f.modality is Modality.STRUCTURED][:3]
+        pictured = [f.name for f in source.visible_fields if f.modality is Modality.IMAGE]
+        beside = [f.name for f in source.visible_fields if f.modality is Modality.STRUCTURED][:3]
         if not pictured or len(cells) >= most:
             continue
         for row in ctx.table(name, columns=[*pictured, *beside], limit=most).to_pylist():

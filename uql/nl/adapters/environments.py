@@ -24,7 +24,7 @@ PIP_S = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AdapterSpec:
     """An adapter with an environment of its own.
 
     Attributes:
@@ -47,7 +47,7 @@ class Known:
 KNOWN = {
     known.name: known
     for known in (
-        Known(
+        AdapterSpec(
             "lotus",
             ("lotus-ai==1.2.4", "torch==2.13.0"),  # the build without GPU libraries, where pip finds it
             "lotus",
@@ -55,7 +55,7 @@ KNOWN = {
             "LOTUS: sem_map over images, sem_agg over the rows",
             6_300,
         ),
-        Known(
+        AdapterSpec(
             "dspy",
             ("dspy==3.4.1",),
             "dspy",
@@ -63,7 +63,7 @@ KNOWN = {
             "DSPy: a signature with ChainOfThought",
             400,
         ),
-        Known(
+        AdapterSpec(
             "llamaindex",
             ("llama-index-core==0.14.25", "llama-index-llms-openai-like==0.8.1"),
             "llama_index.llms.openai_like",
@@ -77,10 +77,10 @@ KNOWN = {
 
 def folder(name: str) -> Path:
     """Where the environment of an adapter is."""
-    return user_folder() / "adapters" / known(name).name
+    return user_folder() / "adapters" / adapter_spec(name).name
 
 
-def known(name: str) -> Known:
+def adapter_spec(name: str) -> AdapterSpec:
     """Raises: ConfigError (UQL642) naming those there are."""
     if name not in KNOWN:
         raise ConfigError(
@@ -92,12 +92,14 @@ def known(name: str) -> Known:
 def installed(name: str) -> bool:
     """Is the environment there, with the packages of this version?"""
     ready = folder(name) / READY
-    return ready.is_file() and json.loads(ready.read_text(encoding="utf-8"))["packages"] == list(known(name).packages)
+    return ready.is_file() and json.loads(ready.read_text(encoding="utf-8"))["packages"] == list(
+        adapter_spec(name).packages
+    )
 
 
 def adapter(name: str, *, timeout_s: float | None = None) -> ProcessAdapter:
     """The adapter of an environment that is there. Raises ConfigError (UQL642) where it is not, saying how to get it."""
-    what = known(name)
+    what = adapter_spec(name)
     if not installed(name):
         raise ConfigError(f"the adapter {name} is not installed", code="UQL642", help=f"uql adapters install {name}")
     place = folder(name)
@@ -114,7 +116,7 @@ def install(name: str, *, tell: Callable[[str], None] = lambda text: None, pytho
         python: the interpreter that it is made with.
     Raises: ConfigError (UQL642) on an unknown name; DataError (UQL513) where pip or the packages fail, with their last words.
     """
-    what, place = known(name), folder(name)
+    what, place = adapter_spec(name), folder(name)
     if installed(name):
         return place
     if place.exists():

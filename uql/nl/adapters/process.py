@@ -66,9 +66,9 @@ class ProcessAdapter:
         Raises: QuestionError (UQL640) where the worker cannot be started, dies, or replies what is not an answer; UQL641 where it was
             killed on time-out.
         """
-        order: dict[str, Any] = {"subquery": subquery, "sources": [_sent(s, ctx) for s in sources.values()]}
+        order: dict[str, Any] = {"subquery": subquery, "sources": [_source_body(s, ctx) for s in sources.values()]}
         async with endpoint(ctx.gate, model=ctx.planner, embed=vectors) as there:
-            reply = await self._spoken(order | {"endpoint": _told(there)})
+            reply = await self._spoken(order | {"endpoint": _endpoint_body(there)})
         problem = reply.get("problem")
         text = str(reply.get("text") or "").strip()
         named = tuple(name for name in map(str, reply.get("sources") or sources) if name in sources)
@@ -165,14 +165,14 @@ def vectors(texts: list[str]) -> list[list[float]]:
     return [[float(x) for x in row] for row in counts]
 
 
-def _told(there: Endpoint) -> dict[str, str]:
+def _endpoint_body(there: Endpoint) -> dict[str, str]:
     return {"url": there.url, "token": there.token, "model": there.model}
 
 
-def _sent(source: Source, ctx: AskContext) -> dict[str, Any]:
+def _source_body(source: Source, ctx: AskContext) -> dict[str, Any]:
     """A source as a worker sees it: columns that are not private, its first rows, images as data: addresses."""
     kinds = (Modality.STRUCTURED, Modality.TEXT, Modality.IMAGE)
-    shown = [f for f in source.shown if f.modality in kinds]
+    shown = [f for f in source.visible_fields if f.modality in kinds]
     rows = ctx.table(source.name, columns=[f.name for f in shown], limit=ROWS).to_pylist()
     sizes = itertools.accumulate(sum(len(v) for v in row.values() if isinstance(v, bytes)) for row in rows)
     rows = [row for row, size in zip(rows, sizes, strict=True) if size <= IMAGE_BYTES]

@@ -41,7 +41,7 @@ class StructGPT:
             sources: that it may read.
         """
         table, columns = await self._ground(subquery, sources, ctx)
-        fields = {f.name: f for f in table.shown}
+        fields = {f.name: f for f in table.visible_fields}
         statement = await self._filter(subquery, table, columns, fields, ctx)
         try:
             rows = (await ctx.sql(statement, tables=[table.name])).to_pylist()
@@ -101,14 +101,14 @@ class StructGPT:
 
 
 def _columns(source: Source) -> list[Field]:
-    return [f for f in source.shown if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
+    return [f for f in source.visible_fields if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
 
 
-def _condition(said: Mapping[str, Any], fields: Mapping[str, Field]) -> str:
+def _condition(condition: Mapping[str, Any], fields: Mapping[str, Field]) -> str:
     """A condition as SQL: numbers are compared as numbers, texts without regard to case."""
-    column, value = fields[said["column"]], str(said.get("value", ""))
+    column, value = fields[condition["column"]], str(condition.get("value", ""))
     name, text_ = quote(column.name), literal(value)
-    operator = said.get("operator") if said.get("operator") in OPERATORS else "="
+    operator = condition.get("operator") if condition.get("operator") in OPERATORS else "="
     if operator == "contains":
         return f"contains(lower(CAST({name} AS VARCHAR)), lower({text_}))"
     if column.type.upper().startswith(("VARCHAR", "ENUM")):

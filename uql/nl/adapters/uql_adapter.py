@@ -13,7 +13,7 @@ from uql.base.errors import BindError, DataError, GuardError, QuestionError, UQL
 from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.outputs import caveats
-from uql.nl.ask.plan_checks import said
+from uql.nl.ask.plan_checks import error_line
 from uql.nl.guard.guard import tables_named, tables_of
 from uql.nl.plan.dag import Node, NodeKind, Operator, SubAnswer
 from uql.nl.plan.fill_holes import completed
@@ -42,7 +42,7 @@ class Uql:
     """The first choice for every operator: its plan is a statement that the user can read and run again."""
 
     name: str = NAME
-    _taken: set[str] = field(default_factory=set)  # names of rows that its statements have stored
+    _used_names: set[str] = field(default_factory=set)  # names of rows that its statements have stored
 
     def capable(self, operator: Operator) -> bool:
         return True
@@ -57,7 +57,7 @@ class Uql:
         if (await ctx.can()).small:
             return await self._by_vote(subquery, sources, ctx)
         schema = schema_text(Scope(sources), tokens=(await ctx.room()).prompt)
-        fields = {name: source.shown for name, source in sources.items()}
+        fields = {name: source.visible_fields for name, source in sources.items()}
         fault = ""
         for _ in range(TRIES):
             before = f"Your last query cannot be run:\n{fault}\n\n" if fault else ""
@@ -89,13 +89,13 @@ class Uql:
         scope = ctx.find(subquery) if ctx.find is not None else Scope(ctx.sources)
         try:
             decided = await plan_by_vote(
-                ctx.asking(subquery), scope.connected(set(sources)), taken=self._taken, plots=False
+                ctx.asking(subquery), scope.connected(set(sources)), used_names=self._used_names, plots=False
             )
         except QuestionError as error:
-            return SubAnswer(None, "", adapter=NAME, problem=said(error))
+            return SubAnswer(None, "", adapter=NAME, problem=error_line(error))
         found = decided.planned
         nodes = [node for node in found.checked.plan.nodes if node.kind in SELECTS]
-        self._taken |= {node.name for node in nodes}
+        self._used_names |= {node.name for node in nodes}
         made: list[str] = []
         notes: list[str] = [*decided.doubts]
         try:
@@ -108,7 +108,7 @@ class Uql:
                     table = await ctx.sql(node.body, tables=tables, to=node.name)
                 made.append(node.name)
         except _MENDED as error:
-            return SubAnswer(None, "", adapter=NAME, problem=said(error))
+            return SubAnswer(None, "", adapter=NAME, problem=error_line(error))
         named = {table for node in nodes for table in tables_named(node.body)}
         read = tuple(name for name in ctx.sources if name.lower() in named)
         before = tuple((node.name, node.body) for node in nodes[:-1])

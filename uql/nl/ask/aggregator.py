@@ -31,7 +31,7 @@ class Finding:
     """What one node found: the sub-query or statement it is of, and the sources it rests on."""
 
     node: str
-    asked: str
+    question: str
     output: Output
     sources: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ async def aggregate(
         return _as_it_is(spoken, sources, found)
     if style == "short" and not write and len(found) == 1 and found[0].output.table is not None:
         return _as_it_is(_described(found[0].output), sources, found)
-    shown, notes = await _shown(ctx, found, frozenset(hidden))
+    shown, notes = await _findings_for_prompt(ctx, found, frozenset(hidden))
     try:
         said = await ctx.say(words.wording(question, shown, sources, ctx.rules, style))
     except (QuestionError, BudgetError) as error:
@@ -133,7 +133,7 @@ async def _picked(ctx: AskContext, question: str, found: Sequence[Finding], hidd
     if len(found) < 2:
         return list(found)
     try:
-        said = await ctx.say(words.picking(question, (await _shown(ctx, found, hidden))[0], len(found)))
+        said = await ctx.say(words.picking(question, (await _findings_for_prompt(ctx, found, hidden))[0], len(found)))
     except (QuestionError, BudgetError):
         return list(found)
     return list(found) if said["finding"] == words.ALL else [found[int(said["finding"]) - 1]]
@@ -254,7 +254,9 @@ def _json(text: str, sources: Sequence[str]) -> dict[str, Any]:
 
 
 # -------------------------------------------------------------------------------------------------------- the prompt
-async def _shown(ctx: AskContext, findings: Sequence[Finding], hidden: frozenset[str]) -> tuple[str, list[str]]:
+async def _findings_for_prompt(
+    ctx: AskContext, findings: Sequence[Finding], hidden: frozenset[str]
+) -> tuple[str, list[str]]:
     """The findings as far as the model's room goes."""
     room = await ctx.room()
     return findings_text(findings, hidden, rows=room.rows, chars=room.prompt * CHARS_A_TOKEN // (2 * len(findings)))
@@ -274,7 +276,7 @@ def findings_text(
     notes: list[str] = []
     for n, finding in enumerate(findings, 1):
         output = finding.output
-        lines = [f"{n}. {finding.asked}", f"   from {', '.join(finding.sources) or 'the data'}"]
+        lines = [f"{n}. {finding.question}", f"   from {', '.join(finding.sources) or 'the data'}"]
         if output.sub is not None and (output.table is None or speaks(output.sub.value) is not None):
             sure = "" if output.sub.confidence is None else f" (confidence {output.sub.confidence:.2f})"
             lines.append(f"   answer: {output.sub.text[:chars]}{sure}")

@@ -95,7 +95,7 @@ class Answer:
         value: the answer as data: a value, a list, a row as a dictionary, or rows.
         json: summary, details, source, inference, extra.
         tables: the results behind the answer, by the names of their nodes; `results` has those of every node.
-        notes: what is to be said of the answer: estimates that it or an earlier step rests on with their intervals, rows that were
+        notes: remarks on the answer: estimates that it or an earlier step rests on with their intervals, rows that were
             not asked or gave no answer. `exact` is whether there are none.
         rests_on: the names of the nodes that the answer was written from; none where there is no answer.
         plots: of the plot nodes.

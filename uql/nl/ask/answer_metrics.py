@@ -38,75 +38,75 @@ def _all_tokens(text: str) -> list[str]:
     return found
 
 
-def _bags(said: str, reference: str) -> tuple[int, int, int]:
+def _bags(answer: str, reference: str) -> tuple[int, int, int]:
     """The multisets T(ŷ) and T(y): how many tokens they have in common (equation 3), and how many each has."""
-    found, wanted = Counter(_all_tokens(said)), Counter(_all_tokens(reference))
+    found, wanted = Counter(_all_tokens(answer)), Counter(_all_tokens(reference))
     return (found & wanted).total(), found.total(), wanted.total()
 
 
-def token_f1(said: str, reference: str) -> float:
+def token_f1(answer: str, reference: str) -> float:
     """F1 of the words said, as a multiset (equation 5); 1 where both are empty.
 
     >>> token_f1("Miami Heat", "the Heat")
     0.5
     """
-    both, found, wanted = _bags(said, reference)
+    both, found, wanted = _bags(answer, reference)
     return 2 * both / (found + wanted) if found + wanted else 1.0
 
 
-def exact(said: str, reference: str) -> float:
+def exact(answer: str, reference: str) -> float:
     """1 where the words are the same, in the same order.
 
     >>> exact("The 12 games.", "12.0 games")
     1.0
     """
-    return float(tokens(said) == tokens(reference))
+    return float(tokens(answer) == tokens(reference))
 
 
-def hit(said: str, reference: str) -> float:
+def hit(answer: str, reference: str) -> float:
     """1 where what was said shares a word with the reference (equation 6).
 
     >>> hit("Heat of Miami", "Miami Heat"), hit("the Suns", "Miami Heat")
     (1.0, 0.0)
     """
-    return float(_bags(said, reference)[0] > 0)
+    return float(_bags(answer, reference)[0] > 0)
 
 
-def contains(said: str, reference: str) -> float:
+def contains(answer: str, reference: str) -> float:
     """1 where the reference stands in what was said, word for word without articles.
 
     >>> contains("It was the Miami Heat, by ten", "Miami Heat"), contains("Heat of Miami", "Miami Heat")
     (1.0, 0.0)
     """
-    found, wanted = tokens(said), tokens(reference)
+    found, wanted = tokens(answer), tokens(reference)
     if not wanted:
         return float(not found)
     return float(any(found[i : i + len(wanted)] == wanted for i in range(len(found) - len(wanted) + 1)))
 
 
-def coverage(said: str, reference: str) -> float:
+def coverage(answer: str, reference: str) -> float:
     """The share of the reference's words that were said: the recall of equation 4.
 
     >>> coverage("Heat of Miami", "Miami Heat")
     1.0
     """
-    both, _, wanted = _bags(said, reference)
+    both, _, wanted = _bags(answer, reference)
     return both / wanted if wanted else 1.0
 
 
-def list_f1(said: Sequence[str], reference: Sequence[str]) -> float:
+def list_f1(answers: Sequence[str], reference: Sequence[str]) -> float:
     """F1 of two lists as multisets of items, each compared word for word.
 
     >>> list_f1(["Rome", "the Hague"], ["Hague", "Paris"])
     0.5
     """
-    found, wanted = (Counter(" ".join(tokens(item)) for item in items) for items in (said, reference))
+    found, wanted = (Counter(" ".join(tokens(item)) for item in items) for items in (answers, reference))
     if not found and not wanted:
         return 1.0
     return 2 * sum((found & wanted).values()) / (found.total() + wanted.total())
 
 
-async def semantic_hit(ctx: AskContext | None, question: str, said: str, reference: str) -> float:
+async def semantic_hit(ctx: AskContext | None, question: str, answer: str, reference: str) -> float:
     """1 where a judge finds that what was said answers as the reference does (equation 7).
 
     Where the reference stands in the answer word for word, or both have the same words, no judge is asked; without a judge all else is 0.
@@ -114,16 +114,16 @@ async def semantic_hit(ctx: AskContext | None, question: str, said: str, referen
     Args:
         ctx: whose planning model is the judge; one call, none where the words settle it.
     """
-    if not tokens(said):
+    if not tokens(answer):
         return 0.0
-    if contains(said, reference) or sorted(tokens(said)) == sorted(tokens(reference)):
+    if contains(answer, reference) or sorted(tokens(answer)) == sorted(tokens(reference)):
         return 1.0
     if ctx is None:
         return 0.0
     from uql.nl.prompts import BOOLEAN, obj
 
     reply = await ctx.ask(
-        f"Question: {question}\nReference answer: {reference}\nAnswer given: {said}\n"
+        f"Question: {question}\nReference answer: {reference}\nAnswer given: {answer}\n"
         "Does the answer given say the same as the reference answer to this question?",
         obj({"same": BOOLEAN}),
         system="You judge answers. Other words for the same thing are right; a missing, wrong or contradicting fact is not.",

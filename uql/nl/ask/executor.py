@@ -1,6 +1,6 @@
 """The executor: nodes in parallel, each judged, debugged once, and re-planned with what depends on it when that does not help.
 
-What succeeded is kept: a re-plan is given the results that are there, and none of them is run again. Nodes run, re-plans,
+What succeeded is kept: a re-plan gets the existing results, and none of them is run again. Nodes run, re-plans,
 calls and cost have hard limits. Source: M²EX (parallel tasks, partial re-planning), CAESURA (error questions).
 """
 
@@ -26,7 +26,7 @@ from uql.base.schema import Field
 from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.node_runners import MOST_CHARS, fields_read, result_text, run_node
 from uql.nl.ask.outputs import EMPTY, Output, Step, problem_of
-from uql.nl.ask.plan_checks import Checked, brief, said
+from uql.nl.ask.plan_checks import Checked, brief, error_line
 from uql.nl.guard.guard import BUDGET
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.private_lineage import without_values
@@ -58,7 +58,7 @@ def limit_of(ctx: AskContext) -> str:
 class Answering(Protocol):
     """Runs adapter nodes: operators and adapters in their order until one answers validly."""
 
-    async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, told: Step) -> Output: ...
+    async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, report: Step) -> Output: ...
 
 
 Mend = Callable[[Node, str, Mapping[str, tuple[Field, ...]], AskContext, str], Awaitable[Node]]
@@ -138,12 +138,12 @@ class Executor:
         try:
             checked = await self.replan(healthy, why, step)
         except BudgetError as error:
-            self.limit, told.problem = error.message, said(error)
+            self.limit, told.problem = error.message, error_line(error)
             return
         except FATAL:
             raise
         except UQLError as error:
-            told.problem = said(error)
+            told.problem = error_line(error)
             return
         finally:
             told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
@@ -188,7 +188,7 @@ class Executor:
         began = time.monotonic()
         self.ctx.emit(NodeEvent(node.name, "start", node.description or node.kind.value))
         try:
-            output = await self._tried(node, step, told, accept_empty, insisted)
+            output = await self._run_with_retry(node, step, told, accept_empty, insisted)
         finally:
             told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
         told.state, told.rows = ("failed", None) if output is None else ("done", output.rows)
@@ -200,21 +200,21 @@ class Executor:
         self.ctx.emit(NodeEvent(node.name, "done", f"{output.rows} rows" if output.rows is not None else ""))
         return output
 
-    async def _tried(
-        self, node: Node, step: AskContext, told: Step, accept_empty: bool, insisted: bool
+    async def _run_with_retry(
+        self, node: Node, step: AskContext, report: Step, accept_empty: bool, insisted: bool
     ) -> Output | None:
         """The valid output of a node at its first or second try."""
         empty: Output | None = None
         for attempt in (1, 2):
             if self.runs >= self.limits.nodes:
-                told.problem = self.limit = f"{self.limits.nodes} runs of nodes"
+                report.problem = self.limit = f"{self.limits.nodes} runs of nodes"
                 return None
             self.runs += 1
-            told.tries, told.body = attempt, node.body
+            report.tries, report.body = attempt, node.body
             calls = self._share()
             inner = step.step(node.name, calls=calls)
             try:
-                output = await self._once(node, inner, told)
+                output = await self._once(node, inner, report)
                 problem = problem_of(node, output, [*self.ctx.sources, *node.inputs])
                 problem = problem and brief(problem)
                 empty = output if problem == EMPTY else None
@@ -227,10 +227,10 @@ class Executor:
             step.prompts += inner.prompts
             self.limit = self.limit or limit_of(self.ctx)
             if problem is None:
-                told.problem = ""
+                report.problem = ""
                 return output
-            told.problem = problem
-            told.tried.append((node.body, problem))
+            report.problem = problem
+            report.tried.append((node.body, problem))
             if attempt == 2 or self.mend is None or node.kind is NodeKind.ADAPTER or self.limit:
                 break
             self.ctx.emit(NodeEvent(node.name, "debug", problem))
@@ -241,22 +241,22 @@ class Executor:
             except FATAL:
                 raise
             except UQLError as error:
-                told.problem = brief(f"{problem}; mending it failed: {said(error)}", MOST_CHARS)
+                report.problem = brief(f"{problem}; mending it failed: {error_line(error)}", MOST_CHARS)
                 break
             if mended.body == node.body:
                 insisted = True
                 break
             node = replace(node, body=mended.body)
         if empty is not None and accept_empty and not self.limit and (insisted or self._is_last(node)):
-            told.problem = ""  # nothing matches: an answer, or rows that later nodes find none of
+            report.problem = ""  # nothing matches: an answer, or rows that later nodes find none of
             return empty
         return None
 
-    async def _once(self, node: Node, step: AskContext, told: Step) -> Output:
+    async def _once(self, node: Node, step: AskContext, report: Step) -> Output:
         if node.kind is NodeKind.ADAPTER:
             if self.answering is None:
                 raise QuestionError("there is no adapter for an adapter node")
-            return await self.answering.run(node, self.outputs, step, told)
+            return await self.answering.run(node, self.outputs, step, report)
         return await run_node(node, self.outputs, step)
 
     def _share(self) -> int | None:

@@ -71,7 +71,7 @@ async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) ->
 
 def _fields(node: Node, table: pa.Table, outputs: Mapping[str, Output], ctx: AskContext) -> tuple[Field, ...]:
     """The columns of a node's rows: what holds images or private values says so."""
-    made = marked(node, fields_of(table, _known(node, outputs, ctx)), fields_read(node, outputs, ctx))
+    made = marked(node, fields_of(table, _input_fields(node, outputs, ctx)), fields_read(node, outputs, ctx))
     ctx.workspace.hide(node.name, [f.name for f in made if f.private])
     return made
 
@@ -90,7 +90,7 @@ def fields_read(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> l
     return read
 
 
-def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[str, Field]:
+def _input_fields(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[str, Field]:
     """The columns of everything it may read, by name: an image that it passes on is still an image."""
     fields = [f for source in ctx.sources.values() for f in source.fields if f.is_unstructured]
     fields += [f for name in node.inputs if name in outputs for f in outputs[name].fields if f.is_unstructured]

@@ -140,7 +140,7 @@ def _problem_of_answer(answer: SubAnswer, sources: Collection[str]) -> str | Non
     if says_nothing(answer.value if answer.value is not None else answer.text):
         return f"the answer says nothing: {answer.text[:80]!r}"
     unknown = [name for name in answer.sources if name.lower() not in sources]
-    return f"it cites {unknown[0]!r}, which is no source" if unknown else None
+    return f"it cites {unknown[0]!r}, which is not a source" if unknown else None
 
 
 def without_bounds(output: Output) -> pa.Table:
@@ -152,7 +152,7 @@ def without_bounds(output: Output) -> pa.Table:
 
 
 def caveats(outcome: Outcome | None) -> list[str]:
-    """What is to be said of a statement's rows: estimates with their intervals, warnings, rows not asked or without an answer."""
+    """Remarks on a statement's rows: estimates with their intervals, warnings, rows not asked or without an answer."""
     if outcome is None:
         return []
     made = []

@@ -71,7 +71,7 @@ def check_plan(plan: Plan, sources: Mapping[str, Source], settings: Settings) ->
         try:
             nodes[name], fields[name] = check_node(node, sources, shapes, fields, settings)
         except UQLError as error:
-            problems.append(Problem(name, said(error)))
+            problems.append(Problem(name, error_line(error)))
             continue
         made = fields[name]
         if made is not None:
@@ -143,7 +143,7 @@ def check_node(
 def checked_node(
     node: Node, sources: Mapping[str, Source], inputs: Mapping[str, tuple[Field, ...]], settings: Settings
 ) -> Node:
-    """One node that reads results that are there, as it will run. Raises as `check_node`.
+    """One node that reads existing results, as it will run. Raises as `check_node`.
 
     Args:
         node: as the model wrote it.
@@ -188,7 +188,7 @@ def vega_type(f: Field) -> str:
     return "temporal" if f.type.startswith(_TIMES) else "nominal"
 
 
-def said(error: UQLError) -> str:
+def error_line(error: UQLError) -> str:
     """An error in one line, with what helps; at most LONGEST characters."""
     return brief(f"{error.message}" + (f" ({error.help})" if error.help else ""))
 

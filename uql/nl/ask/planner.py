@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base.errors import QuestionError, UQLError
 from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.plan_checks import Checked, Problem, check_plan, checked_node, said
+from uql.nl.ask.plan_checks import Checked, Problem, check_plan, checked_node, error_line
 from uql.nl.ask.room import Room
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
@@ -101,7 +101,7 @@ class Planner:
         for n in range(1, TRIES + 1):
             shown = ""
             try:
-                reply = await ctx.say(self._wording(results or self._kept(kept), back))
+                reply = await ctx.say(self._wording(results or self._kept_nodes_text(kept), back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     return _cannot(str(reply["cannot"]).strip(), n, faults)
                 shown = json.dumps(reply["nodes"], ensure_ascii=False)
@@ -109,7 +109,7 @@ class Planner:
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
                 problems: tuple[Problem, ...] = checked.problems
             except QuestionError as error:
-                problems = (Problem("plan", said(error)),)
+                problems = (Problem("plan", error_line(error)),)
             else:
                 if not problems:
                     return Planned(checked, n, tuple(faults))
@@ -150,7 +150,7 @@ class Planner:
         schema = schema_text(self.scope, tokens=max(300, self.tokens - fixed))
         return words.wording(self.ctx.question, schema, examples, self.ctx.rules, faults=faults, kept=kept)
 
-    def _kept(self, kept: Sequence[Node]) -> str:
+    def _kept_nodes_text(self, kept: Sequence[Node]) -> str:
         made = {node.name: _fields_of(self.ctx, node.name) for node in kept if node.kind is not NodeKind.ANSWER}
         return "\n".join(f"{name} ({', '.join(f.name for f in fields)})" for name, fields in made.items())
 

@@ -54,14 +54,14 @@ def price_of(
     workspace: Workspace,
     sources: Mapping[str, Source],
     price: Price | None,
-    left: int | None,
+    calls_left: int | None,
     recorded: Recorded | None = None,
 ) -> PlanPrice:
     """The price of a plan. Asks no model.
 
     Args:
         price: of the model that reads rows; None: not known.
-        left: calls of the budget.
+        calls_left: calls of the budget.
         recorded: calls of adapters in traces.
     """
     calls = most = usd = usd_most = 0.0
@@ -82,8 +82,8 @@ def price_of(
         expected, highest, money = found
         calls, most = calls + expected, most + highest
         usd, usd_most = usd + (money if money is not None else expected * per_call), usd_most + highest * per_call
-    if left is not None:
-        calls, most = min(calls, left), min(most, left)
+    if calls_left is not None:
+        calls, most = min(calls, calls_left), min(most, calls_left)
     priced = price is not None
     return PlanPrice(
         round(calls), round(most), usd if priced else None, max(usd, usd_most) if priced else None, tuple(unknown)

@@ -25,7 +25,7 @@ from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.executor import FATAL, Executor, Limits
 from uql.nl.ask.node_runners import plan_text, result_text
 from uql.nl.ask.outputs import Output, Step, caveats
-from uql.nl.ask.plan_checks import Checked, brief, check_plan, said
+from uql.nl.ask.plan_checks import Checked, brief, check_plan, error_line
 from uql.nl.ask.planner import Planned, Planner
 from uql.nl.ask.pricing import PlanPrice, price_of
 from uql.nl.ask.room import checked as checked_sizes
@@ -156,7 +156,7 @@ class QuestionSession:
         began = time.monotonic()
         embedder = self._embedder()
         path = self._semantic_model(chosen)
-        known = semantic_model.found(path)
+        known = semantic_model.read_if_present(path)
         scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=known)
         run = Run(uuid.uuid4().hex[:12], settings.seed, f"ask: {words}")
         async with Gate.open(settings, run=run, model=self._model, calls=_calls(settings)) as gate:
@@ -175,7 +175,7 @@ class QuestionSession:
                 if isinstance(model, LearnsContext) and prompts:
                     await model.learn_context()
                 asking = _Asking(ctx, scope, chosen, model, embedder)
-                asking.made.origins, asking.made.semantic_model = self._origins(scope), path
+                asking.result.origins, asking.result.semantic_model = self._origins(scope), path
                 answer = await asking.answer()
             answer.warnings += gate.warnings
         answer.seconds = time.monotonic() - began
@@ -202,14 +202,14 @@ class QuestionSession:
 
         return find
 
-    async def judge(self, question: str, said: str, reference: str) -> float:
+    async def judge(self, question: str, answer: str, reference: str) -> float:
         """Semantic Hit of an answer, the model being the judge where the words do not settle it; one call at most.
 
         Where the model gives no usable reply, or the budget is spent, the words alone judge.
 
         Args:
             question: that was asked.
-            said: the answer.
+            answer: the answer.
             reference: the right answer.
         Returns: in [0, 1].
         """
@@ -218,9 +218,9 @@ class QuestionSession:
             gate.subscribe(self._emit)
             with Workspace(self._read, {}, self._settings) as workspace:
                 try:
-                    return await semantic_hit(AskContext(question, {}, gate, workspace), question, said, reference)
+                    return await semantic_hit(AskContext(question, {}, gate, workspace), question, answer, reference)
                 except (BudgetError, QuestionError):
-                    return await semantic_hit(None, question, said, reference)
+                    return await semantic_hit(None, question, answer, reference)
 
     def _options(self, options: Mapping[str, Any]) -> tuple[Options, Settings]:
         known = [f.name for f in fields(Options)]
@@ -283,7 +283,7 @@ class _Asking:
     options: Options
     model: Provider  # that plans
     embedder: Embedder | None
-    made: Answer = field(init=False)
+    result: Answer = field(init=False)
     executor: Executor = field(init=False)
     planner: Planner = field(init=False)
     hidden: frozenset[str] = field(init=False)
@@ -291,7 +291,7 @@ class _Asking:
     most: int = field(init=False)  # candidates that vote; 0: none
 
     def __post_init__(self) -> None:
-        self.made = Answer(self.ctx.question, mode=self.options.mode)
+        self.result = Answer(self.ctx.question, mode=self.options.mode)
         self.hidden = hidden_columns(self.ctx.sources)
         given = self.options.candidates
         self.most = given if given is not None else CANDIDATES if self.model.capabilities.small else 0
@@ -306,16 +306,16 @@ class _Asking:
                 await self._write()
                 await self._trace()
         except BudgetError as error:
-            self.made.partial = self.made.partial or "budget"
-            self.made.cannot = self.made.cannot or error.message
+            self.result.partial = self.result.partial or "budget"
+            self.result.cannot = self.result.cannot or error.message
             self._note_found()
         except FATAL:
             raise
         except QuestionError as error:
-            self.made.cannot = said(error)
+            self.result.cannot = error_line(error)
         self._finish()
-        self.made.cannot = brief(self.made.cannot, LONGEST)
-        return self.made
+        self.result.cannot = brief(self.result.cannot, LONGEST)
+        return self.result
 
     # ------------------------------------------------------------------------------------------------------------ before
     async def _prepare(self) -> None:
@@ -335,8 +335,8 @@ class _Asking:
                 found = {"ambiguous": False, "readings": []}
             self.ctx.prompts += step.prompts
             if found["ambiguous"] and len(found["readings"]) > 1:
-                self.made.readings = tuple(" ".join(r.split()) for r in found["readings"][:3])
-                self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.made.readings[0]}")
+                self.result.readings = tuple(" ".join(r.split()) for r in found["readings"][:3])
+                self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.result.readings[0]}")
         if self.options.columns if self.options.columns is not None else many:
             step = self.ctx.step("columns")
             self.scope = self.planner.scope = await relevant(step, self.scope, tokens=self.planner.tokens - 500)
@@ -354,16 +354,16 @@ class _Asking:
         if self.options.plan is None:
             self.ctx.emit(NodeEvent("plan", "writing"))
         if self.options.plan is not None:
-            checked = self._given(self.options.plan)
+            checked = self._check_user_plan(self.options.plan)
         elif self.options.mode == "interleaved":
             return await self._interleaved()
         elif self.options.mode == "meta":
             return await self._meta()
         else:
             found, settled = await self._planned(), self.most > 0
-            self.made.tries = found.tries
+            self.result.tries = found.tries
             if found.cannot:
-                self.made.cannot = found.cannot
+                self.result.cannot = found.cannot
                 return False
             checked = found.checked
         self.executor.mend = None if settled else self.planner.mended
@@ -388,7 +388,7 @@ class _Asking:
                 step or self.ctx, self.planner.scope, most=self.most, without=self.options.without, kept=kept, why=why
             )
             self.doubts = decision.doubts
-            self.made.readings = self.made.readings or decision.readings
+            self.result.readings = self.result.readings or decision.readings
             return decision.planned
         run = self.executor
         if run.plan is None:
@@ -397,7 +397,7 @@ class _Asking:
         results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in kept)
         return await self.planner.plan(kept=kept, why=told, results=results, stay=run.plan.answer, step=step)
 
-    def _given(self, plan: Plan) -> Checked:
+    def _check_user_plan(self, plan: Plan) -> Checked:
         """A plan of the user's own, checked as one of the model's."""
         whole = forms.finished(plan.nodes)
         checked = check_plan(whole, self.ctx.sources, self.ctx.settings)
@@ -406,20 +406,20 @@ class _Asking:
         return checked
 
     async def _meta(self) -> bool:
-        plan, self.made.signs = await planned(
+        plan, self.result.signs = await planned(
             self.ctx,
             self.ctx.question,
             self.planner.scope.sources,
             checker=self.options.checker,
             decomposer=self.options.decomposer,
         )
-        self.made.tries, self.executor.plan = 1, plan
+        self.result.tries, self.executor.plan = 1, plan
         answerer = self.executor.answering = self._answerer()
         self._tell_planned(plan)
         if not self._confirmed(plan):
             return False
         await self.executor.run(plan)
-        self.made.plan = PlanView(plan, {}, answerer.operators)
+        self.result.plan = PlanView(plan, {}, answerer.operators)
         return True
 
     def _tell_planned(self, plan: Plan) -> None:
@@ -436,9 +436,9 @@ class _Asking:
 
         run = Interleaved(self.ctx, self.planner, self.executor, self.hidden)
         await run.run()
-        self.made.tries = 1
+        self.result.tries = 1
         if run.problem and not self.executor.outputs:
-            self.made.cannot = run.problem
+            self.result.cannot = run.problem
             return False
         if self.executor.plan is not None:
             self._tell_planned(self.executor.plan)
@@ -463,13 +463,13 @@ class _Asking:
         found = price_of(plan, self.ctx.workspace, self.ctx.sources, price, gate.calls_left, recorded)
         if found.usd_most is not None and found.usd_most <= (over or 0.0):
             return True
-        view = PlanView(plan, {}, self.made.plan.operators)
+        view = PlanView(plan, {}, self.result.plan.operators)
         if self.options.confirm is not None:
             if self.options.confirm(found, view):
                 return True
-            self.made.cannot = f"it was not confirmed: {found}"
+            self.result.cannot = f"it was not confirmed: {found}"
         else:
-            self.made.cannot = f"it needs {found}, more than confirm_over = {over:g}: raise it, or give confirm"
+            self.result.cannot = f"it needs {found}, more than confirm_over = {over:g}: raise it, or give confirm"
         return False
 
     # --------------------------------------------------------------------------------------------------------- the answer
@@ -482,7 +482,7 @@ class _Asking:
             if not findings:
                 self._note_found()
                 ended = self.executor.limit and f"{self.executor.limit} was reached before the plan was done"
-                self.made.cannot = "; ".join(filter(None, [ended, self.executor.why_failed])) or "nothing was found"
+                self.result.cannot = "; ".join(filter(None, [ended, self.executor.why_failed])) or "nothing was found"
                 return
             last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), plan.nodes[-1])
             step = self.ctx.step(f"{last.name} {again + 1}")
@@ -497,7 +497,7 @@ class _Asking:
                 write=self._writes(),
                 pick=self.options.mode == "meta" and self.model.capabilities.small,
             )
-            self._told(last, step, time.monotonic() - began, written)
+            self._report_step(last, step, time.monotonic() - began, written)
             if (
                 not (written.cannot and written.need_more)
                 or self.executor.replan is None
@@ -517,16 +517,18 @@ class _Asking:
     def _note_found(self) -> None:
         """Notes what was found before a limit ended the run."""
         run = self.executor
-        if (run.limit or self.ctx.gate.budget.exhausted) and not self.made.notes:
+        if (run.limit or self.ctx.gate.budget.exhausted) and not self.result.notes:
             found = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
-            self.made.notes += [f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots]
+            self.result.notes += [
+                f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots
+            ]
 
     def _writes(self) -> bool | None:
         """Does the model write the answer? The results of a small one stand side by side."""
         plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
         return False if plain and self.model.capabilities.small else self.options.aggregate
 
-    def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
+    def _report_step(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
         state = "done" if not written.cannot else "failed"
         told = Step(node.name, node.kind.value, written.text or written.cannot, "the answer", state)
         told.problem, told.prompts, told.tries = written.cannot, step.prompts, 1
@@ -566,7 +568,7 @@ class _Asking:
         return tuple(dict.fromkeys(found))
 
     def _keep(self, written: Words, findings: Sequence[Finding]) -> None:
-        made = self.made
+        made = self.result
         made.text, made.cannot = written.text, written.cannot
         made.json = dict(written.json)
         made.rests_on = written.rests_on
@@ -592,7 +594,7 @@ class _Asking:
         return {i for n in (plan.nodes if plan is not None else ()) if n.name in names for i in n.inputs} & set(names)
 
     def _caveats(self, names: Sequence[str]) -> list[str]:
-        """What is to be said of the results of these nodes and of all that they were made from."""
+        """Remarks on the results of these nodes and on everything they were made from."""
         plan = self.executor.plan
         nodes = {node.name: node for node in plan.nodes} if plan is not None else {}
         found: list[str] = []
@@ -614,17 +616,17 @@ class _Asking:
         plan, outputs = self.executor.plan, self.executor.outputs
         if plan is None:
             return
-        cited = [(c.node, c.row) for c in self.made.citations]
+        cited = [(c.node, c.row) for c in self.result.citations]
         shown = [(n, i) for n in plan.answer if n in outputs for i in range(outputs[n].rows or 0)]
         named = {n.name for n in plan.nodes}
         cells = [cell for cell in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED] if cell[0] in named]
         with self.ctx.workspace.runner() as run:
             lineage = Lineage(run, plan, outputs)
             for cell in cells:
-                self.made.behind[cell] = await asyncio.to_thread(lineage.rows_behind, *cell)
+                self.result.behind[cell] = await asyncio.to_thread(lineage.rows_behind, *cell)
 
     def _finish(self) -> None:
-        made, run = self.made, self.executor
+        made, run = self.result, self.executor
         nodes, behind = (run.plan.nodes, set(run.plan.answer)) if run.plan is not None else ((), set())
         place = {node.name: i for i, node in enumerate(nodes)}  # of the plan, whichever node was done first
         outputs = dict(sorted(run.outputs.items(), key=lambda item: place.get(item[0], len(place))))

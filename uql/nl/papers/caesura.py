@@ -19,7 +19,7 @@ from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import Executor
 from uql.nl.ask.node_runners import plan_text, result_text
 from uql.nl.ask.outputs import EMPTY
-from uql.nl.ask.plan_checks import brief, checked_node, said
+from uql.nl.ask.plan_checks import brief, checked_node, error_line
 from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
@@ -91,7 +91,7 @@ class Interleaved:
                 return
             self.replans += 1
             self.executor.replans += 1
-            why = f"The plan before, with what its steps gave:\n{self._shown(failure)}\n\nIt failed: {failure.error}"
+            why = f"The plan before, with what its steps gave:\n{self._failure_text(failure)}\n\nIt failed: {failure.error}"
             self.logical = await self._steps(f"{why}\n{_advice(failure.verdict)}")
 
     async def _pass(self) -> Failure | None:
@@ -105,7 +105,7 @@ class Interleaved:
             ready = [s for s in waiting if all(i in there or i in self.ctx.sources or i not in made for i in s.inputs)]
             if not ready:
                 error = "its inputs wait for each other"
-                return Failure(waiting[0], error, await self._asked(waiting[0], error))
+                return Failure(waiting[0], error, await self._diagnose(waiting[0], error))
             failures = await asyncio.gather(*(self._do(step) for step in ready))
             if first := next((failure for failure in failures if failure is not None), None):
                 return first
@@ -121,7 +121,7 @@ class Interleaved:
             except UQLError as error:
                 if not isinstance(error, QuestionError) and not error.code.startswith(MAPPED_AGAIN):
                     raise
-                why, verdict = said(error), None
+                why, verdict = error_line(error), None
                 continue
             for node in nodes:
                 insisted = node.body in empty
@@ -138,10 +138,10 @@ class Interleaved:
                 return None
             if self.executor.limit:
                 return Failure(step, why, None)
-            verdict = await self._asked(step, why)
+            verdict = await self._diagnose(step, why)
             if Failure(step, why, verdict).asks_for_plan:
                 break
-        return Failure(step, why, verdict or await self._asked(step, why))
+        return Failure(step, why, verdict or await self._diagnose(step, why))
 
     async def _mapped(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
         if (await inner.can()).small:
@@ -171,18 +171,18 @@ class Interleaved:
         if inputs or kept:
             scope = scope.connected(inputs)
         asked = inner.asking(words_)
-        found = await plan_by_vote(asked, scope, kept=kept, taken=list(self.executor.outputs), why=why)
+        found = await plan_by_vote(asked, scope, kept=kept, used_names=list(self.executor.outputs), why=why)
         old = {node.name for node in kept}
         nodes = [n for n in found.planned.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
         last = nodes[-1]
         return [*nodes[:-1], replace(last, name=step.output, description=step.description)]
 
     def _results(self, names: Collection[str]) -> str:
-        """The results of these names that are there, with rows."""
+        """The existing results with these names, with rows."""
         there = {name: output for name, output in self.executor.outputs.items() if name in names}
         return "\n".join(result_text(name, output, hidden=self.hidden) for name, output in there.items()) or "none"
 
-    def _shown(self, failure: Failure) -> str:
+    def _failure_text(self, failure: Failure) -> str:
         """The steps, and the nodes that they became, with what these gave."""
         steps = [f"{n}. {s.description} → {s.output}" for n, s in enumerate(self.logical, 1)]
         tried = next((t.body for t in reversed(self.executor.steps) if t.node == failure.step.output), "")
@@ -224,9 +224,9 @@ class Interleaved:
         }
         return steps
 
-    async def _asked(self, step: LogicalStep, error: str) -> Mapping[str, Any]:
+    async def _diagnose(self, step: LogicalStep, error: str) -> Mapping[str, Any]:
         """The six questions. Where the model gives no usable reply, the arguments are taken to be at fault."""
-        plan = self._shown(Failure(step, error, None))
+        plan = self._failure_text(Failure(step, error, None))
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens // 2)
         inner = self.ctx.step("faults")
         try:

@@ -18,7 +18,7 @@ from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import FATAL
 from uql.nl.ask.node_runners import result_text
 from uql.nl.ask.outputs import Output, Step, problem_of
-from uql.nl.ask.plan_checks import brief, said
+from uql.nl.ask.plan_checks import brief, error_line
 from uql.nl.papers.operators import Ranked, captions, generate
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer
 from uql.nl.plan.result_schema import fields_of
@@ -158,30 +158,30 @@ class Answerer:
     hidden: frozenset[str] = frozenset()
     _same: dict[tuple[str, tuple[str, ...]], asyncio.Future[Output]] = field(default_factory=dict)
 
-    async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, told: Step) -> Output:
+    async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, report: Step) -> Output:
         """The first valid answer over operators and adapters in their order; equal sub-queries are answered once.
 
         Args:
             node: holds the sub-query.
             outputs: of the nodes before, by name.
             step: the context of the node.
-            told: the record of the step, which is filled in.
+            report: the record of the step, which is filled in.
         Raises: QuestionError (UQL635) with the reason of each attempt where none is valid.
         """
         earlier = {name: outputs[name] for name in node.inputs if name in outputs}
         if earlier:
-            told.body = await self._refined(step, node.body, earlier)
-        text = told.body
+            report.body = await self._refined(step, node.body, earlier)
+        text = report.body
         key = (text.casefold(), tuple(sorted(node.sources)))
         waiting = self._same.get(key)
         if waiting is not None:
             output = await asyncio.shield(waiting)
-            told.adapter = output.sub.adapter if output.sub is not None else ""
-            return self._kept(node, output, step)
+            report.adapter = output.sub.adapter if output.sub is not None else ""
+            return self._keep_table(node, output, step)
         future: asyncio.Future[Output] = asyncio.get_running_loop().create_future()
         self._same[key] = future
         try:
-            output = self._kept(node, await self._tried(node, text, earlier, step, told), step)
+            output = self._keep_table(node, await self._run_with_retry(node, text, earlier, step, report), step)
         except BaseException as error:
             del self._same[key]
             future.set_exception(error)
@@ -201,8 +201,8 @@ class Answerer:
             return text
         return " ".join(reply["query"].split()) or text
 
-    async def _tried(
-        self, node: Node, text: str, earlier: Mapping[str, Output], step: AskContext, told: Step
+    async def _run_with_retry(
+        self, node: Node, text: str, earlier: Mapping[str, Output], step: AskContext, report: Step
     ) -> Output:
         sources = {name: step.sources[name] for name in node.sources if name in step.sources}
         sources |= {name: _as_source(name, output, self.hidden) for name, output in earlier.items()}
@@ -215,7 +215,7 @@ class Answerer:
         for one in ranked:
             read = {name: sources[name] for name in (*one.sources, *earlier) if name in sources}
             for name in self._order(text, one.operator, node.adapters):
-                told.attempts += 1
+                report.attempts += 1
                 inner = replace(step.step(f"{node.name}/{name}"), sources={**step.sources, **sources})
                 try:
                     answered: Any = self.adapters[name].run(text, read, inner)
@@ -223,18 +223,18 @@ class Answerer:
                 except FATAL:
                     raise
                 except UQLError as error:
-                    answer = SubAnswer(None, "", adapter=name, problem=said(error))
+                    answer = SubAnswer(None, "", adapter=name, problem=error_line(error))
                 finally:
                     step.prompts += inner.prompts
                 output = Output(value=answer.value, sub=replace(answer, asked=text))
                 problem = problem_of(node, output, sources)
                 if problem is None:
-                    told.adapter = name
+                    report.adapter = name
                     return output
                 if nothing is None and answer.table is not None and not answer.table.num_rows:
-                    nothing, told.adapter = replace(output, sub=replace(answer, asked=text, problem=None)), name
+                    nothing, report.adapter = replace(output, sub=replace(answer, asked=text, problem=None)), name
                 reasons.append(f"{one.operator.value} by {name}: {brief(problem, 200)}")
-                told.tried.append((f"{one.operator.value} by {name}", problem))
+                report.tried.append((f"{one.operator.value} by {name}", problem))
         if nothing is not None:
             return nothing
         raise QuestionError(
@@ -248,7 +248,7 @@ class Answerer:
             return [name for name in self.router.rank(text, operator, able) if name in able]
         return sorted(able, key=lambda name: (only.index(name) if name in only else 0, name != FIRST))
 
-    def _kept(self, node: Node, output: Output, ctx: AskContext) -> Output:
+    def _keep_table(self, node: Node, output: Output, ctx: AskContext) -> Output:
         """The output with its table, which the workspace keeps under the node's name."""
         assert output.sub is not None
         table = output.sub.table if output.sub.table is not None else _as_table(output.sub.value)

@@ -39,13 +39,13 @@ def holds(source: Source) -> str:
     kinds = ["table"] + [
         m.value + "s" for m in (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.DOCUMENT) if source.has(m)
     ]
-    return kinds[-1] if len(kinds) > 1 and len(source.shown) <= 3 else " with ".join(kinds)
+    return kinds[-1] if len(kinds) > 1 and len(source.visible_fields) <= 3 else " with ".join(kinds)
 
 
 def _caption(source: Source) -> str:
     if source.description:
         return quoted(source.description)
-    said = ", ".join(f.name for f in source.shown)
+    said = ", ".join(f.name for f in source.visible_fields)
     return said if len(said) <= CAPTION else said[: CAPTION - 1] + "…"
 
 
@@ -70,7 +70,7 @@ async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -
     return ranked(said, possible) or fallback(possible)
 
 
-def ranked(said: Mapping[str, Any], possible: Mapping[Operator, Collection[str]]) -> tuple[Ranked, ...]:
+def ranked(reply: Mapping[str, Any], possible: Mapping[Operator, Collection[str]]) -> tuple[Ranked, ...]:
     """The reply by its confidences, each moved into the range of its rank; what cannot be is left out.
 
     >>> [r.confidence for r in ranked({"operators": [{"operator": "TableAnalytics", "sources": ["t"], "confidence": 1}]},
@@ -78,7 +78,7 @@ def ranked(said: Mapping[str, Any], possible: Mapping[Operator, Collection[str]]
     [0.95]
     """
     found: dict[Operator, Ranked] = {}
-    for item in said["operators"]:
+    for item in reply["operators"]:
         operator = Operator(item["operator"])
         named = tuple(dict.fromkeys(item["sources"]))
         if operator not in found and set(named) & set(possible.get(operator, ())):

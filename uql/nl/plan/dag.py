@@ -126,7 +126,7 @@ class SubAnswer:
         uql: statement that made it, where one did.
         problem: why there is no valid answer; None: there is one.
         steps: statements that ran before `uql`, each with the name of its rows.
-        notes: what is to be said of it: estimates with their intervals, rows without an answer, rows that were not shown.
+        notes: remarks on it: estimates with their intervals, rows without an answer, rows that were not shown.
         table: its rows, all of them, where it has some.
         private: names of its columns that no model may see.
         asked: the sub-query, as it was asked.

@@ -51,10 +51,10 @@ def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Fi
         kind, body: of the step.
         read: the columns of all that it reads.
     """
-    from uql.nl.ask.plan_checks import said
+    from uql.nl.ask.plan_checks import error_line
 
     if isinstance(error, BindError | UQLSyntaxError) or not reads_private(kind, body, read):
-        return said(error)
+        return error_line(error)
     return f"{type(error).__name__} {error.code} while it ran; its words are not shown, as it reads private columns"
 
 

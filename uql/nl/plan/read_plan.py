@@ -23,7 +23,7 @@ SELECTS = (NodeKind.UQL, NodeKind.SQL)
 
 
 def from_json(
-    said: Mapping[str, Any],
+    reply: Mapping[str, Any],
     tables: Mapping[str, Sequence[Field]],
     *,
     kept: Sequence[Node] = (),
@@ -33,7 +33,7 @@ def from_json(
     """The plan of a reply.
 
     Args:
-        said: as the schemas of `uql.nl.prompts.planner` say; nodes with the fields of `uql.nl.plan.dag.Node` are read too.
+        reply: as the schemas of `uql.nl.prompts.planner` say; nodes with the fields of `uql.nl.plan.dag.Node` are read too.
         tables: columns of the tables in scope.
         kept: nodes that have run already; the new ones may read them.
         stay: names of those that are part of the answer.
@@ -42,7 +42,7 @@ def from_json(
     """
     nodes: list[Node] = []
     known = dict(tables)
-    for n, item in enumerate(said["nodes"], 1 + len(kept)):
+    for n, item in enumerate(reply["nodes"], 1 + len(kept)):
         node = node_of(item, n)
         if node.kind is NodeKind.UQL:
             node = replace(node, body=completed(node.body, known))
@@ -96,10 +96,10 @@ def statement_of(sql: str) -> str:
         return stripped
     if not isinstance(tree, Select | Union):
         return stripped
-    return unparse(replace(rebuilt(tree, _asked), to=None))
+    return unparse(replace(rebuilt(tree, _unwrap_ask), to=None))
 
 
-def _asked(node: Any) -> Any:
+def _unwrap_ask(node: Any) -> Any:
     """The text of `ask('…')` in its place; any other node as it is."""
     if isinstance(node, Call) and node.name.lower() == ASK and node.args and isinstance(node.args[0], String | Quoted):
         first = node.args[0]

@@ -33,17 +33,17 @@ class Lineage:
     def __init__(self, run: Callable[[str], pa.Table], plan: Plan, outputs: Mapping[str, Output]) -> None:
         self._run, self._outputs = run, outputs
         self._nodes = {node.name: node for node in plan.nodes}
-        self._known: dict[tuple[str, int], list[dict[str, Any]]] = {}
-        self._held: dict[str, list[dict[str, Any]]] = {}  # the first rows of results
+        self._row_cache: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        self._first_rows: dict[str, list[dict[str, Any]]] = {}  # the first rows of results
 
     def rows_behind(self, name: str, row: int) -> list[dict[str, Any]]:
         """At most 20 rows behind row `row` (from 0) of the result of a node; empty where they cannot be told.
 
         A row of one table is a dictionary of its columns; of a join a dictionary of such by table. Columns of bytes are left out.
         """
-        if (name, row) not in self._known:
-            self._known[name, row] = self._behind(self._nodes[name], row)
-        return self._known[name, row]
+        if (name, row) not in self._row_cache:
+            self._row_cache[name, row] = self._behind(self._nodes[name], row)
+        return self._row_cache[name, row]
 
     def _behind(self, node: Node, row: int) -> list[dict[str, Any]]:
         output = self._outputs.get(node.name)
@@ -62,7 +62,7 @@ class Lineage:
             found = self._run(text)
         except UQLError:  # a statement of a kind that is not followed
             return []
-        rows = [{k: _seen(v) for k, v in one.items() if not isinstance(v, bytes)} for one in found.to_pylist()]
+        rows = [{k: _without_bytes(v) for k, v in one.items() if not isinstance(v, bytes)} for one in found.to_pylist()]
         if len(node.inputs) != 1 or node.inputs[0] not in self._nodes or node.inputs[0] not in self._outputs:
             return rows
         return self._followed(node.inputs[0], rows)
@@ -72,11 +72,13 @@ class Lineage:
         before = self._outputs[name].table
         if before is None or set(rows[0] if rows else ()) - set(before.column_names):
             return rows
-        if name not in self._held:
-            self._held[name] = before.slice(0, 10_000).to_pylist()
+        if name not in self._first_rows:
+            self._first_rows[name] = before.slice(0, 10_000).to_pylist()
         back: list[dict[str, Any]] = []
         for one in rows:
-            at = next((i for i, o in enumerate(self._held[name]) if all(o.get(k) == v for k, v in one.items())), None)
+            at = next(
+                (i for i, o in enumerate(self._first_rows[name]) if all(o.get(k) == v for k, v in one.items())), None
+            )
             further = [] if at is None else self.rows_behind(name, at)
             back += [new for new in (further or [one]) if new not in back]
             if len(back) >= SHOWN:
@@ -144,6 +146,6 @@ def literal(value: Any) -> exp.Expr | None:
     return exp.cast(exp.Literal.string(value.isoformat()), "DATE") if isinstance(value, date) else None
 
 
-def _seen(value: Any) -> Any:
+def _without_bytes(value: Any) -> Any:
     """A value without bytes: of a row of a joined table, its other columns."""
     return {k: v for k, v in value.items() if not isinstance(v, bytes)} if isinstance(value, dict) else value

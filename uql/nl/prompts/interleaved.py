@@ -100,7 +100,7 @@ def steps(
 
     Args:
         why: the plan before, with what its steps gave, and why it failed.
-        kept: results that are there, with rows.
+        kept: existing results, with rows.
         names: of the tables and results there are, for a model that fills in forms: its steps are questions, at most MOST_WHOLE, and
             inputs are those names or `result1` …; none: steps are fine, and names free.
     """

@@ -193,11 +193,11 @@ def examples_text(question: str, near: Near | None, *, most: int = 4) -> str:
     """
     scores = list((near or _common)(question, [example.question for example in EXAMPLES]))
     order = sorted(range(len(EXAMPLES)), key=lambda i: -scores[i])[:most]
-    shown = "\n\n".join(_shown(EXAMPLES[i]) for i in reversed(order))
+    shown = "\n\n".join(_example_text(EXAMPLES[i]) for i in reversed(order))
     return f"Examples over other databases:\n\n{shown}\n\nNow over the database above.\n\n" if shown else ""
 
 
-def _shown(example: Example) -> str:
+def _example_text(example: Example) -> str:
     schema = "; ".join(f"{t}({', '.join(f'{c} {kind}' for c, kind in cs.items())})" for t, cs in example.tables.items())
     plan = json.dumps({"cannot": "", "nodes": list(example.nodes)}, ensure_ascii=False, separators=(",", ":"))
     return f"{schema}\nQuestion: {example.question}\nThe plan: {plan}"

@@ -86,7 +86,7 @@ def _table(source: Source, *, rows: bool, modalities: bool) -> str:
     def type_of(f: Field) -> str:
         return f.modality.value.upper() if modalities and f.is_unstructured else f.type or "VARCHAR"
 
-    columns = ",\n".join(f"  {_named(f.name)} {type_of(f)}{_comment(f)}" for f in source.shown)
+    columns = ",\n".join(f"  {_named(f.name)} {type_of(f)}{_comment(f)}" for f in source.visible_fields)
     text = f"CREATE TABLE {_named(source.name)} (\n{columns}\n);"
     if not rows or not source.rows:
         return text
@@ -98,7 +98,7 @@ def _comment(f: Field) -> str:
 
 
 def _row(source: Source, row: Mapping[str, str | None]) -> str:
-    types = {f.name: f.type for f in source.shown}
+    types = {f.name: f.type for f in source.visible_fields}
     return f"({', '.join(_value(value, types[name]) for name, value in row.items() if name in types)})"
 
 

@@ -121,15 +121,15 @@ def _traces(
         )
 
 
-def semantic(session: Session, question: str, said: str, reference: str) -> float:
+def semantic(session: Session, question: str, answer: str, reference: str) -> float:
     """Semantic Hit; the connection's model is the judge, where the words do not settle it.
 
     Args:
         question: that was asked.
-        said: the answer; "": none.
+        answer: the answer; "": none.
         reference: the right answer.
     Returns: in [0, 1].
     """
-    if not said:
+    if not answer:
         return 0.0
-    return finished(QuestionSession(session).judge(question, said, reference))
+    return finished(QuestionSession(session).judge(question, answer, reference))

@@ -25,7 +25,7 @@ from uql.base.errors import ConfigError, DataError
 from uql.base.extras import need
 from uql.features.embedder import Embedder
 from uql.nl.plan.dag import Operator
-from uql.nl.routers.traces import MODALITIES, Judged, Trace, judged, modality_of
+from uql.nl.routers.traces import MODALITIES, ScoredSubquery, Trace, modality_of, scored_subqueries
 
 Matrix = NDArray[np.float64]
 ALPHA, BETA, GAMMA = 0.1, 0.9, 0.2
@@ -48,7 +48,7 @@ def weight(qualities: Sequence[float]) -> float:
     return round(min(HIGHEST, max(LOWEST, ALPHA + BETA * best + GAMMA * margin)), 12)
 
 
-def labels(found: Sequence[Judged]) -> tuple[list[str], Matrix]:
+def labels(found: Sequence[ScoredSubquery]) -> tuple[list[str], Matrix]:
     """The best adapter of each sub-query, and the (n,) weights. Of several equally good ones that which is better on the whole."""
     held: dict[str, list[float]] = {}
     for one in found:
@@ -104,7 +104,7 @@ class MLRouter:
         need("routers", "routers", "sklearn")
         from sklearn.neural_network import MLPClassifier
 
-        found = _comparable(judged(traces))
+        found = _comparable(scored_subqueries(traces))
         best, weights = labels(found)
         features = _features(embedder, found)
         names = tuple(sorted({name for one in found for name in one.quality}))
@@ -137,7 +137,7 @@ class MLRouter:
         need("routers", "routers", "sklearn")
         from sklearn.linear_model import LogisticRegression
 
-        known = judged(traces, adapters)
+        known = scored_subqueries(traces, adapters)
         tried = {name for one in known for name in one.quality}
         missing = [name for name in adapters if name not in tried]
         if missing:
@@ -162,7 +162,7 @@ class MLRouter:
         )
         return made._with_loss(found)
 
-    def _with_loss(self, found: Sequence[Judged]) -> MLRouter:
+    def _with_loss(self, found: Sequence[ScoredSubquery]) -> MLRouter:
         best, weights = labels(found)
         chosen = np.array([self.adapters.index(name) for name in best], np.int64)
         probabilities = self._probabilities(_features(self.embedder, found))
@@ -192,7 +192,7 @@ class MLRouter:
             modality: of the sources; None: that of the operator.
         Returns: by adapter, summing to 1.
         """
-        one = Judged(subquery, operator.value, modality or modality_of(operator.value), {})
+        one = ScoredSubquery(subquery, operator.value, modality or modality_of(operator.value), {})
         row = self._probabilities(_features(self.embedder, [one]))[0]
         return {name: float(p) for name, p in zip(self.adapters, row, strict=True)}
 
@@ -227,44 +227,44 @@ class MLRouter:
         place.with_suffix(".json").write_text(json.dumps(told, indent=1), encoding="utf-8")
 
     @classmethod
-    def load(cls, path: str | Path, held: dict[str, Any], embedder: Embedder) -> MLRouter:
+    def load(cls, path: str | Path, state: dict[str, Any], embedder: Embedder) -> MLRouter:
         """From the files of `save`.
 
         Args:
             path: of the JSON file; the layers lie beside it as .npz.
-            held: the content of the JSON file.
+            state: the content of the JSON file.
             embedder: must be the one that it was trained with.
         Raises: ConfigError (UQL643) where another embedder made it; DataError (UQL514) where the layers do not fit.
         """
-        if held.get("embedder") != embedder.name:
+        if state.get("embedder") != embedder.name:
             raise ConfigError(
-                f"the router was trained with the embedder {held.get('embedder')}, not {embedder.name}",
+                f"the router was trained with the embedder {state.get('embedder')}, not {embedder.name}",
                 code="UQL643",
                 help="set that embedder, or train it again: uql router train",
             )
         try:
             with np.load(Path(path).with_suffix(".npz"), allow_pickle=False) as arrays:
-                layers = range(int(held["layers"]))
+                layers = range(int(state["layers"]))
                 coefficients = tuple(np.asarray(arrays[f"c{i}"], np.float64) for i in layers)
                 intercepts = tuple(np.asarray(arrays[f"b{i}"], np.float64) for i in layers)
-            adapters = tuple(str(name) for name in held["adapters"])
+            adapters = tuple(str(name) for name in state["adapters"])
         except (OSError, KeyError, ValueError, TypeError) as error:
             raise DataError(f"the router's layers beside {path} cannot be read: {error}", code="UQL514") from error
         fit = [c.shape[1] == b.shape[0] for c, b in zip(coefficients, intercepts, strict=True)]
         if not coefficients or not all(fit) or coefficients[-1].shape[1] != len(adapters):
             raise DataError(f"the router's layers beside {path} do not fit together", code="UQL514")
-        loss = held.get("loss")
+        loss = state.get("loss")
         return cls(
             embedder,
             adapters,
             coefficients,
             intercepts,
             float(loss) if isinstance(loss, int | float) else float("nan"),
-            int(held.get("trained_on", 0)),
+            int(state.get("trained_on", 0)),
         )
 
 
-def _comparable(found: Sequence[Judged]) -> list[Judged]:
+def _comparable(found: Sequence[ScoredSubquery]) -> list[ScoredSubquery]:
     """The sub-queries on which there was a choice."""
     kept = [one for one in found if len(one.quality) > 1]
     if not kept:
@@ -274,7 +274,7 @@ def _comparable(found: Sequence[Judged]) -> list[Judged]:
     return kept
 
 
-def _features(embedder: Embedder, found: Sequence[Judged]) -> Matrix:
+def _features(embedder: Embedder, found: Sequence[ScoredSubquery]) -> Matrix:
     """(n, d + 3 + 3): the vector of the sub-query, its operator and its modality."""
     made = np.zeros((len(found), len(OPERATORS) + len(MODALITIES)), np.float64)
     for i, one in enumerate(found):

@@ -60,12 +60,12 @@ class StatRouter:
         Path(path).write_text(json.dumps(held, indent=1), encoding="utf-8")
 
     @classmethod
-    def load(cls, held: Mapping[str, Any]) -> StatRouter:
+    def load(cls, state: Mapping[str, Any]) -> StatRouter:
         """From the JSON of `save`. Raises DataError (UQL514)."""
-        means = held.get("means")
+        means = state.get("means")
         if not isinstance(means, dict):
             raise DataError("the router's file has no means", code="UQL514")
-        calls = held.get("calls") or {}
+        calls = state.get("calls") or {}
         return cls(
             {op: {name: float(v) for name, v in of.items()} for op, of in means.items()},
             {op: {name: (float(v[0]), float(v[1])) for name, v in of.items()} for op, of in calls.items()},

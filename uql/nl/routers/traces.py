@@ -51,7 +51,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredSubquery:
     """A sub-query with the quality of each adapter that was tried on it."""
 
     subquery: str
@@ -60,7 +60,7 @@ class Judged:
     quality: dict[str, float]
 
 
-def judged(traces: Iterable[Trace], adapters: Sequence[str] | None = None) -> list[Judged]:
+def scored_subqueries(traces: Iterable[Trace], adapters: Sequence[str] | None = None) -> list[ScoredSubquery]:
     """The traces by sub-query, in the order first seen; of an adapter tried several times on one the mean.
 
     Args:
@@ -71,7 +71,7 @@ def judged(traces: Iterable[Trace], adapters: Sequence[str] | None = None) -> li
         if adapters is None or trace.adapter in adapters:
             held = found.setdefault((trace.subquery, trace.operator, trace.modality), {})
             held.setdefault(trace.adapter, []).append(trace.quality)
-    return [Judged(*key, {name: sum(v) / len(v) for name, v in held.items()}) for key, held in found.items()]
+    return [ScoredSubquery(*key, {name: sum(v) / len(v) for name, v in held.items()}) for key, held in found.items()]
 
 
 def write_traces(path: str | Path, traces: Sequence[Trace]) -> None:

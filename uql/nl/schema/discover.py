@@ -63,7 +63,7 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
         scope: its columns are the choice.
         tokens: that the schema may take in the prompt.
     """
-    names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.shown]
+    names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.visible_fields]
     try:
         said = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
     except QuestionError:
@@ -173,7 +173,9 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
         level = levels[name]
         said = f": {quoted(source.description)}" if source.description else ""
         lines.append(f"{name} ({source.row_count} rows){said}")
-        fields = [f for f in source.shown if level or (name, f.name) in linked or (name, f.name) in scope.relevant]
+        fields = [
+            f for f in source.visible_fields if level or (name, f.name) in linked or (name, f.name) in scope.relevant
+        ]
         if level == 2:
             for f in fields:
                 lines.append("  " + _column(source, f, (name, f.name) in scope.relevant))
@@ -426,9 +428,11 @@ def _scores(
     """(n,) similarity of each table: that of its text, or of its nearest column, with words and values in common."""
     texts, owner = [], []
     for i, source in enumerate(sources):
-        texts.append(f"{spaced(source.name)} {source.description} {' '.join(spaced(f.name) for f in source.shown)}")
+        texts.append(
+            f"{spaced(source.name)} {source.description} {' '.join(spaced(f.name) for f in source.visible_fields)}"
+        )
         owner.append(i)
-        for f in source.shown:
+        for f in source.visible_fields:
             values = " ".join(source.samples.get(f.name, ()))
             texts.append(f"{spaced(source.name)} {spaced(f.name)} {f.description} {values}")
             owner.append(i)

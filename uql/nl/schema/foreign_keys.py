@@ -41,23 +41,23 @@ def links_between(sources: Sequence[Source], catalog: Catalog) -> tuple[Link, ..
                 if other.name == target.name:
                     continue
                 link = _best(other, target, key, values[other.name], held)
-                if link is not None and not _known(link, found):
+                if link is not None and not _is_duplicate(link, found):
                     found.append(link)
     return tuple(found)
 
 
-def _best(other: Source, target: Source, key: Field, held: dict[str, _Values], keys: _Values) -> Link | None:
+def _best(other: Source, target: Source, key: Field, values: dict[str, _Values], keys: _Values) -> Link | None:
     """The column of `other` that points to the key, the one with the most fitting name."""
     best: tuple[float, Link] | None = None
     least = 0.0 if keys[1] >= KEY else 1.5  # how well the names have to agree
     for f in other.fields:
-        if f.name not in held or _family(f) != _family(key):
+        if f.name not in values or _family(f) != _family(key):
             continue
-        mine = held[f.name][0]
+        mine = values[f.name][0]
         if not mine:
             continue
         share = len(mine & keys[0]) / len(mine)
-        is_key = held[f.name][1] >= KEY
+        is_key = values[f.name][1] >= KEY
         own = f.name.lower() in _OWN and is_key  # each table numbers its own rows so
         fits = 0.0 if own else _agree(f.name, key.name, target.name)
         if fits < least:
@@ -91,7 +91,7 @@ def _agree(name: str, key: str, table: str) -> float:
     return 1.0 if low == key else 0.0
 
 
-def _known(link: Link, found: Sequence[Link]) -> bool:
+def _is_duplicate(link: Link, found: Sequence[Link]) -> bool:
     """The same join the other way round, or another between the same tables by the same name."""
     return any({link.left, link.right} == {x.left, x.right} for x in found)
 

@@ -40,12 +40,12 @@ class Source:
     score: float = 0.0
 
     @property
-    def shown(self) -> tuple[Field, ...]:
+    def visible_fields(self) -> tuple[Field, ...]:
         """The columns that a model may see."""
         return tuple(f for f in self.fields if not f.private)
 
     def has(self, modality: Modality) -> bool:
-        return any(f.modality is modality for f in self.shown)
+        return any(f.modality is modality for f in self.visible_fields)
 
 
 @dataclass(frozen=True, slots=True)

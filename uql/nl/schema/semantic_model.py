@@ -143,18 +143,18 @@ def read(path: Path) -> SemanticModel:
         held = toml_file.parsed(toml_file.content(path))
     except (ValueError, OSError) as error:
         raise ConfigError(f"{path.name} cannot be read: {error}", help="write it as TOML; uql model init") from error
-    _known(held, "the file", ("tables", "metrics", "joins", "verified"))
+    _check_names(held, "the file", ("tables", "metrics", "joins", "verified"))
     tables, columns = {}, {}
     for table, parts in _mapping(held, "tables").items():
         where = f"tables.{table}"
-        _known(parts, where, _PARTS["tables"])
+        _check_names(parts, where, _PARTS["tables"])
         tables[table.lower()] = _note(parts, where)
         for column, said in _mapping(parts, "columns", where).items():
-            _known(said, f"{where}.columns.{column}", _PARTS["columns"])
+            _check_names(said, f"{where}.columns.{column}", _PARTS["columns"])
             columns[table.lower(), column.lower()] = _note(said, f"{where}.columns.{column}")
     metrics = {}
     for name, said in _mapping(held, "metrics").items():
-        _known(said, f"metrics.{name}", _PARTS["metrics"])
+        _check_names(said, f"metrics.{name}", _PARTS["metrics"])
         metrics[name] = (_text(said, "description", f"metrics.{name}"), _text(said, "uql", f"metrics.{name}", True))
     joins = tuple(
         Link(_column(said, "left", where), _column(said, "right", where)) for where, said in _list(held, "joins")
@@ -166,7 +166,7 @@ def read(path: Path) -> SemanticModel:
     return SemanticModel(tables, columns, metrics, joins, verified)
 
 
-def found(path: Path) -> SemanticModel:
+def read_if_present(path: Path) -> SemanticModel:
     """The file's content; an empty one where there is none. Raises ConfigError as `read`."""
     return read(path) if path.is_file() else UNKNOWN
 
@@ -204,7 +204,7 @@ def keep(path: Path, verified: Verified) -> None:
 
     Raises: ConfigError where the file cannot be read, or holds the question with other UQL.
     """
-    for known in found(path).verified:
+    for known in read_if_present(path).verified:
         if _words(known.question) == _words(verified.question):
             if known.uql.split() == verified.uql.split():
                 return
@@ -217,49 +217,49 @@ def keep(path: Path, verified: Verified) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- the TOML
-def _note(said: Mapping[str, Any], where: str) -> Note:
-    synonyms = said.get("synonyms", [])
+def _note(entry: Mapping[str, Any], where: str) -> Note:
+    synonyms = entry.get("synonyms", [])
     if not isinstance(synonyms, list) or not all(isinstance(each, str) for each in synonyms):
         raise ConfigError(f"{where}.synonyms is not a list of texts", help='synonyms = ["purchases"]')
-    private = said.get("private", False)
+    private = entry.get("private", False)
     if not isinstance(private, bool):
         raise ConfigError(f"{where}.private is not true or false", help="private = true")
-    return Note(_text(said, "description", where), tuple(synonyms), private)
+    return Note(_text(entry, "description", where), tuple(synonyms), private)
 
 
-def _known(said: object, where: str, names: Sequence[str]) -> None:
-    if not isinstance(said, dict):
+def _check_names(entry: object, where: str, names: Sequence[str]) -> None:
+    if not isinstance(entry, dict):
         raise ConfigError(f"{where} is not a table of TOML", help=f"it holds {', '.join(names)}")
-    for name in said:
+    for name in entry:
         if name not in names:
             raise ConfigError(f"{where} has no {name!r}", help=f"it holds {', '.join(names)}")
 
 
-def _mapping(held: Mapping[str, Any], name: str, where: str = "the file") -> Mapping[str, Any]:
-    said = held.get(name, {})
+def _mapping(entry: Mapping[str, Any], name: str, where: str = "the file") -> Mapping[str, Any]:
+    said = entry.get(name, {})
     if not isinstance(said, dict):
         raise ConfigError(f"{name} of {where} is not a table of TOML", help=f"it holds {', '.join(_PARTS[name])}")
     return said
 
 
-def _list(held: Mapping[str, Any], name: str) -> list[tuple[str, Mapping[str, Any]]]:
-    said = held.get(name, [])
+def _list(entry: Mapping[str, Any], name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    said = entry.get(name, [])
     if not isinstance(said, list):
         raise ConfigError(f"{name} is not a list of tables", help=f"write [[{name}]] before each")
     for n, each in enumerate(said, 1):
-        _known(each, f"{name} {n}", _PARTS[name])
+        _check_names(each, f"{name} {n}", _PARTS[name])
     return [(f"{name} {n}", each) for n, each in enumerate(said, 1)]
 
 
-def _text(said: Mapping[str, Any], name: str, where: str, needed: bool = False) -> str:
-    text = said.get(name, "")
+def _text(entry: Mapping[str, Any], name: str, where: str, needed: bool = False) -> str:
+    text = entry.get(name, "")
     if not isinstance(text, str) or len(text) > LONGEST or (needed and not text.strip()):
         raise ConfigError(f"{where}.{name} is not a text of at most {LONGEST:,} characters", help=f'{name} = "…"')
     return text
 
 
-def _column(said: Mapping[str, Any], name: str, where: str) -> Column:
-    table, _, column = _text(said, name, where, True).rpartition(".")
+def _column(entry: Mapping[str, Any], name: str, where: str) -> Column:
+    table, _, column = _text(entry, name, where, True).rpartition(".")
     if not table or not column:
         raise ConfigError(f"{where}.{name} is not a column", help=f'{name} = "orders.customer_id"')
     return Column(table, column)

@@ -25,7 +25,10 @@ def well_spelt(question: str, sources: Sequence[Source], usual: Iterable[str]) -
     """
     there = {w for s in sources for value in _values(s) for w in _WORD.findall(value)}
     names = {
-        w for s in sources for name in (s.name, *(f.name for f in s.shown)) for w in _WORD.findall(spaced(name).lower())
+        w
+        for s in sources
+        for name in (s.name, *(f.name for f in s.visible_fields))
+        for w in _WORD.findall(spaced(name).lower())
     }
     known = {form for word in {*there, *names, *usual} for form in _forms(word)}
     known |= {form for s in sources for words in s.words.values() for word in words for form in _forms(word)}

@@ -35,13 +35,13 @@ SWITCHES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CandidateContext:
     """What all candidates for one question share.
 
     Attributes:
         ctx: the run, or the step of it that asks.
         scope: the tables that a prompt shows, results of earlier nodes among them.
-        kept: nodes that have run.
+        done_nodes: nodes that have run.
         evidence: for and against candidates.
         without: mechanisms that are switched off (`SWITCHES`).
         plot: the question asks for a picture.
@@ -50,7 +50,7 @@ class Asked:
 
     ctx: AskContext
     scope: Scope
-    kept: tuple[Node, ...] = ()
+    done_nodes: tuple[Node, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
     without: frozenset[str] = frozenset()
     plot: bool = False

@@ -114,7 +114,7 @@ def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:
 
 
 def _telling(question: str) -> list[str]:
-    """The words of a question that are no words of asking, in lower case."""
+    """The words of a question without question words, in lower case."""
     asking = words_of(_ASKING) | {*_ASKING.split()}
     words = dict.fromkeys(word.lower() for word in re.findall(r"[A-Za-z]{3,}", question))
     telling = (word for word in words if word not in asking | {*_FUNCTION_WORDS.split()})
@@ -131,7 +131,7 @@ def unheard(words: Sequence[str], scope: Scope, near: Near | None) -> list[str]:
     names: set[str] = set()
     heard: set[str] = set()
     for name, source in scope.sources.items():
-        fields = [f for f in source.shown if f.modality is Modality.STRUCTURED]
+        fields = [f for f in source.visible_fields if f.modality is Modality.STRUCTURED]
         for text in (name, *(f.name for f in fields)):
             names |= {word.lower() for word in re.findall(r"[A-Za-z]{3,}", spaced(text))}
         heard |= words_of(" ".join([source.description, *(f.description for f in fields)]))
@@ -155,7 +155,7 @@ def _same_start(word: str, name: str) -> bool:
 
 def hinted(question: str, scope: Scope) -> str:
     """The question with what oldest and youngest mean: the least and greatest date, or age where the tables have one."""
-    aged = any("age" in re.split(r"[_\W]", f.name.lower()) for s in scope.sources.values() for f in s.shown)
+    aged = any("age" in re.split(r"[_\W]", f.name.lower()) for s in scope.sources.values() for f in s.visible_fields)
     early, late = ("highest age", "lowest age") if aged else ("earliest date", "latest date")
     return _LATE.sub(rf"\1 ({late})", _EARLY.sub(rf"\1 ({early})", question))
 

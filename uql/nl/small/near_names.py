@@ -25,7 +25,9 @@ def near_columns(name: str, scope: Scope) -> str:
     >>> near_columns("letters.city", Scope({"shops": shops})), near_columns("shops.citty", Scope({"shops": shops}))
     ('the nearest columns: shops.city', 'the nearest columns: shops.city')
     """
-    columns = {f"{table}.{f.name}": f.name.lower() for table, source in scope.sources.items() for f in source.shown}
+    columns = {
+        f"{table}.{f.name}": f.name.lower() for table, source in scope.sources.items() for f in source.visible_fields
+    }
     bare = name.rpartition(".")[2].strip('"').lower()
     found = [full for full, column in columns.items() if column == bare]
     if not found:
@@ -61,7 +63,7 @@ async def held_values(ctx: AskContext, scope: Scope, column: str) -> list[Sequen
     """
     found: list[Sequence[str]] = []
     for name, source in scope.sources.items():
-        f = next((f for f in source.shown if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)
+        f = next((f for f in source.visible_fields if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)
         if f is None or f.is_unstructured:
             continue
         wanted = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))

@@ -110,7 +110,7 @@ def grammar(scope: Scope, *, nothing: bool = True) -> str:
     for name, source in scope.sources.items():
         linked = [x for x in scope.links if name in (x.left.table, x.right.table)]
         others = [x.right.table if x.left.table == name else x.left.table for x in linked]
-        for f in source.shown:
+        for f in source.visible_fields:
             if f.is_unstructured:
                 heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in dict.fromkeys(others))]
     adds = [
@@ -212,7 +212,7 @@ def _table(name: str, scope: Scope) -> str:
 
 
 def _field(table: str, name: str, scope: Scope) -> Field | None:
-    return next((f for f in scope.sources[table].shown if f.name.lower() == name.lower()), None)
+    return next((f for f in scope.sources[table].visible_fields if f.name.lower() == name.lower()), None)
 
 
 # -------------------------------------------------------------------------------------------------------------- the places
@@ -299,7 +299,7 @@ def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: 
         field = _field(source, _bare(name), scope) if source is not None else None
         if field is not None and not field.is_unstructured:
             return named(known, field.name)
-    raise _wrong(f"{{{hole}}} is no plain column of the tables in FROM", f"join its table, or {{{column.table}.…}}")
+    raise _wrong(f"{{{hole}}} is not a plain column of the tables in FROM", f"join its table, or {{{column.table}.…}}")
 
 
 def _compared(tree: exp.Expr, nodes: Sequence[exp.Column]) -> Iterator[exp.Literal]:

@@ -20,7 +20,7 @@ from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.candidates import Asked, Candidate, ballots
+from uql.nl.small.candidates import Candidate, CandidateContext, ballots
 from uql.nl.small.evidence import Evidence, gathered, tie_check
 from uql.nl.small.plots import plot_of
 from uql.nl.small.statements import Statements
@@ -51,7 +51,7 @@ async def plan_by_vote(
     most: int = CANDIDATES,
     without: Collection[str] = (),
     kept: Sequence[Node] = (),
-    taken: Collection[str] = (),
+    used_names: Collection[str] = (),
     why: str = "",
     plots: bool = True,
 ) -> Decision:
@@ -63,7 +63,7 @@ async def plan_by_vote(
         most: candidates.
         without: mechanisms that are switched off (`candidates.SWITCHES`).
         kept: nodes that have run; the plan may read them.
-        taken: names that no new node may have.
+        used_names: names that no new node may have.
         why: what went wrong with the plan before.
         plots: a question for a picture gets one.
     Raises: QuestionError (UQL630) where no candidate runs; BudgetError where there is none for the first.
@@ -72,18 +72,18 @@ async def plan_by_vote(
     off = frozenset(without)
     evidence = gathered(ctx.question, whole, ctx.near) if "evidence" not in off else Evidence()
     plot = plots and wants_plot(ctx.question)
-    asked = Asked(ctx, whole, tuple(kept), evidence, off, plot, why)
+    asked = CandidateContext(ctx, whole, tuple(kept), evidence, off, plot, why)
     voting = _Voting(asked, 1 if "sampling" in off else most)
     await voting.run()
     vote = voting.vote
     if vote.leader is None:
-        failed = [c.problem for c in voting.writer.found if c.problem]
+        failed = [c.problem for c in voting.writer.candidates if c.problem]
         raise QuestionError(
             f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
             help="ask in other words, or write UQL",
         )
     winner = voting.named(vote.leader.name)
-    used = {name.lower() for name in (*ctx.sources, *taken, *(node.name for node in kept))}
+    used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in kept))}
     checked = _plan(asked, winner, used)
     notes = [*_doubts(voting, winner, vote), *(await _ties(asked, winner))]
     readings = _readings(voting, winner, vote)
@@ -93,14 +93,14 @@ async def plan_by_vote(
 class _Voting:
     """The candidates of one question, and what they decide."""
 
-    def __init__(self, asked: Asked, most: int) -> None:
+    def __init__(self, context: CandidateContext, most: int) -> None:
         self.most = most
-        self.writer = Statements(asked)
+        self.writer = Statements(context)
         self.cut = ""  # why there are fewer candidates, where the budget ended them
 
     async def run(self) -> None:
         """Writes candidates until one result leads whatever the others say. Raises BudgetError for the first."""
-        found = self.writer.found
+        found = self.writer.candidates
         try:
             while len(found) < self.most and not is_settled(ballots(found), self.most - len(found)):
                 await self.writer.write()
@@ -111,14 +111,14 @@ class _Voting:
 
     @property
     def vote(self) -> Vote:
-        return tally(ballots(self.writer.found))
+        return tally(ballots(self.writer.candidates))
 
     def named(self, name: str) -> Candidate:
-        return next(c for c in self.writer.found if c.name == name)
+        return next(c for c in self.writer.candidates if c.name == name)
 
 
 def _with_results(ctx: AskContext, scope: Scope, kept: Sequence[Node]) -> Scope:
-    """The scope with the results that are there."""
+    """The scope with the existing results."""
     made: dict[str, tuple[Field, ...]] = {
         n.name: ctx.workspace.fields(n.name)
         for n in kept
@@ -128,19 +128,19 @@ def _with_results(ctx: AskContext, scope: Scope, kept: Sequence[Node]) -> Scope:
     return Scope({**scope.sources, **results}, scope.links, scope.relevant)
 
 
-def _plan(asked: Asked, winner: Candidate, used: Collection[str]) -> Checked:
+def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -> Checked:
     """The plan of a candidate: its statement, and the plot where one is asked for."""
-    ctx = asked.ctx
+    ctx = context.ctx
     name = next(f"step{n}" for n in count(1) if f"step{n}" not in used)
     kind = NodeKind.UQL if winner.reads else NodeKind.SQL
     node = Node(name, kind, winner.text, may_be_empty=True)
-    checked = check_plan(forms.finished([node], asked.kept), ctx.sources, ctx.settings)
+    checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
-    if asked.plot and fields:
+    if context.plot and fields:
         drawn = next(each for each in ("plot", *(f"plot{n}" for n in range(2, 99))) if each not in used)
         plot = plot_of(ctx.question, drawn, name, fields)
         if plot is not None:
-            checked = check_plan(forms.finished([node, plot], asked.kept), ctx.sources, ctx.settings)
+            checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
     if checked.problems:
         raise QuestionError(f"the plan cannot be run: {'; '.join(map(str, checked.problems))}")
     return checked
@@ -158,7 +158,7 @@ def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
         )
     notes += [f"not sure: {reason}" for reason in winner.against]
     if voting.cut:
-        notes.append(f"only {len(voting.writer.found)} candidates voted: {voting.cut}")
+        notes.append(f"only {len(voting.writer.candidates)} candidates voted: {voting.cut}")
     return notes
 
 
@@ -177,14 +177,14 @@ def _rows(candidate: Candidate) -> str:
     return (speaks(value) if table.num_rows <= 3 else None) or f"{table.num_rows:,} rows"
 
 
-async def _ties(asked: Asked, winner: Candidate) -> list[str]:
+async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
     """That rows which are not shown tie with the last one that is, where DuckDB alone can tell."""
-    if winner.reads or not asked.uses("ties") or (found := tie_check(winner.text)) is None:
+    if winner.reads or not context.uses("ties") or (found := tie_check(winner.text)) is None:
         return []
     sql, shown = found
     try:
-        tables = list(asked.scope.sources)
-        places = (await asked.ctx.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
+        tables = list(context.scope.sources)
+        places = (await context.ctx.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
     except GuardError:
         return []
     if len(places) <= shown or places[-1] != places[-2]:

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from uql.base.errors import GuardError, QuestionError, UQLError
 from uql.nl.ask.context import AskContext, NodeEvent
-from uql.nl.ask.plan_checks import check_plan, said
+from uql.nl.ask.plan_checks import check_plan, error_line
 from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
@@ -26,7 +26,7 @@ from uql.nl.prompts import Wording
 from uql.nl.prompts import read_columns as column_words
 from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
-from uql.nl.small.candidates import TEMPERATURE, Asked, Candidate
+from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
 from uql.nl.small.evidence import hinted
 from uql.nl.small.near_names import held_values, near_columns, near_value
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
@@ -57,20 +57,20 @@ class Statements:
         found: the candidates so far.
     """
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.found: list[Candidate] = []
+    def __init__(self, context: CandidateContext) -> None:
+        self.context = context
+        self.candidates: list[Candidate] = []
         self._columns: Columns | None = None
-        self._made: dict[tuple[Columns, str], Candidate] = {}
-        self._tables = list(asked.scope.sources)
-        shown = [f for source in asked.scope.sources.values() for f in source.shown]
+        self._cache: dict[tuple[Columns, str], Candidate] = {}
+        self._tables = list(context.scope.sources)
+        shown = [f for source in context.scope.sources.values() for f in source.visible_fields]
         self._readable = any(f.is_unstructured for f in shown)
-        self._question = hinted(asked.ctx.question, asked.scope) if asked.uses("hints") else asked.ctx.question
+        self._question = hinted(context.ctx.question, context.scope) if context.uses("hints") else context.ctx.question
 
     async def write(self) -> Candidate:
         """One more candidate. Raises BudgetError."""
-        n = len(self.found)
-        ctx, name = self.asked.ctx, f"sql{n + 1}"
+        n = len(self.candidates)
+        ctx, name = self.context.ctx, f"sql{n + 1}"
         step = ctx.step(name)
         ctx.emit(NodeEvent(name, "start", "a candidate that votes"))
         try:
@@ -80,7 +80,7 @@ class Statements:
         finally:
             ctx.prompts += step.prompts
         ctx.emit(NodeEvent(name, "failed" if made.problem else "done", made.problem or made.text))
-        self.found.append(made)
+        self.candidates.append(made)
         return made
 
     async def _written(self, step: AskContext, n: int) -> Candidate:
@@ -100,16 +100,16 @@ class Statements:
     @property
     def _runs(self) -> bool:
         """Does a candidate run? Others that fail are then not mended."""
-        return any(not candidate.problem for candidate in self.found)
+        return any(not candidate.problem for candidate in self.candidates)
 
     @property
     def _may_read(self) -> bool:
-        return self._readable and self.asked.uses("reading")
+        return self._readable and self.context.uses("reading")
 
     @property
     def _reads_first(self) -> bool:
         """Do words of the question that no plain column is about speak for a text or an image?"""
-        return self._may_read and (bool(self.asked.evidence.unheard) or not self.asked.uses("evidence"))
+        return self._may_read and (bool(self.context.evidence.unheard) or not self.context.uses("evidence"))
 
     # ------------------------------------------------------------------------------------------- the columns that are read
     async def _columns_read(self, step: AskContext, wrong: str = "") -> Columns:
@@ -120,18 +120,18 @@ class Statements:
         Raises: QuestionError (UQL631) where there must be one, and the reply does not fit the tables after one repair.
         """
         failure = (column_words.NOTHING, wrong) if wrong else None
-        for last in (not self.asked.uses("repair"), True):
+        for last in (not self.context.uses("repair"), True):
             reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
             try:
-                return columns_of(reply, self.asked.scope)
+                return columns_of(reply, self.context.scope)
             except QuestionError as error:
                 if last and wrong:
                     raise
-                failure = (reply.strip()[:1_000], said(error))
+                failure = (reply.strip()[:1_000], error_line(error))
         return ()
 
     def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
-        asked = self.asked
+        asked = self.context
         return column_words.wording(
             self._question,
             words.create_tables(asked.scope, chars=CHARS, modalities=True),
@@ -142,7 +142,7 @@ class Statements:
 
     # ---------------------------------------------------------------------------------------------------- the statement
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
-        asked, failure, known = self.asked, None, with_columns(self.asked.scope, columns)
+        asked, failure, known = self.context, None, with_columns(self.context.scope, columns)
         schema = words.create_tables(known, chars=CHARS, modalities=self._readable)
         for last in (self._runs or not asked.uses("repair"), True):
             wording = words.wording(
@@ -156,9 +156,9 @@ class Statements:
                 failure=failure,
             )
             reply = str(await step.say(wording))
-            if (columns, reply) not in self._made:
-                self._made[columns, reply] = await self._read(reply, columns, known)
-            made = self._made[columns, reply]
+            if (columns, reply) not in self._cache:
+                self._cache[columns, reply] = await self._read(reply, columns, known)
+            made = self._cache[columns, reply]
             if last or not made.problem:
                 break
             failure = (reply.strip()[:1_000], made.problem)
@@ -166,7 +166,7 @@ class Statements:
 
     async def _read(self, reply: str, columns: Columns, known: Scope) -> Candidate:
         """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
-        asked, sql = self.asked, words.statement_of(reply)
+        asked, sql = self.context, words.statement_of(reply)
         try:
             checked = check_sql(sql, self._tables)
             columns = tuple(column for column in columns if used(checked, [column]))
@@ -187,14 +187,14 @@ class Statements:
         except _TextCompared:
             raise
         except UQLError as error:
-            return Candidate("", sql, problem=said(error))
+            return Candidate("", sql, problem=error_line(error))
         against = asked.evidence.against_plain(checked, readable=self._readable) if asked.uses("evidence") else []
         return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=tuple(against))
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
-        asked, uql = self.asked, as_uql(sql, columns, self.asked.scope)
-        plan = forms.finished([Node(_TRIED, NodeKind.UQL, uql)], asked.kept)
+        asked, uql = self.context, as_uql(sql, columns, self.context.scope)
+        plan = forms.finished([Node(_TRIED, NodeKind.UQL, uql)], asked.done_nodes)
         checked = check_plan(plan, asked.ctx.sources, asked.ctx.settings)
         if checked.problems:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
@@ -203,8 +203,8 @@ class Statements:
         return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table), against=tuple(against))
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
-        text = check_sql(trial(sql, columns, self.asked.scope), self._tables) if columns else sql
-        return await self.asked.ctx.sql(text, tables=self._tables)
+        text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
+        return await self.context.ctx.sql(text, tables=self._tables)
 
     def _where(self, why: str, known: Scope) -> str:
         """The columns that a name which DuckDB did not find may mean."""
@@ -220,8 +220,8 @@ class Statements:
         changed = False
         times = {
             f.name.lower()
-            for source in self.asked.scope.sources.values()
-            for f in source.shown
+            for source in self.context.scope.sources.values()
+            for f in source.visible_fields
             if f.type.startswith("TIMESTAMP")
         }
         for like in list(tree.find_all(exp.Like)):
@@ -246,7 +246,7 @@ class Statements:
 
     async def _near(self, column: str, value: str) -> str | None:
         """The value of a column so called that another spelling means."""
-        held = await held_values(self.asked.ctx, self.asked.scope, column)
+        held = await held_values(self.context.ctx, self.context.scope, column)
         return next((near for values in held if (near := near_value(value, values)) is not None), None)
 
 

@@ -11,7 +11,7 @@ CHARS = 12_000  # of the evidence
 IMAGES = 16
 
 
-def answered(order: dict[str, Any]) -> dict[str, Any]:
+def answer(order: dict[str, Any]) -> dict[str, Any]:
     import dspy  # type: ignore[import-not-found,unused-ignore]
 
     there = order["endpoint"]
@@ -68,7 +68,7 @@ def written(row: dict[str, Any], images: list[str]) -> str:
 def main() -> None:
     for line in sys.stdin:
         with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-            reply = answered(json.loads(line))
+            reply = answer(json.loads(line))
         print(json.dumps(reply, default=str), flush=True)
 
 

@@ -33,7 +33,7 @@ def post(there: dict[str, str], path: str, body: dict[str, Any]) -> dict[str, An
     return made
 
 
-def answered(order: dict[str, Any]) -> dict[str, Any]:
+def answer(order: dict[str, Any]) -> dict[str, Any]:
     from llama_index.core import Document, VectorStoreIndex  # type: ignore[import-not-found,unused-ignore]
     from llama_index.core.embeddings import BaseEmbedding  # type: ignore[import-not-found,unused-ignore]
     from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock  # type: ignore[import-not-found,unused-ignore]
@@ -100,7 +100,7 @@ def written(row: dict[str, Any], images: list[str]) -> str:
 def main() -> None:
     for line in sys.stdin:
         with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-            reply = answered(json.loads(line))
+            reply = answer(json.loads(line))
         print(json.dumps(reply, default=str), flush=True)
 
 

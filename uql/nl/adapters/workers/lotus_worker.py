@@ -13,7 +13,7 @@ from typing import Any
 ROWS = 60  # of a source that are read
 
 
-def answered(order: dict[str, Any]) -> dict[str, Any]:
+def answer(order: dict[str, Any]) -> dict[str, Any]:
     import lotus  # type: ignore[import-not-found,unused-ignore]
     import pandas as pd
     from lotus.models import LM  # type: ignore[import-not-found,unused-ignore]
@@ -29,7 +29,7 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
         rows, images = source["rows"][:ROWS], pictured(source)
         lines = [written(row, images) for row in rows]
         for column in images:
-            notes = noted(lines, [row[column] for row in rows], asked)
+            notes = picture_notes(lines, [row[column] for row in rows], asked)
             lines = [
                 json.dumps({**json.loads(line), "note": note}, ensure_ascii=False) if note else line
                 for line, note in zip(lines, notes, strict=True)
@@ -45,13 +45,13 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
     return {"text": said.strip(), "sources": sorted(set(named))}
 
 
-def noted(lines: list[str], pictures: list[Any], asked: str) -> list[str]:
+def picture_notes(lines: list[str], pictures: list[Any], question: str) -> list[str]:
     """What the model sees in the picture of each row that the question needs; "" where there is no picture.
 
     Args:
         lines: the rows in words.
         pictures: of each row, as a data: address; None: it has none.
-        asked: the question.
+        question: the question.
     """
     import pandas as pd
     from lotus.dtype_extensions import ImageArray  # type: ignore[import-not-found,unused-ignore]
@@ -60,7 +60,7 @@ def noted(lines: list[str], pictures: list[Any], asked: str) -> list[str]:
     if not there:
         return [""] * len(lines)
     frame = pd.DataFrame({"row": [lines[i] for i in there], "image": ImageArray([pictures[i] for i in there])})
-    notes = frame.sem_map(f"State what the picture {{image}} of {{row}} shows that this question needs: {asked}")[
+    notes = frame.sem_map(f"State what the picture {{image}} of {{row}} shows that this question needs: {question}")[
         "_map"
     ]
     held = dict(zip(there, (str(note).strip() for note in notes), strict=True))
@@ -80,7 +80,7 @@ def written(row: dict[str, Any], images: list[str]) -> str:
 def main() -> None:
     for line in sys.stdin:
         with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-            reply = answered(json.loads(line))
+            reply = answer(json.loads(line))
         print(json.dumps(reply, default=str), flush=True)
 
 

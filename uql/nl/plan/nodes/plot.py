@@ -87,7 +87,7 @@ def make_plots(text: str, tables: Mapping[str, pa.Table]) -> tuple[Plot, ...]:
     inputs = {n: {f.name: f.type for f in fields_of(t, {}) if f.type != "BLOB"} for n, t in tables.items()}
     made = []
     for spec in check_plot(text, inputs):
-        named = {data["name"] for data in _found(spec, "data")}
+        named = {data["name"] for data in _find_values(spec, "data")}
         for name in sorted(named):
             if tables[name].num_rows == 0:
                 raise _refused(f"the table {name} has no rows to show")
@@ -104,13 +104,13 @@ def _checked(spec: Any, inputs: Mapping[str, Columns]) -> dict[str, Any]:
     made: dict[str, Any] = {str(key): value for key, value in spec.items() if key != "$schema"}
     spec = made
     _no_code(spec, 0)
-    if "data" not in spec and not list(_found(spec, "data")):
+    if "data" not in spec and not list(_find_values(spec, "data")):
         if len(inputs) != 1:
             raise _refused(
                 "it does not say which table it shows", help=f'give {{"data": {{"name": …}}}} of {_named(inputs)}'
             )
         spec["data"] = {"name": next(iter(inputs))}
-    for data in _found(spec, "data"):
+    for data in _find_values(spec, "data"):
         if not isinstance(data, dict) or set(data) != {"name"} or data["name"] not in inputs:
             raise _refused(
                 f"its data is {json.dumps(data)[:80]}", help=f'give {{"data": {{"name": …}}}} of {_named(inputs)}'
@@ -153,25 +153,25 @@ def _has_text(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and any(_has_text(item) for item in value))
 
 
-def _found(value: Any, key: str) -> Iterator[Any]:
+def _find_values(value: Any, key: str) -> Iterator[Any]:
     """Every value of a key, anywhere in the specification but in its values of data."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name == key:
                 yield inner
             else:
-                yield from _found(inner, key)
+                yield from _find_values(inner, key)
     elif isinstance(value, list):
         for item in value:
-            yield from _found(item, key)
+            yield from _find_values(item, key)
 
 
 def _small(spec: dict[str, Any]) -> None:
     for key in ("width", "height", "step"):
-        for size in _found(spec, key):
+        for size in _find_values(spec, key):
             if isinstance(size, int | float) and not 0 < size <= MAX_PIXELS:
                 raise _refused(f"{key} is {size:g}", help=f"at most {MAX_PIXELS:,}")
-    views = sum(len(held) for key in _VIEWS for held in _found(spec, key) if isinstance(held, list))
+    views = sum(len(held) for key in _VIEWS for held in _find_values(spec, key) if isinstance(held, list))
     if views > MAX_VIEWS:
         raise _refused(f"it has {views} views", help=f"at most {MAX_VIEWS}")
 
@@ -215,7 +215,7 @@ def _fields(
         if any("pivot" in step for step in transforms if isinstance(step, dict)):
             made = None
         else:
-            new = {str(n) for step in transforms for names in _found(step, "as") for n in _listed(names)}
+            new = {str(n) for step in transforms for names in _find_values(step, "as") for n in _listed(names)}
             new |= {"key", "value"} if any("fold" in step for step in transforms if isinstance(step, dict)) else set()
             made = made | new
     repeated = value.get("repeat")

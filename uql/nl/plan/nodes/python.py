@@ -65,7 +65,9 @@ def check_python(source: str, inputs: Collection[str] = ()) -> str:
         raise _refused(f"it is longer than {LONGEST:,} characters")
     for name in inputs:
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise _refused(f"{name!r} is no name of Python", help="give the node before it a name of letters and _")
+            raise _refused(
+                f"{name!r} is not a valid Python name", help="give the node before it a name of letters and _"
+            )
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
@@ -86,7 +88,7 @@ def check_python(source: str, inputs: Collection[str] = ()) -> str:
         given_ = f"its inputs: {', '.join(inputs) or 'none'}"
         raise _refused(f"it uses {name}, which is not defined", help=f"{given_}; a table comes in by a query before it")
     if not isinstance(tree.body[-1], ast.Expr):
-        raise _refused("its last line is no expression", help="end in the table or value that the node gives")
+        raise _refused("its last line is not an expression", help="end in the table or value that the node gives")
     return source
 
 
@@ -219,7 +221,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _as_table(value: Any) -> pa.Table | None:
-    """The table of a list of dictionaries: the columns of all rows in the order first seen; None where it is no such list."""
+    """The table of a list of dictionaries: the columns of all rows in the order first seen; None for any other value."""
     import pyarrow as pa
 
     if not isinstance(value, list) or not value or not all(isinstance(row, dict) and row for row in value):
