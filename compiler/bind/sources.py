@@ -243,7 +243,7 @@ class Sources:
                 turned = from_the_left(join)
                 if turned is None:
                     raise
-                self.taken = taken
+                self.used_aliases = taken
                 return self._join(turned, outer)
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
         on: Expr | None = None
