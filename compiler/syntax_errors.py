@@ -392,8 +392,8 @@ OTHERWISE = {
     "UPDATE": 'texts stand in its SET and WHERE: UPDATE t SET x = "…" WHERE "…"',
     "DELETE": 'texts stand in its WHERE: DELETE FROM t WHERE "…"',
     "MERGE": 'put the texts into a sub-query: MERGE INTO t USING (SELECT id, "…" AS x FROM s) a ON t.id = a.id WHEN MATCHED …',
-    "VIEW": "a view cannot hold a text: store the answers with CREATE TABLE name AS SELECT …",
-    "MACRO": "a macro cannot hold a text: store the answers with CREATE TABLE name AS SELECT …",
+    "VIEW": "a view cannot contain a text: store the answers with CREATE TABLE name AS SELECT …",
+    "MACRO": "a macro cannot contain a text: store the answers with CREATE TABLE name AS SELECT …",
 }
 
 

@@ -38,7 +38,7 @@ STEP_ENDS = ("done", "failed", "replan")  # states of a step that a log has a li
 class Counts:
     """The sum of the events so far.
 
-    >>> counts = Counts(calls=64, cap=256, cached=3, seconds=20.0)
+    >>> counts = Counts(calls=64, cap=256, cached=3, seconds=20.0, answered=19.5)
     >>> counts.line()
     '64 of at most 256 calls, 3.2 rows/s, 3 from the ledger, at most 60 s left'
     >>> Counts(calls=64, cap=256, usd=0.0123, priced=True, usd_cap=0.5).line()
