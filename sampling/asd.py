@@ -28,7 +28,6 @@ Predictions = Callable[[Indices], Floats]
 SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
 FEWEST_WAVES, MOST_WAVES = 4, 8
 LEARNED = 0.85  # of a later wave's mass that follows the surrogate; the rest is even
-LEAST_FORESEEN = 0.1  # of the largest foreseen variance, that is added to each: models are surer than they should be
 MOST_KEPT = 2  # predictions kept between the aggregates of one query
 COPIES = 0.05  # of the mean squared distance of two rows: where most rows have another one nearer than this, rows have near copies
 COPIES_ASKED, COPIES_AMONG = 64, 8_192  # rows that are looked at, and among how many
@@ -289,24 +288,6 @@ class AsdSampler(Draws):
             self._parts[len(complete)] = [part / whole for part in odds]
         return self._parts[len(complete)]
 
-    def _by_precision(self, spreads: list[Floats], inside: Flags, complete: list[int]) -> list[Floats]:
-        """The same where earlier waves alone predict: by the inverse of the variance that a wave was foreseen to have.
-
-        The first wave, which nothing predicts, then counts for little beside later ones that know an easy event by then. By the odds
-        of being drawn it would count for its full share, and the interval would be that of its few rows.
-
-        Args:
-            spreads: for each complete wave, (N,) the variance of each row's answer, as earlier waves foresaw it.
-        Source: Luedtke & van der Laan (2016), weights by foreseen variances.
-        """
-        foreseen = np.zeros(len(complete))
-        for i, t in enumerate(complete):
-            cells = self._waves[t].cells
-            scale = np.maximum(cells.sizes * (cells.sizes - 2.0), 0.0) / 2
-            foreseen[i] = float((scale * cells.means(spreads[i] * inside)).sum())
-        precision = 1 / (foreseen + LEAST_FORESEEN * max(float(foreseen.max(initial=0.0)), 1e-300))
-        return [np.full(self.n_rows, p / precision.sum()) for p in precision]
-
     def _by_draws(self, complete: list[int]) -> list[Floats]:
         drawn = [float(self._waves[t].pairs.size) for t in complete]
         return [np.full(self.n_rows, n / sum(drawn)) for n in drawn]
@@ -395,9 +376,6 @@ class AsdSampler(Draws):
         told = self.labelled
         nested = m < 2 or not (variables[1][0][variables[0][0] != 0] == 0).any()
         predicted = [self._predictions(y, weights, complete, inside, past) for y, weights in variables]
-        shares = self._shares(complete)
-        if past and not self.past_only:
-            shares = self._by_precision([spread for _, spread in predicted[0]], inside, complete)
         dense = np.zeros((m, self.n_rows))
         for j, (y, _) in enumerate(variables):
             dense[j, told] = y
@@ -405,7 +383,7 @@ class AsdSampler(Draws):
         events, expected = 0.0, 0.0
         parts, values, differences = ([np.zeros((m, 0))] for _ in range(3))
         drawn, stands = [np.zeros(0)], [np.zeros(0)]
-        for i, (t, share) in enumerate(zip(complete, shares, strict=True)):
+        for i, (t, share) in enumerate(zip(complete, self._shares(complete), strict=True)):
             wave = self._waves[t]
             order, sizes = wave.cells.order, wave.cells.sizes
             before = np.ones(self.n_rows, bool)
