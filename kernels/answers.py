@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from uql.compiler.formula import Formula, Masks
 from uql.compiler.syntax import Expr
 from uql.compiler.virtual import VirtualColumn
+from uql.llm.questions import Question
 
 Rids = NDArray[np.int64]
 
@@ -195,11 +196,13 @@ class Filters:
         states: by formula.
         terms: by term, its answers and how many of them are true.
         stops: the filter stops at the k-th row that passes, so how many rows will be asked is not known.
+        looked_up: (N,) by questions and rows a request, the rows that were looked up in the ledger.
     """
 
     states: dict[Formula, FilterState] = field(default_factory=dict)
     terms: dict[Expr, tuple[int, int]] = field(default_factory=dict)
     stops: bool = False
+    looked_up: dict[tuple[tuple[Question, ...], int], NDArray[np.bool_]] = field(default_factory=dict)
 
     def of(self, formula: Formula) -> FilterState:
         """The state of a formula, empty at first."""

@@ -92,9 +92,6 @@ class Relation:
         self.part_of: Pool | FirstStage | None = pool or stage
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
-        self.looked_up: dict[
-            tuple[tuple[Question, ...], int], NDArray[np.bool_]
-        ] = {}  # (N,) by questions and rows a request
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
 
     @property

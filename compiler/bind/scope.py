@@ -89,12 +89,16 @@ class Part:
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one query block. `correlated` turns true when a name was found outside."""
+    """The names of one query block. `correlated` turns true when a name was found outside.
+
+    `lateral`: these are the tables before a sub-query of FROM, which may read their columns.
+    """
 
     relations: list[Relation] = field(default_factory=list)
     merged: list[Merged] = field(default_factory=list)
     outer: Scope | None = None
     correlated: bool = False
+    lateral: bool = False
 
     def names(self) -> list[str]:
         """The column names in scope, each once."""
@@ -120,6 +124,8 @@ class Scope:
         """
         found = self._own(parts, span)
         if found is None and self.outer is not None:
+            if self.outer.lateral and self.moment(parts, span) is not None:
+                return None
             found = self.outer.find(parts, span)
             if found is not None:
                 self.correlated = True

@@ -225,7 +225,7 @@ class Sources:
                 fields = renamed(fields, function.columns, function.alias or "", function.span)
                 return self._lateral(join, function, items, left, read, fields)
         if isinstance(join.right, Derived):
-            beside = Scope(left.relations, left.merged, outer)
+            beside = Scope(left.relations, left.merged, outer, lateral=True)
             query = self.expressions.sub(join.right.query, beside).query
             around = self.expressions.scope
             around.correlated = around.correlated or beside.correlated

@@ -84,7 +84,8 @@ def test_rows_that_are_looked_up_leave_nothing() -> None:
     with duckdb.connect() as con:
         rows = relation(Duck(con), 50)
         most = np.arange(49, dtype=np.int64)
-        assert left_by(lambda: rows.fetch(most, ['"t.text"'])) < 2  # 0.8; 3.5 by a hash join
+        left = [left_by(lambda: rows.fetch(most, ['"t.text"'])) for _ in range(4)]
+        assert min(left) < 2  # 0.8, at times 3.5; by a hash join always 3.5
 
 
 @pytest.mark.parametrize("rows", [50, 3 * SMALL])
