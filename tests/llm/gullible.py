@@ -56,7 +56,7 @@ class Gullible(Compatible):
     async def _abilities(self, usage: Any) -> Capabilities:
         return self._can
 
-    async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Any) -> ChatReply:
+    async def _complete(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Any) -> ChatReply:
         usage.requests += 1
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
         system, user = (message["content"] for message in messages)

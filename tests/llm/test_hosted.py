@@ -68,7 +68,7 @@ def test_an_address_that_is_missing_or_none_is_refused(monkeypatch: pytest.Monke
     with pytest.raises(ConfigError, match="address of Azure OpenAI"):
         hosted.address_of("azure")
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "file:///etc/passwd")
-    with pytest.raises(ConfigError, match="no http"):
+    with pytest.raises(ConfigError, match="not an http"):
         hosted.address_of("azure")
     with pytest.raises(ConfigError, match="needs the name of a model"):
         open_provider("gemini:", Settings())

@@ -54,7 +54,7 @@ USAGE = [
     Cli("an unknown option", query("SELECT 1", "--colour"), 2, ("--colour",)),
     Cli("an option without its value", ("shop.duckdb", "-c"), 2, ("-c",)),
     Cli("a misspelt command", ("modles", "list"), 2, ("did you mean uql models",)),
-    Cli("an unknown command", ("frobnicate",), 2, ("commands: shell",)),
+    Cli("an unknown command", ("frobnicate",), 2, ("commands: init",)),
     Cli("a misspelt sub-command", ("models", "pul"), 2, ("pul",)),
     Cli("a query where the database stands", ("SELECT 1",), 2, ("goes after -c",)),
     Cli("two databases", ("shop.duckdb", "other.duckdb", "-c", "SELECT 1"), 2, ("other.duckdb",)),

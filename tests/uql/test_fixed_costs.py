@@ -130,7 +130,7 @@ def test_a_row_is_looked_up_in_the_ledger_once_before_a_sample_is_drawn(
     monkeypatch: pytest.MonkeyPatch, asked_before: int
 ) -> None:
     looked_up: list[str] = []
-    known = Gate.known
+    known = Gate.ledger_answers
 
     async def counted(self: Gate, questions: Any, rows: Any, **more: Any) -> Any:
         looked_up.extend(str(row.cells[0].value) for row in rows)
@@ -140,6 +140,6 @@ def test_a_row_is_looked_up_in_the_ledger_once_before_a_sample_is_drawn(
         con.execute("CREATE TABLE t AS SELECT range AS id, 'text number ' || range AS text FROM range(300)")
         con.uql(f"{SEMANTIC} AND id < 1").fetchall()  # the question is known
         con.uql(f"{SEMANTIC} AND id < {asked_before}").fetchall()
-        monkeypatch.setattr(Gate, "known", counted)
+        monkeypatch.setattr(Gate, "ledger_answers", counted)
         assert not con.uql('SELECT COUNT(*) AS n FROM t WHERE "it is so"').estimates["n"].exact
     assert len(set(looked_up)) == 300 and len(looked_up) == 300
