@@ -93,7 +93,6 @@ def test_bits_go_through_a_query_and_into_a_table_as_they_are(labels):
         ("SELECT id FROM reviews WHERE {} WITH (budget = $b)", "UQL100", "con.settings"),
         ("SELECT id FROM reviews WHERE film RLIKE 'a' AND {}", "UQL100", "regexp_matches"),
         ("SELECT SAFE_CAST(film AS INT) FROM reviews WHERE {}", "UQL100", "TRY_CAST"),
-        ("SELECT id FROM reviews, LATERAL unnest(tags) AS u(x) WHERE {}", "UQL100", "unnest(t.list)"),
         ("SELECT id, u FROM reviews, unnest(nope) AS x(u) WHERE {}", "UQL202", "FROM t, unnest(t.list)"),
         ("SELECT * FROM reviews, read_csv(film) WHERE {}", "UQL202", "constants"),
         ("SELECT id FROM reviews WHERE {} ORDER BY #9", "UQL208", "write 1"),
