@@ -110,7 +110,7 @@ class Statements:
         group = ", ".join(keys)
         sets = bool(keys) and keys != ["ALL"] and self._maybe(0.2)
         if sets:
-            group = f"{self.rng.choice(('ROLLUP', 'CUBE'))} ({group})"
+            group = f"{self.rng.choice(('ROLLUP', 'CUBE'))} ({', '.join(self._of_sets(keys))})"
         where = f" WHERE {self._condition(columns, depth, items)}" if self._maybe(0.3) else ""
         having = f" HAVING {self._aggregate(columns)} > {self.rng.randint(0, 4)}" if self._maybe(0.2) else ""
         having = "" if sets else having  # DuckDB 2.0 loses groups of a literal there, not of a parameter
@@ -161,6 +161,9 @@ class Statements:
         if kind == "s":
             return self.rng.choice((f"upper({column})", f"{column} || 'x'", f"CASE WHEN {column} > 'b' THEN 'z' END"))
         return column
+
+    def _of_sets(self, keys: list[str]) -> list[str]:
+        return keys
 
     def _aggregate(self, columns: dict[str, str]) -> str:
         column = self._column("n", columns)

@@ -171,13 +171,17 @@ class SemanticStatements(Statements):
             )
         )
 
+    def _of_sets(self, keys: list[str]) -> list[str]:
+        """Without places: of a key that stands twice, once by its place, DuckDB shows the value of the later one."""
+        return [key for key in keys if not key.isdigit()] or keys
+
     def _sort_name(self, items: list[str], columns: dict[str, str]) -> str:
         return super()._sort_name(items, _plain(columns))
 
     def _order(self, items: list[str], columns: dict[str, str], depth: int) -> str:
         found = super()._order(items, _plain(columns), depth)
         self.ordered = bool(found)
-        if found and not columns and "ALL" not in found:  # of groups: every item settles ties
+        if found and "ALL" not in found:  # every item settles ties
             found += "".join(f", {place + 1}" for place in range(len(items)))
         return found
 

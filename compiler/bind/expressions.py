@@ -396,6 +396,9 @@ class Expressions:
         moment = self.scope.moment(name.parts, name.span)
         if moment is not None:
             return moment
+        row = self.scope.row(name.parts[0], name.span) if len(name.parts) == 1 else None
+        if row is not None:
+            return row
         raise self.scope.unknown(name.parts, name.span, self.aliases.spelled)
 
     def _named(self, parts: tuple[str, ...], node: Expr, clause: Clause, want: Want) -> Expr | None:

@@ -11,7 +11,7 @@ from typing import Protocol
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import ROWID, Field, Modality, Table
 from uql.compiler.bound import BoundSource
-from uql.compiler.syntax import NO_SPAN, Column, Expr, Span
+from uql.compiler.syntax import NO_SPAN, Call, Column, Expr, Named, Span
 from uql.compiler.virtual import Moment
 
 MOMENT = "t"  # the name of a moment of a video, as of a frame in frames(…)
@@ -158,6 +158,17 @@ class Scope:
     def relation(self, alias: str) -> Relation | None:
         exact = next((r for r in self.relations if r.alias == alias), None)
         return exact or next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
+
+    def row(self, alias: str, span: Span) -> Expr | None:
+        """What the name of a table is where a column may stand: a struct of its columns, also of a table outside. None: no table."""
+        relation = self.relation(alias)
+        if relation is not None:
+            return Call(
+                "struct_pack", tuple(Named(f.name, relation.column(f, span)) for f in relation.fields), span=span
+            )
+        found = self.outer.row(alias, span) if self.outer is not None else None
+        self.correlated = self.correlated or found is not None
+        return found
 
     def moment(self, parts: Sequence[str], span: Span) -> Moment | None:
         """What `t` means where a table has a video and no column so called: the second at which a condition on it holds."""

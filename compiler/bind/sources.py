@@ -33,6 +33,7 @@ from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, is_pending
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable
+from uql.compiler.formula import conjunction
 from uql.compiler.joins import asks
 from uql.compiler.sql import expression
 from uql.compiler.subqueries import outer_columns
@@ -233,8 +234,9 @@ class Sources:
             read = [c for c in outer_columns(query) if c.table in _aliases(left)]
             if read:
                 fields = renamed(fields, join.right.columns, join.right.alias or "the sub-query", join.right.span)
-                function, items = rows_as_list(join.right, fields, join.on)
-                return self._lateral(replace(join, on=Boolean(True)), function, items, left, read, fields)
+                return self._lateral_query(
+                    join, replace(join.right, alias=join.right.alias or "subquery"), left, read, query, fields
+                )
             right = self._named(join.right, query, fields)
         else:
             try:
@@ -302,6 +304,37 @@ class Sources:
         relation = Relation(alias, renamed((item,), function.columns, alias, function.span), of, (inside,))
         source = put(left.source, BoundDerived(query, of, fields))
         return Part(source, [*left.relations, relation], left.merged)
+
+    def _lateral_query(
+        self, join: Join, derived: Derived, left: Part, read: list[Column], query: BoundQuery, fields: tuple[Field, ...]
+    ) -> Part:
+        """LATERAL (SELECT …) beside the tables whose columns it reads; what joins them holds of its rows.
+
+        Args:
+            derived: the sub-query, under an alias.
+            read: the columns of the left that it reads.
+            query: the sub-query, bound.
+            fields: its columns, under their names.
+        """
+        alias = derived.alias or ""
+        own = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
+        if join.natural:
+            join = replace(join, using=_shared(left, own, join))
+        on = join.on
+        if join.using:
+            self._using(join, left, own)  # an error where a side has no such column
+            on = conjunction([_equal(left, alias, name, join.span) for name in join.using])
+        if on is not None:
+            read = [*read, *columns_of(on, _names(left))]
+        function, items = rows_as_list(derived, fields, on)
+        plain = replace(join, on=Boolean(True), using=(), natural=False)
+        part = self._lateral(plain, function, items, left, read, fields)
+        if not join.using:
+            return part
+        before, after = (Part(part.source, of, part.merged) for of in (part.relations[:-1], part.relations[-1:]))
+        _, merged = self._using(join, before, replace(after, merged=[]))
+        names = {m.name.lower() for m in merged}
+        return replace(part, merged=[*(m for m in part.merged if m.name.lower() not in names), *merged])
 
     def _lateral(
         self,
@@ -416,10 +449,15 @@ class Sources:
             spelled = values[0].name if isinstance(values[0], Column) else name
             hidden = tuple(node for value in values for node in walk(value) if isinstance(node, Column))
             merged.append(Merged(spelled, kept, hidden))
-        on = conditions[0]
-        for condition in conditions[1:]:
-            on = Binary("AND", on, condition, span=join.span)
+        on = conjunction(conditions)
+        assert on is not None
         return on, merged
+
+
+def _equal(left: Part, alias: str, name: str, span: Span) -> Expr:
+    """A column of USING on the left and in a sub-query called `alias`, as names: they are bound inside that."""
+    relation = next(r for r in left.relations if r.find(name) is not None)
+    return Binary("=", Name((relation.alias, name), span=span), Name((alias, name), span=span), span=span)
 
 
 def _part(table: Table, alias: str, columns: tuple[str, ...], span: Span) -> Part:

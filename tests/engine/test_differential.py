@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import duckdb
@@ -239,10 +238,6 @@ def differences(con, sql, seeds):
         statement, values = SemanticStatements(seed).statement()
         asked, over_labels, _ = both(statement)
         used = {name: value for name, value in values.items() if f"${name}" in asked}
-        if "row_number()" in asked and " LIMIT " in asked:
-            continue  # rows that tie are numbered in any order
-        if re.search(r"(ROLLUP|CUBE) \(.*, \d\)", asked):
-            continue  # of a key that stands twice, once by its place, DuckDB shows the later one
         try:
             want = [plain(row) for row in sql.execute(over_labels, used or None).fetchall()]
         except duckdb.Error as error:

@@ -322,7 +322,8 @@ def test_a_created_table_has_the_intervals_however_it_is_created(con):
     for name, statement in {
         "a": f"CREATE TABLE a AS {SUB[1:-1]}",
         "b": f"CREATE TEMP TABLE b AS FROM {SUB} x",
-        "c": f"CREATE TABLE c AS SELECT x.film, x.n FROM {SUB} x JOIN LATERAL (SELECT x.film AS f) l ON f = film",
+        "c": f"CREATE TABLE c AS SELECT x.film, x.n, x.n_low, x.n_high FROM {SUB} x WINDOW w AS (), v AS ()",
+        "l": f"CREATE TABLE l AS SELECT x.film, x.n FROM {SUB} x JOIN LATERAL (SELECT x.n) USING (n)",
     }.items():
         run(con, statement)
         rows = con.sql(f"SELECT n, n_low, n_high FROM {name}").fetchall()

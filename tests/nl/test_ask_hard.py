@@ -19,6 +19,8 @@ from uql.nl.ask.answer import Answer
 
 YORK = {"cannot": "", "nodes": [uql_node("a", "SELECT city FROM shops WHERE id = 2")]}
 
+WIDE = "the interval is wide: about 30 of 30 rows would give ±10%: WITH (error = 0.1)"
+
 
 def over(statements: list[str], *nodes: dict[str, Any]) -> Connection:
     """A connection over a database of these statements, whose model plans these nodes."""
@@ -156,7 +158,7 @@ def asked(*nodes: dict[str, Any], **options: Any) -> Answer:
 def test_an_estimate_is_said_with_its_interval_in_the_words_themselves() -> None:
     answer = asked(uql_node("some", COUNT))
     assert answer.text == "about 8 (3 to 15)" and answer.value == 8 and not answer.exact
-    assert answer.notes[0] == "n is an estimate: 7.5, 95% interval 3 to 15"
+    assert answer.notes == ["n is an estimate: 7.5, 95% interval 3 to 15", WIDE]
     assert "95% interval 3 to 15" in str(answer) and answer.to_json()["exact"] is False
     assert [c.column for c in answer.citations] == ["n", "n_low", "n_high"]
     exact = asked(uql_node("all_of_them", COUNT.replace(" WITH (budget = 12)", "")))
@@ -169,7 +171,7 @@ def test_an_estimate_is_said_with_its_interval_in_the_words_themselves() -> None
 def test_a_figure_made_from_an_estimate_says_what_it_rests_on(behind: dict[str, Any]) -> None:
     answer = asked(uql_node("some", COUNT), behind)
     assert answer.text == "16" and not answer.exact
-    assert answer.notes[0] == "some: n is an estimate: 7.5, 95% interval 3 to 15"
+    assert answer.notes == ["some: n is an estimate: 7.5, 95% interval 3 to 15", f"some: {WIDE}"]
     assert "some: n is an estimate" in answer.json["extra"]
 
 
@@ -197,7 +199,7 @@ def test_a_sub_query_of_the_mode_meta_says_what_its_statement_rests_on() -> None
     operators = {"operators": [{"operator": "TableAnalytics", "sources": ["letters"], "confidence": 0.9}]}
     shop = Connected([Scripted("operators", operators), Scripted("uql", {"sql": COUNT})])
     answer = shop.con.ask("How many letters complain?", mode="meta", decomposer=False)
-    assert answer.value == 8 and answer.notes[0] == "n is an estimate: 7.5, 95% interval 3 to 15"
+    assert answer.value == 8 and answer.notes == ["n is an estimate: 7.5, 95% interval 3 to 15", WIDE]
 
 
 def test_a_budget_too_small_for_any_estimate_is_no_answer() -> None:

@@ -61,6 +61,7 @@ FULL = {
         "SELECT p FROM (SELECT name AS p FROM shops UNION SELECT owner_phone FROM shops) AS t",
         "WITH c(p) AS (SELECT owner_phone FROM shops) SELECT p FROM c",
         "SELECT t.p FROM (SELECT owner_phone FROM shops) AS t(p)",
+        "SELECT s AS p FROM shops AS s, LATERAL (SELECT s.id) AS x",
         "SELECT x.p FROM shops AS s, LATERAL (SELECT s.owner_phone AS p) AS x",
         "SELECT unnest([name, owner_phone]) AS p FROM shops",
         "SELECT string_agg(owner_phone, ',') AS p FROM shops",

@@ -14,3 +14,6 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4), p A
 WITH RECURSIVE m AS (SELECT 3 AS k), n AS (SELECT k AS i FROM m UNION SELECT (i * 2) % 11 FROM n) SELECT count(*) FROM (SELECT id FROM reviews WHERE <pos> AND id IN (SELECT i FROM n))
 WITH RECURSIVE p AS (SELECT min(id) AS i FROM reviews WHERE <pos>), n AS (SELECT i FROM p UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n
 SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT r.id FROM n JOIN reviews r ON r.id = n.i WHERE <pos r.text>)
+SUMMARIZE (SELECT id FROM reviews WHERE <pos>)
+VALUES ((((SELECT count(*) FROM reviews WHERE <pos>))), 2)
+VALUES (1), ((SELECT count(*) FROM reviews WHERE <pos>))

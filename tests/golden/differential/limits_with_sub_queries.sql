@@ -3,5 +3,3 @@
 !SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT (SELECT NULL)
 !SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT (SELECT '3')
 !SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT greatest((SELECT 2), 3)
-SUMMARIZE (SELECT id FROM reviews WHERE <pos>)
-VALUES ((((SELECT count(*) FROM reviews WHERE <pos>))), 2)

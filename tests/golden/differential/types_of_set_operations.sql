@@ -11,6 +11,5 @@ SELECT <topic> AS x FROM reviews UNION ALL SELECT film FROM films
 SELECT id, <rating> AS x FROM reviews UNION ALL BY NAME SELECT letters AS x FROM films
 SELECT sum(x) FROM (SELECT <rating> AS x FROM reviews UNION ALL SELECT <anger> FROM reviews UNION ALL SELECT stars FROM reviews)
 WITH a AS (SELECT <rating> AS x FROM reviews), b AS (SELECT x FROM a UNION ALL SELECT 1) SELECT max(x) FROM b
-VALUES (1), ((SELECT count(*) FROM reviews WHERE <pos>))
 SELECT <rating> AS x FROM reviews INTERSECT SELECT stars FROM reviews
 !SELECT <rating> AS x FROM reviews WHERE text IS NOT NULL UNION ALL SELECT stars FROM reviews WHERE stars IS NOT NULL ORDER BY x DESC
