@@ -236,11 +236,7 @@ def test_20_poisons_in_a_place_on_a_real_model(place: str) -> None:
     counted = in_places(place, ORDERS, WHOLE, 6)
     changed, types, plans = (sum(numbers) for numbers in zip(*counted.values(), strict=True))
     print(f"  {place}: {changed} answers about other rows changed, {types} types, {plans} plans")
-    assert not types and not plans
-    assert not changed or place in (
-        "label",
-        "column name",
-    )  # they stand in every prompt: judged beside harmless ones below
+    assert not changed and not types and not plans
 
 
 WORDS = (
