@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripted import row
+from typer.testing import CliRunner
 
 from uql.base.errors import UQLError
+from uql.command.runs import app
 from uql.llm.corrections import People, correct
 from uql.llm.ledger import Ledger
-from uql.llm.ledger_rows import Entry, Failed
+from uql.llm.ledger_rows import SCHEMA, Entry, Failed
 from uql.llm.providers.base import Answer
 from uql.llm.questions import Predicate
 from uql.llm.run_lease import Lease
@@ -67,6 +71,10 @@ def used(path: Path) -> None:
             list(ledger.table(name)[1])
         ledger.stats()
         find("run1", ledger)
+    for said in (["runs"], ["runs", "run1"], ["runs", "--json"]):
+        shown = CliRunner().invoke(app, [*said[1:], "--ledger", str(path)])
+        assert shown.exception is None or isinstance(shown.exception, SystemExit), said
+    with Ledger(path) as ledger:
         ledger.prune(model="m", source="t")
 
 
@@ -98,37 +106,62 @@ def test_1_000_flips_are_answers_or_errors_in_words(tmp_path: Path) -> None:
     assert damaged(tmp_path, 1_000, 1) < 1_000
 
 
-@pytest.mark.parametrize("value", ["x'ff'", "'a text'", "zeroblob(1000)", "'NaN'", "1e400"])
-@pytest.mark.parametrize(
-    "column",
-    [
-        "answer_rows.at",
-        "answer_rows.calls",
-        "statistics.name",
-        "failures.calls",
-        "sittings.root",
-        "sittings.budget",
-        "sittings.at",
-        "sittings.rates",
-    ],
-)
-def test_a_value_of_another_type_is_set_aside(tmp_path: Path, column: str, value: str) -> None:
-    """SQLite keeps a text in a column of numbers where the file says so: the statement was a TypeError."""
+VALUES = [
+    "x'ff'",
+    "'a text'",
+    "zeroblob(1000)",
+    "'NaN'",
+    "'[]'",
+    "1e400",
+    "-1e400",
+    "-3",
+    "9223372036854775807",
+    "NULL",
+]
+
+
+def columns() -> list[tuple[str, str]]:
+    """Each column of each table of a ledger."""
+    with sqlite3.connect(":memory:") as db:
+        db.executescript(SCHEMA)
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+        return [(table, column) for table in names for _, column, *_ in db.execute(f"PRAGMA table_info({table})")]
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("table, column", columns())
+def test_a_value_of_another_type_is_set_aside(tmp_path: Path, table: str, column: str) -> None:
+    """SQLite keeps a text in a column of numbers where the file says so. What a damaged answer said is asked again."""
     from hash_model import HashModel
 
     import uql
 
-    path, (table, name) = tmp_path / "l.sqlite", column.split(".")
+    path, whole = tmp_path / "l.sqlite", tmp_path / "whole.sqlite"
+    statements = [
+        'SELECT COUNT(*) FROM notes WHERE "it is so"',
+        'SELECT COUNT(*) FROM notes WHERE "it is so" WITH (budget = 6)',
+        "SELECT COUNT(*) FROM uql_runs(), uql_calls(), uql_errors()",
+    ]
 
-    def asked() -> list[tuple[int]]:
+    def ask() -> list[list[Any]]:
         with uql.connect(model=HashModel({"it is so": 0.4}), ledger=str(path)) as con:
             con.execute("CREATE TABLE notes AS SELECT 'note ' || i AS body FROM range(20) t(i)")
-            return con.uql('SELECT COUNT(*) FROM notes WHERE "it is so"').fetchall()
+            return [con.uql(statement).fetchall() for statement in statements]
 
     filled(path)
-    before = asked()
-    with sqlite3.connect(path) as db:
-        db.execute(f"UPDATE OR IGNORE {table} SET {name} = {value}")
-    db.close()
-    assert asked() == before
-    used(path)
+    before = ask()
+    whole.write_bytes(path.read_bytes())
+    for value in VALUES:
+        path.write_bytes(whole.read_bytes())
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA ignore_check_constraints = true")
+            with contextlib.suppress(sqlite3.IntegrityError), db:  # NULL where none may be
+                db.execute(f"UPDATE OR IGNORE {table} SET {column} = {value}")
+        try:
+            now = ask()
+            used(path)
+        except UQLError:
+            continue
+        assert now[0] == before[0], value
+        if (table, column) != ("draws", "indices"):
+            assert now[1] == before[1], value

@@ -26,7 +26,7 @@ def runs(
     ledger: options.Ledger = None,
 ) -> None:
     """List the runs of the ledger, or show one. In UQL: FROM uql_runs(), uql_calls(), uql_errors()."""
-    with options.open_ledger(ledger) as held:
+    with options.open_ledger(ledger) as held, held.reading():
         if run is None:
             _list(held.runs(limit), as_json)
             if not as_json:

@@ -72,8 +72,8 @@ class People:
         self._heads: set[bytes] = set()
         self._answers: dict[bytes, tuple[Answer, float]] = {}  # and when it was given
         for key, head, answer, at in kept:
-            with suppress(ValueError):  # a damaged one
-                self._answers[key] = codec.loads(answer), at
+            with suppress(ValueError, TypeError):  # a damaged one
+                self._answers[key] = codec.loads(answer), float(at)
                 self._heads.add(head)
 
     @classmethod

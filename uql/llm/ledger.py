@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from uql.llm.ledger_rows import (
     CORRECTION_COLUMNS,
     ERROR_COLUMNS,
     FORMAT,
+    OF_OTHER_TYPES,
     RUN_COLUMNS,
     RUNS,
     SUBJECT_COLUMNS,
@@ -206,6 +207,14 @@ class Ledger:
         try:
             return self._db.run(use, atomic=atomic, begun=begun)
         except self._db.errors as error:
+            raise self._failure(error) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Around what is made of the ledger's values. Raises: DataError (UQL415) where one has another type than its column."""
+        try:
+            yield
+        except OF_OTHER_TYPES as error:
             raise self._failure(error) from error
 
     def _failure(self, error: Exception) -> DataError:
@@ -478,10 +487,12 @@ class Ledger:
         sql = f"SELECT {n}, {', '.join(columns)} FROM {table} WHERE {only}{n} > ? ORDER BY {n} LIMIT 10000"
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
-            last = [0]
-            while found := self.work(lambda db: db.execute(sql, last).fetchall()):
+            last = 0
+            while found := self.work(lambda db: db.execute(sql, (last,)).fetchall()):
+                if found[-1][0] <= last:
+                    raise self._failure(ValueError(f"the numbers of {table} do not rise"))
                 yield [row[1:] for row in found]
-                last[:] = found[-1][:1]
+                last = found[-1][0]
 
         return columns, batches()
 

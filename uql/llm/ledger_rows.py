@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 
 from uql.llm.providers.base import Answer
 
+Seconds = float  # since the epoch
+LATEST = 253_402_300_000.0  # seconds since the epoch, in the year 9999: later moments have no date
 FORMAT = 3  # of the tables below
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS subjects (
@@ -137,7 +139,7 @@ class Origin:
 
     run: str
     calls: int
-    at: float
+    at: Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +170,25 @@ class Stats:
     sources: tuple[tuple[str, int], ...]  # table, the answers about its rows
 
 
+# raised over a value of another type than its column
+OF_OTHER_TYPES: tuple[type[Exception], ...] = (TypeError, ValueError, OverflowError)
 # what a field may hold, by its annotation
-_HELD: dict[Any, Any] = {"str": str, "bytes": bytes, "bool": bool, "int": int, "float": (int, float)}
+_HELD: dict[Any, Any] = {
+    "str": str,
+    "bytes": bytes,
+    "bool": bool,
+    "int": int,
+    "float": (int, float),
+    "Seconds": (int, float),
+}
 R = TypeVar("R")
 
 
 def record(kind: type[R], row: Sequence[Any]) -> R | None:
     """The record in a row; None where a value of it has another type: SQLite keeps whatever a damaged file says."""
-    fits = all(isinstance(value, _HELD[held.type]) for held, value in zip(fields(cast(Any, kind)), row, strict=True))
-    return kind(*row) if fits else None
+
+    def fits(kind: Any, value: Any) -> bool:
+        return isinstance(value, _HELD[kind]) and (kind != "Seconds" or 0 <= value <= LATEST)
+
+    held = zip(fields(cast(Any, kind)), row, strict=True)
+    return kind(*row) if all(fits(field.type, value) for field, value in held) else None

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from uql.base.errors import ConfigError
 from uql.base.user_folder import user_folder
-from uql.llm.ledger_rows import BEFORE_FORMAT_3, FORMAT, FROM_FORMAT_1, FROM_FORMAT_2, SCHEMA
+from uql.llm.ledger_rows import BEFORE_FORMAT_3, FORMAT, FROM_FORMAT_1, FROM_FORMAT_2, OF_OTHER_TYPES, SCHEMA
 
 T = TypeVar("T")
 BUSY_MS = 60_000  # how long another process may hold the file
@@ -35,8 +35,8 @@ class SQLite(sqlite3.Connection):
     quick = True
     errors: tuple[type[Exception], ...] = (
         sqlite3.Error,
-        UnicodeError,
-    )  # a message about a damaged file may not be text
+        *OF_OTHER_TYPES,
+    )  # a damaged file gives values of other types, and messages that are no text
     busy: type[Exception] = sqlite3.OperationalError
 
     @classmethod
@@ -117,7 +117,8 @@ class SQLite(sqlite3.Connection):
         self.execute("VACUUM")
 
     def advice(self, error: Exception) -> str:
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        no_access = isinstance(error, sqlite3.OperationalError)
+        if isinstance(error, (sqlite3.DatabaseError, *OF_OTHER_TYPES)) and not no_access:
             return "the file is damaged: move it away, or give another path (ledger = …)"
         return "free some space, or give another path (ledger = …)"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,23 +125,27 @@ class Statistics:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], scope: str = "") -> Statistics:
-        """From plain values, as `values` gives them."""
+        """From plain values, as `values` gives them; what is no such value is left out."""
         found = cls(scope=scope)
         for name, value in values.items():
-            kind, _, rest = name.partition(": ")
-            match kind:
-                case "rate":
-                    found.rates[rest] = (int(value[0]), int(value[1]))
-                case "together":
-                    found.together[rest] = {str(row): int(n) for row, n in value.items()}
-                case "output":
-                    found.output[rest] = (int(value[0]), int(value[1]))
-                case "description":
-                    found.descriptions[rest] = str(value[0])
-                case "calls":
-                    found.calls, found.seconds = int(value[0]), float(value[1])
+            with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):
+                found._take(name, value)
         found._saved = found.values()
         return found
+
+    def _take(self, name: str, value: Any) -> None:
+        kind, _, rest = name.partition(": ")
+        match kind:
+            case "rate":
+                self.rates[rest] = (int(value[0]), int(value[1]))
+            case "together":
+                self.together[rest] = {str(row): int(n) for row, n in value.items()}
+            case "output":
+                self.output[rest] = (int(value[0]), int(value[1]))
+            case "description":
+                self.descriptions[rest] = str(value[0])
+            case "calls":
+                self.calls, self.seconds = int(value[0]), float(value[1])
 
 
 def scope_of(database: CurrentDatabase, model: Provider | None, settings: Settings) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
 from uql.base.version import __version__
-from uql.llm.ledger_rows import record
+from uql.llm.ledger_rows import Seconds, record
 
 if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
@@ -146,7 +146,7 @@ def take(
     """
     identity = drawing.identity
     while True:
-        sittings = _sittings(identity, ledger)
+        sittings, had = _sittings(identity, ledger)
         found = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
         if found is not None and not found.begins:
             return found
@@ -155,9 +155,9 @@ def take(
         root, since, kept = taken.root, taken.since if found else at, json.dumps(dict(taken.rates))
         row = (run, identity, root, calls, since, kept)
 
-        def work(db: Database, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
+        def work(db: Database, row: tuple[Any, ...] = row, had: int = had) -> bool:
             db.lock()
-            alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
+            alone = _count(db, identity) == had
             if alone or fresh:
                 db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
                 if drawing.grows:
@@ -177,7 +177,7 @@ def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Rep
         ledger: where runs are kept.
         duck: looks whether the rows are the same.
     """
-    return _fitting(_sittings(drawing.identity, ledger), calls, drawing, ledger, duck)
+    return _fitting(_sittings(drawing.identity, ledger)[0], calls, drawing, ledger, duck)
 
 
 def forget(run: str, ledger: Ledger) -> None:
@@ -200,7 +200,7 @@ class _Sitting:
     """A run that drew rows: the first of its statement, or one that went on with more calls."""
 
     root: str
-    since: float  # when the root began
+    since: Seconds  # when the root began
     budget: float  # infinity: without limit
     reach: float  # the calls that it was allowed in the end, as many or more
     grew: bool  # it had no budget, and made the calls that it took
@@ -208,26 +208,34 @@ class _Sitting:
     status: str  # of the run
 
 
-def _sittings(identity: bytes, ledger: Ledger) -> list[_Sitting]:
-    """Those of a statement, the last root first; what is damaged is left out."""
+def _count(db: Database, identity: bytes) -> int:
+    return int(db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0])
 
-    def work(db: Database) -> list[tuple[Any, ...]]:
-        return db.execute(
+
+def _sittings(identity: bytes, ledger: Ledger) -> tuple[list[_Sitting], int]:
+    """Those of a statement, the last root first, without what is damaged; and how many there are with it."""
+
+    def work(db: Database) -> tuple[list[tuple[Any, ...]], int]:
+        count = _count(db, identity)  # before the rows: one that comes between is looked for again
+        rows = db.execute(
             "SELECT s.root, s.at, s.budget, g.calls, s.rates, COALESCE(r.status, '') FROM sittings s "
             "LEFT JOIN runs r ON r.run = s.run LEFT JOIN grown g ON g.run = s.run "
             "WHERE s.identity = ? ORDER BY s.at DESC, s.root",
             (identity,),
         ).fetchall()
+        return rows, count
 
     found = []
-    for root, since, budget, reach, rates, status in ledger.work(work):
+    rows, count = ledger.work(work)
+    for root, since, budget, reach, rates, status in rows:
         limit = math.inf if budget is None else budget
         row = (root, since, limit, limit if reach is None else reach, reach is not None, rates, status)
         sitting = record(_Sitting, row)
         with suppress(ValueError, RecursionError):
-            if sitting is not None and json.loads(sitting.rates) is not None:
+            whole = all(isinstance(calls, int | None) for calls in (budget, reach))
+            if sitting is not None and whole and isinstance(json.loads(sitting.rates), dict):
                 found.append(sitting)
-    return found
+    return found, count
 
 
 def _fitting(

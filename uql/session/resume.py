@@ -218,7 +218,8 @@ def offer(text: str, ledger: str | None, ledgers: Ledgers, catalog: Catalog) -> 
     if wanted:
         with ledgers.open(ledger) as held:
             for name in wanted:
-                catalog.offer(name, table(name, held))
+                with held.reading():
+                    catalog.offer(name, table(name, held))
 
 
 def table(name: str, ledger: Ledger) -> pa.Table:
