@@ -487,12 +487,12 @@ class Ledger:
         sql = f"SELECT {n}, {', '.join(columns)} FROM {table} WHERE {only}{n} > ? ORDER BY {n} LIMIT 10000"
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
-            last = 0
-            while found := self.work(lambda db: db.execute(sql, (last,)).fetchall()):
-                if found[-1][0] <= last:
+            last = [0]
+            while found := self.work(lambda db: db.execute(sql, last).fetchall()):
+                if found[-1][0] <= last[0]:
                     raise self._failure(ValueError(f"the numbers of {table} do not rise"))
                 yield [row[1:] for row in found]
-                last = found[-1][0]
+                last[:] = found[-1][:1]
 
         return columns, batches()
 
