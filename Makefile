@@ -77,7 +77,7 @@ demo: $(STAMP)
 
 # Another seed each night; the statement, the seed and what was broken stand in the failure.
 soak: $(STAMP)
-	UQL_SOAK=2000 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=3600 tests/llm/test_soak.py -m slow
+	UQL_SOAK=2000 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=3600 --timeout=0 tests/llm/test_soak.py -m slow
 
 # The grid and the editor of the page, bundled from uql/ui/vendor/entry.js; the bundle is committed, and only this target needs node.
 # The page's content security policy allows no <style> tag, so CodeMirror's rules go into the document's adopted style sheets.
