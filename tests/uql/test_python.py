@@ -261,6 +261,16 @@ def test_queries_are_awaited_while_the_loop_goes_on(con: uql.Connection) -> None
     assert [row["id"] for row in rows] == [1, 3, 5]
 
 
+@pytest.mark.timeout(60)
+def test_a_statement_runs_where_a_loop_runs_already(con: uql.Connection) -> None:
+    """As in a notebook: the statement runs in another thread than the one that holds the session."""
+
+    async def cell() -> list[tuple[int]]:
+        return con.uql('SELECT COUNT(*) FROM reviews WHERE "the review is positive"').fetchall()
+
+    assert asyncio.run(cell()) == [(3,)]
+
+
 def test_cancelling_an_awaited_query_ends_it_and_keeps_the_answers(own_world: Path) -> None:
     slow = Path("oracle.toml").read_text().replace('key = "id"', 'key = "id"\nlatency_s = 0.5')
     Path("slow.toml").write_text(slow)

@@ -346,9 +346,8 @@ class Session:
         return lambda name, outcome: store(self.catalog.cursor, name, outcome, source)
 
     def database(self) -> CurrentDatabase:
-        """Where its current database is."""
-        with self.lock:
-            return current_database(self.catalog.cursor)
+        """Where its current database is. Not to be called beside a statement that runs, unless from within it."""
+        return current_database(self.catalog.cursor)
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Statements over its tables draw their rows by its shards."""
