@@ -285,6 +285,18 @@ def test_slices_of_a_rate_follow_each_other_but_for_other_accounts(run) -> None:
     run(go())
 
 
+@pytest.mark.parametrize("until", ["1e400", "'a text'", "x'ff'", "-1e400", "4e9"])
+def test_a_rate_that_a_damaged_file_says_is_taken_for_years_begins_anew(run, until: str) -> None:
+    async def go() -> None:
+        with Ledger(":memory:") as ledger:
+            await ledger.take_rate("m", "a", "requests", 2.0)
+            ledger.work(lambda db: db.execute(f"UPDATE rates SET until = {until}").rowcount)
+            begin = [await ledger.take_rate("m", "a", "requests", 2.0) for _ in range(2)]
+        assert begin == pytest.approx([-0.6, 1.4], abs=0.2)
+
+    run(go())
+
+
 def test_concurrency_falls_when_the_provider_says_so_and_comes_back(run) -> None:
     async def go() -> None:
         def script(request, number):

@@ -50,6 +50,7 @@ from uql.llm.run_owner import killed
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
+MOST_AHEAD_S = 86_400.0  # that a rate can be taken in advance: a moment beyond it is of a clock that was wrong, or of a damaged file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 ANSWER = upsert("answer_rows", "key", "answer", "subject", "at", "calls")
 FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
@@ -393,9 +394,9 @@ class Ledger:
             now = db.now()
             db.execute("INSERT INTO rates VALUES (?, 0) ON CONFLICT DO NOTHING", (key,))
             # the others wait for the end of this transaction
-            begin = "CASE WHEN until < ? THEN ? ELSE until END"
-            least = now - BURST_S
-            db.execute(f"UPDATE rates SET until = {begin} + ? WHERE key = ?", (least, least, seconds, key))
+            begin = "CASE WHEN until BETWEEN ? AND ? THEN until ELSE ? END"
+            least, most = now - BURST_S, now + MOST_AHEAD_S
+            db.execute(f"UPDATE rates SET until = {begin} + ? WHERE key = ?", (least, most, least, seconds, key))
             until = float(db.execute("SELECT until FROM rates WHERE key = ?", (key,)).fetchone()[0])
             return until - seconds - now
 
