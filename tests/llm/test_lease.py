@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -144,3 +145,14 @@ def test_a_run_that_another_process_has_taken_is_lost(monkeypatch: pytest.Monkey
         assert lease._beating is not None
         lease._beating.join(60)
         assert lost and not lease.release()
+
+
+@pytest.mark.parametrize("ahead_s", [1e9, float("inf"), -31.0])
+def test_a_sign_of_life_far_from_now_is_none(ahead_s: float) -> None:
+    """Of a clock that was wrong, or of a damaged file: rows that such a run claimed would be waited for without end."""
+    here = socket.gethostname()
+    with Ledger(":memory:") as ledger:
+        Lease(ledger, "r", lambda: None).take()
+        assert ledger.work(lambda db: run_owner.holder_of(db, "r", here)) == (here, os.getpid())
+        ledger.work(lambda db: db.execute("UPDATE leases SET at = ?", (db.now() + ahead_s,)).rowcount)
+        assert ledger.work(lambda db: run_owner.holder_of(db, "r", here)) is None

@@ -39,7 +39,7 @@ def holder_of(db: Database, run: str, here: str) -> tuple[str, int] | None:
         here: the name of this host.
     """
     row = db.execute("SELECT host, pid, at FROM leases WHERE run = ?", (run,)).fetchone()
-    if row is None or db.now() - row[2] >= DEAD_S or (row[0] == here and not _runs(row[1])):
+    if row is None or abs(db.now() - row[2]) >= DEAD_S or (row[0] == here and not _runs(row[1])):
         return None
     return row[0], row[1]
 
