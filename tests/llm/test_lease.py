@@ -18,7 +18,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.llm import run_lease
+from uql.llm import run_lease, run_owner
 from uql.llm.ledger import Ledger
 from uql.llm.run_lease import Lease
 
