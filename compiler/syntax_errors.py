@@ -410,6 +410,21 @@ def written_otherwise(place: Place) -> str | None:
     return None
 
 
+def semantic_table(place: Place) -> str | None:
+    """CREATE SEMANTIC TABLE with its parts in other places, DROP and REFRESH with other words."""
+    words = {place.written(i - place.at).upper() for i in range(4)}
+    if any(token.type == "AS" for token in place.tokens[: place.at]) and place.written(-1).upper() != "KEY":
+        return None  # in its query
+    match place.written(-place.at).upper():
+        case "CREATE" if "SEMANTIC" in words:
+            return "write CREATE SEMANTIC TABLE name AS SELECT … KEY (column); KEY may be left out"
+        case "DROP" if "SEMANTIC" in words:
+            return "write DROP SEMANTIC TABLE name"
+        case "REFRESH":
+            return "write REFRESH name"
+    return None
+
+
 def not_in_uql(place: Place) -> str | None:
     """Statements and forms of SQL that UQL does not read."""
     if place.at == 0 and place.kind() == "NAME":
@@ -418,6 +433,7 @@ def not_in_uql(place: Place) -> str | None:
 
 
 SLIPS: tuple[Callable[[Place], str | None], ...] = (
+    semantic_table,
     text_in_double_quotes,
     labels_in_quotes,
     options_in_brackets,

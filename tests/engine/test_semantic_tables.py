@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import uql
-from uql.base.errors import BindError, BudgetError, ConfigError, DataError, UQLError
+from uql.base.errors import BindError, BudgetError, ConfigError, DataError, UQLError, UQLSyntaxError
 
 POSITIVE = '"the review is positive"'
 MADE = f'CREATE SEMANTIC TABLE liked AS SELECT id, stars, "the main topic" AS topic FROM live WHERE {POSITIVE} KEY (id)'
@@ -63,6 +63,20 @@ def test_the_rows_are_stored_and_a_refresh_without_changes_asks_nobody(world, sh
     assert told(again) == (len(truth(world, 0, 40)), 0, 0, 0, 0) and again.cost.cached == 0
     plain = con.uql("SELECT count(*) AS n FROM liked")
     assert plain.exact and plain.based_on == []
+
+
+@pytest.mark.parametrize(
+    "text, help",
+    [
+        ('CREATE SEMANTIC TABLE liked KEY (id) AS SELECT id, "the mood" AS mood FROM t', "AS SELECT … KEY (column)"),
+        ("REFRESH SEMANTIC TABLE liked", "write REFRESH name"),
+        ("  drop semantic liked", "write DROP SEMANTIC TABLE name"),
+    ],
+)
+def test_a_form_that_only_uql_has_is_not_shown_to_duckdb(text, help):
+    with uql.connect(ledger=":memory:") as con, pytest.raises(UQLSyntaxError) as caught:
+        con.uql(text)
+    assert help in str(caught.value) and "DuckDB" not in str(caught.value)
 
 
 def test_a_refresh_asks_about_new_and_changed_rows_alone_also_with_another_ledger(world, shop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ from uql.session.store_estimates import listed, placed, refusal
 if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
     from uql.session.session import Session
+
+_SEMANTIC = re.compile(r"\s*(CREATE\s+(OR\s+REPLACE\s+)?SEMANTIC|DROP\s+SEMANTIC|REFRESH)\b", re.IGNORECASE)
 
 
 def run_script(
@@ -180,6 +183,8 @@ def _prepared(session: Session, piece: Piece) -> PreparedStatement:
     try:
         parse(piece.tree)
     except UQLSyntaxError as error:
+        if _SEMANTIC.match(piece.tree):  # DuckDB has no such statement
+            raise error.at(piece.tree) from None
         return _wrapped(session, piece, piece.tree) or duckdb_own(session.catalog, piece, error, partial)
     raise AssertionError(piece)  # the parser has refused it before
 
