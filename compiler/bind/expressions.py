@@ -583,6 +583,11 @@ class Expressions:
             )
         if isinstance(left, Number) or (isinstance(left, Name) and self._is_number(left)):
             raise self._number_against_words(expr)
+        if isinstance(left, Name) and is_statement(text.value):
+            self.statement.warn(
+                f'UQL102: "{text.value}" is read as a string here, which {self._written(left)} is compared with; '
+                f'WHERE "{text.value[:40]}" asks the model'
+            )
         if isinstance(left, Quoted) and len(text.value.split()) > FEW_WORDS:
             self.statement.warn(
                 f'UQL102: "{text.value}" is read as a string here, one label of "{left.text}"; '
