@@ -19,6 +19,7 @@ from nl.blow_ups import statements, tables
 from uql.base.errors import GuardError, UQLError
 from uql.base.schema import Field
 from uql.base.settings import Settings
+from uql.nl.guard import duckdb_process
 from uql.nl.guard.duckdb_process import child_duckdb
 from uql.nl.guard.guard import MEMORY, run_sql
 from uql.nl.plan import result_schema
@@ -33,6 +34,7 @@ FIELDS = {"t": [Field("id", "BIGINT"), Field("b", "VARCHAR")], "long": [Field("x
 
 @pytest.fixture(scope="module")
 def given() -> dict[str, pa.Table]:
+    duckdb_process._pool.take().end()  # the largest memory of a child is that of its whole life, with larger limits too
     return tables()
 
 
