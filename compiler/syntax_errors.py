@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from uql.base.errors import UQLSyntaxError
@@ -410,19 +410,28 @@ def written_otherwise(place: Place) -> str | None:
     return None
 
 
+def semantic_form(words: Sequence[str]) -> str | None:
+    """The form of a statement about semantic tables that begins with these words; None for another statement.
+
+    >>> semantic_form("drop semantic moods".split())
+    'DROP SEMANTIC TABLE name'
+    """
+    match [word.upper() for word in words[:4]]:
+        case ["CREATE", "SEMANTIC", *_] | ["CREATE", "OR", "REPLACE", "SEMANTIC"]:
+            return "CREATE SEMANTIC TABLE name AS SELECT … KEY (column); KEY may be left out"
+        case ["DROP", "SEMANTIC", *_]:
+            return "DROP SEMANTIC TABLE name"
+        case ["REFRESH", *_]:
+            return "REFRESH name"
+    return None
+
+
 def semantic_table(place: Place) -> str | None:
-    """CREATE SEMANTIC TABLE with its parts in other places, DROP and REFRESH with other words."""
-    words = {place.written(i - place.at).upper() for i in range(4)}
+    """A statement about semantic tables with its parts in other places, or with other words."""
     if any(token.type == "AS" for token in place.tokens[: place.at]) and place.written(-1).upper() != "KEY":
         return None  # in its query
-    match place.written(-place.at).upper():
-        case "CREATE" if "SEMANTIC" in words:
-            return "write CREATE SEMANTIC TABLE name AS SELECT … KEY (column); KEY may be left out"
-        case "DROP" if "SEMANTIC" in words:
-            return "write DROP SEMANTIC TABLE name"
-        case "REFRESH":
-            return "write REFRESH name"
-    return None
+    form = semantic_form([place.written(i - place.at) for i in range(4)])
+    return form and f"write {form}"
 
 
 def not_in_uql(place: Place) -> str | None:

@@ -143,6 +143,15 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class SignOfLife:
+    """The last one of the process that has a run."""
+
+    host: str
+    pid: int
+    at: Seconds
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run as the ledger knows it: what it takes to continue it, and what it has paid."""
 
@@ -178,6 +187,7 @@ _HELD: dict[Any, Any] = {
     "bytes": bytes,
     "bool": bool,
     "int": int,
+    "int | None": int | None,
     "float": (int, float),
     "Seconds": (int, float),
 }

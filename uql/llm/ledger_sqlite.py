@@ -35,8 +35,8 @@ class SQLite(sqlite3.Connection):
     quick = True
     errors: tuple[type[Exception], ...] = (
         sqlite3.Error,
-        *OF_OTHER_TYPES,
-    )  # a damaged file gives values of other types, and messages that are no text
+        UnicodeError,
+    )  # a message about a damaged file may not be text
     busy: type[Exception] = sqlite3.OperationalError
 
     @classmethod

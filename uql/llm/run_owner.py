@@ -7,6 +7,7 @@ import socket
 from pathlib import Path
 
 from uql.llm.ledger_database import Database
+from uql.llm.ledger_rows import SignOfLife, record
 
 DEAD_S = 30.0  # without a sign of life
 
@@ -39,9 +40,10 @@ def holder_of(db: Database, run: str, here: str) -> tuple[str, int] | None:
         here: the name of this host.
     """
     row = db.execute("SELECT host, pid, at FROM leases WHERE run = ?", (run,)).fetchone()
-    if row is None or abs(db.now() - row[2]) >= DEAD_S or (row[0] == here and not _runs(row[1])):
+    seen = record(SignOfLife, row) if row is not None else None
+    if seen is None or abs(db.now() - seen.at) >= DEAD_S or (seen.host == here and not _runs(seen.pid)):
         return None
-    return row[0], row[1]
+    return seen.host, seen.pid
 
 
 def _runs(pid: int) -> bool:
@@ -50,7 +52,7 @@ def _runs(pid: int) -> bool:
         return True
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # the second: no process can have such a number
         return False
     except PermissionError:
         return True

@@ -201,11 +201,25 @@ class _Sitting:
 
     root: str
     since: Seconds  # when the root began
-    budget: float  # infinity: without limit
-    reach: float  # the calls that it was allowed in the end, as many or more
-    grew: bool  # it had no budget, and made the calls that it took
+    calls: int | None  # of its budget; None: without limit
+    grown: (
+        int | None
+    )  # the calls that it was allowed in the end, where it had no budget and made the calls that it took
     rates: str  # JSON
     status: str  # of the run
+
+    @property
+    def grew(self) -> bool:
+        return self.grown is not None
+
+    @property
+    def budget(self) -> float:
+        return math.inf if self.calls is None else self.calls
+
+    @property
+    def reach(self) -> float:
+        """The calls that it was allowed in the end, as many or more."""
+        return self.budget if self.grown is None else self.grown
 
 
 def _count(db: Database, identity: bytes) -> int:
@@ -227,13 +241,10 @@ def _sittings(identity: bytes, ledger: Ledger) -> tuple[list[_Sitting], int]:
 
     found = []
     rows, count = ledger.work(work)
-    for root, since, budget, reach, rates, status in rows:
-        limit = math.inf if budget is None else budget
-        row = (root, since, limit, limit if reach is None else reach, reach is not None, rates, status)
+    for row in rows:
         sitting = record(_Sitting, row)
         with suppress(ValueError, RecursionError):
-            whole = all(isinstance(calls, int | None) for calls in (budget, reach))
-            if sitting is not None and whole and isinstance(json.loads(sitting.rates), dict):
+            if sitting is not None and isinstance(json.loads(sitting.rates), dict):
                 found.append(sitting)
     return found, count
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -36,8 +35,6 @@ from uql.session.store_estimates import listed, placed, refusal
 if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
     from uql.session.session import Session
-
-_SEMANTIC = re.compile(r"\s*(CREATE\s+(OR\s+REPLACE\s+)?SEMANTIC|DROP\s+SEMANTIC|REFRESH)\b", re.IGNORECASE)
 
 
 def run_script(
@@ -165,6 +162,7 @@ def resume(
 def _prepared(session: Session, piece: Piece) -> PreparedStatement:
     """One statement of a script: UQL, UQL inside a statement of DuckDB's, or DuckDB's alone."""
     from uql.compiler.parser import parse
+    from uql.compiler.syntax_errors import semantic_form
 
     partial = session.settings.partial
     if not isinstance(piece.tree, str):
@@ -183,7 +181,7 @@ def _prepared(session: Session, piece: Piece) -> PreparedStatement:
     try:
         parse(piece.tree)
     except UQLSyntaxError as error:
-        if _SEMANTIC.match(piece.tree):  # DuckDB has no such statement
+        if semantic_form(piece.tree.split()) is not None:  # DuckDB has no such statement
             raise error.at(piece.tree) from None
         return _wrapped(session, piece, piece.tree) or duckdb_own(session.catalog, piece, error, partial)
     raise AssertionError(piece)  # the parser has refused it before
