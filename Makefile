@@ -9,15 +9,16 @@ JOBS   ?= 3
 # The tests start hundreds of processes, and each would compile the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
+.PHONY: help install model test test-all test-oldest test-dbt check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
 
 help:
 	@echo 'make demo      fetch a local model and print answers with their truth beside them'
 	@echo 'make test      style, types, generated files, tests (a few minutes)'
 	@echo 'make test-all  the same with the slow tests'
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
+	@echo 'make test-dbt  builds the example project of docs/examples/dbt with dbt-duckdb'
 	@echo 'make soak      2,000 statements under faults, kills and full disks (for every night)'
-	@echo 'make check     what CI runs: test, demo, test-oldest'
+	@echo 'make check     what CI runs: test, demo, test-oldest, test-dbt'
 	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes benchmarks/tables-short.md'
 	@echo 'make bench-long  all of the benchmarks with labels as the model; writes benchmarks/tables-long.md'
 	@echo 'make bench-check  the runs kept of the last release beside the same runs now; needs the labelled data'
@@ -70,6 +71,14 @@ test-oldest: $(STAMP)
 	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not local_model' \
 		tests/uql/test_catalog.py tests/uql/test_python.py tests/uql/test_functions.py tests/uql/test_render.py \
 		tests/engine/test_truth.py tests/engine/test_joins.py tests/engine/test_groups.py tests/engine/test_classify.py
+
+# dbt lies beside .venv: it pins versions of what the project uses. Newer versions of dbt-core fetch a part of themselves from elsewhere.
+DBT := build/dbt
+test-dbt: $(STAMP)
+	test -d $(DBT) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-warn-conflicts \
+		--target $(DBT) 'dbt-core~=1.10.0' dbt-duckdb
+	PYTHONPATH=$(CURDIR)/$(DBT) $(BIN)/python -c 'import dbt.adapters.duckdb'  # else the test would be skipped
+	PYTHONPATH=$(CURDIR)/$(DBT) $(BIN)/python -m pytest -q -m slow tests/docs/test_dbt.py
 
 demo: $(STAMP)
 	$(BIN)/uql models pull

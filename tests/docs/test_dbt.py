@@ -25,7 +25,7 @@ key = "id"
 @pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("dbt") is None or find_spec("dbt.adapters.duckdb") is None,
-    reason="dbt is not installed: pip install dbt-core dbt-duckdb",
+    reason="dbt is not installed: make test-dbt",
 )
 def test_dbt_build_makes_and_tests_the_model(tmp_path: Path) -> None:
     folder = tmp_path / "project"
