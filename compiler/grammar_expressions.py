@@ -358,9 +358,16 @@ def p_array_query(p: P) -> None:
 
 def p_struct(p: P) -> None:
     """struct : LBRACE entries RBRACE"""
-    if not all(isinstance(key, ast.String) for key, _ in p[2]):
-        raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
-    p[0] = ast.Call("struct_pack", tuple(ast.Named(key.value, value) for key, value in p[2]), span=span(p))
+    fields = []
+    for key, value in p[2]:
+        name = as_string(key)
+        if isinstance(name, ast.Name) and len(name.parts) == 1:  # {a: 1}, as DuckDB has it
+            fields.append(ast.Named(name.parts[0], value))
+        elif isinstance(name, ast.String):
+            fields.append(ast.Named(name.value, value))
+        else:
+            raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
+    p[0] = ast.Call("struct_pack", tuple(fields), span=span(p))
 
 
 def p_map(p: P) -> None:
@@ -381,10 +388,7 @@ def p_expressions_lists(p: P) -> None:
 
 def p_entry(p: P) -> None:
     """entry : expr COLON expr"""
-    key = p[1]
-    if isinstance(key, ast.Name) and len(key.parts) == 1:  # {a: 1}, as DuckDB has it
-        key = ast.String(key.parts[0], span=key.span)
-    p[0] = (as_string(key), p[3])
+    p[0] = (p[1], p[3])
 
 
 def p_scalar_query(p: P) -> None:
