@@ -114,6 +114,7 @@ def query_sql(
     column: ColumnSql = base_column,
     virtual: VirtualSql | None = None,
     more: str = "",
+    below: QuerySql | None = None,
 ) -> str:
     """One SELECT (or UNION) for a bound query that DuckDB can answer alone.
 
@@ -122,8 +123,9 @@ def query_sql(
         column: what stands for a column; correlated sub-queries get the same.
         virtual: what stands for a virtual column; None: PlanError, since DuckDB has no value for it.
         more: SQL of one more item of a SELECT, with its name.
+        below: what stands for a sub-query in an expression; None: written as the query is.
     """
-    return _Queries(column, virtual or _no_virtual).query(query, more)
+    return _Queries(column, virtual or _no_virtual, below).query(query, more)
 
 
 def source_sql(

@@ -24,3 +24,6 @@
 !SELECT film, count(*) AS n FROM reviews r WHERE EXISTS (SELECT 1 FROM reviews b WHERE b.film = r.film AND b.id = r.id - 1 AND <pos b.text>) GROUP BY film ORDER BY 1
 !SELECT film FROM films f ORDER BY (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <pos r.text>) DESC, film
 !SELECT film FROM films f GROUP BY film HAVING (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <pos r.text>) > 5 ORDER BY 1
+SELECT id, (SELECT max((SELECT count(*) FROM films f WHERE f.letters > c.stars)) FROM reviews c WHERE c.stars = b.stars AND <plot c.text>) AS n FROM reviews b
+SELECT id FROM reviews b WHERE <rating b.text> IN (SELECT (SELECT max(f.letters) FROM films f WHERE f.letters > c.stars AND f.film <> b.film) FROM reviews c WHERE c.stars = b.stars AND <plot c.text>)
+SELECT id, (SELECT c.id FROM reviews c WHERE c.stars = b.stars AND <plot c.text> ORDER BY (SELECT f.letters FROM films f WHERE f.film = c.film) DESC, c.id LIMIT 1) AS first FROM reviews b
