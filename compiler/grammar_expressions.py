@@ -62,7 +62,9 @@ def p_expressions_same(p: P) -> None:
     test : comparison
     comparison : range
     range : concat
-    concat : sum
+    concat : bits
+    bits : turned
+    turned : sum
     sum : product
     product : power
     power : placed
@@ -178,6 +180,17 @@ def p_quantified(p: P) -> None:
         p[0] = ast.Quantified(p[4], p[3], p[2], p[1], span=span(p))
 
 
+def p_quantified_list(p: P) -> None:
+    """comparison : comparison EQUALS quantifier LPAREN LBRACKET expressions RBRACKET RPAREN
+    | comparison COMPARE quantifier LPAREN LBRACKET expressions RBRACKET RPAREN"""
+    if (p[2], p[3]) in (("=", "ANY"), ("<>", "ALL")):
+        items = tuple(as_string(item) for item in p[6])
+        p[0] = ast.InList(p[1], items, negated=p[3] == "ALL", span=span(p))
+        return
+    item = ast.SelectItem(ast.Call("unnest", (ast.ListExpr(tuple(p[6]), span=span(p, 5, 7)),)), span=span(p, 5, 7))
+    p[0] = ast.Quantified(ast.Select((item,), span=span(p, 4, 8)), p[3], p[2], p[1], span=span(p))
+
+
 def p_quantifier(p: P) -> None:
     """quantifier : ANY
     | ALL"""
@@ -185,11 +198,26 @@ def p_quantifier(p: P) -> None:
 
 
 def p_in_value(p: P) -> None:
-    """range : range IN path
-    | range NOT IN path"""
-    path = ast.Name(p[len(p) - 1], span=span(p, len(p) - 1))
-    found: Expr = ast.Call("list_contains", (path, p[1]), span=span(p))
+    """range : range IN list
+    | range NOT IN list"""
+    found: Expr = ast.Call("list_contains", (p[len(p) - 1], p[1]), span=span(p))
     p[0] = found if len(p) == 4 else ast.Unary("NOT", found, span=span(p))
+
+
+def p_list_name(p: P) -> None:
+    """list : path"""
+    p[0] = ast.Name(p[1], span=span(p))
+
+
+def p_list_call(p: P) -> None:
+    """list : call"""
+    p[0] = p[1]
+
+
+def p_list_cast(p: P) -> None:
+    """list : list DCOLON type
+    | text DCOLON type"""
+    p[0] = ast.Cast(p[1], p[3], span=span(p))
 
 
 def p_in_brackets(p: P) -> None:
@@ -258,7 +286,8 @@ def p_matches(p: P) -> None:
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
 def p_arithmetic(p: P) -> None:
-    """sum : sum PLUS product
+    """bits : bits BITS turned
+    sum : sum PLUS product
         | sum MINUS product
     product : product STAR power
             | product SLASH power
@@ -271,7 +300,7 @@ OF_LISTS = {"&&": "list_has_any", "@>": "list_has_all", "<@": "list_has_all", "^
 
 
 def p_concat(p: P) -> None:
-    """concat : concat CONCAT sum"""
+    """concat : concat CONCAT bits"""
     if p[2] == "&&" and isinstance(p[1], ast.Quoted) and isinstance(p[3], ast.Quoted):
         raise p.lexer.error_at("&& is an operator on lists", span(p, 2), help="write AND")
     op, left, right = p[2], p[1], as_string(p[3]) if p[2] == "^@" else p[3]
@@ -280,7 +309,7 @@ def p_concat(p: P) -> None:
 
 
 def p_bits_turned(p: P) -> None:
-    """concat : TILDE sum"""
+    """turned : TILDE turned"""
     p[0] = ast.Unary("~", p[2], span=span(p))
 
 
@@ -358,9 +387,16 @@ def p_array_query(p: P) -> None:
 
 def p_struct(p: P) -> None:
     """struct : LBRACE entries RBRACE"""
-    if not all(isinstance(key, ast.String) for key, _ in p[2]):
-        raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
-    p[0] = ast.Call("struct_pack", tuple(ast.Named(key.value, value) for key, value in p[2]), span=span(p))
+    fields = []
+    for key, value in p[2]:
+        name = as_string(key)
+        if isinstance(name, ast.Name) and len(name.parts) == 1:  # {a: 1}, as DuckDB has it
+            fields.append(ast.Named(name.parts[0], value))
+        elif isinstance(name, ast.String):
+            fields.append(ast.Named(name.value, value))
+        else:
+            raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
+    p[0] = ast.Call("struct_pack", tuple(fields), span=span(p))
 
 
 def p_map(p: P) -> None:
@@ -381,10 +417,7 @@ def p_expressions_lists(p: P) -> None:
 
 def p_entry(p: P) -> None:
     """entry : expr COLON expr"""
-    key = p[1]
-    if isinstance(key, ast.Name) and len(key.parts) == 1:  # {a: 1}, as DuckDB has it
-        key = ast.String(key.parts[0], span=key.span)
-    p[0] = (as_string(key), p[3])
+    p[0] = (p[1], p[3])
 
 
 def p_scalar_query(p: P) -> None:
@@ -419,8 +452,9 @@ def p_path_quoted(p: P) -> None:
 
 def p_list(p: P) -> None:
     """primary : LBRACKET RBRACKET
-    | LBRACKET expressions RBRACKET"""
-    p[0] = ast.ListExpr(tuple(p[2]) if len(p) == 4 else (), span=span(p))
+    | LBRACKET expressions RBRACKET
+    | ARRAY LBRACKET expressions RBRACKET"""
+    p[0] = ast.ListExpr(tuple(p[len(p) - 2]) if len(p) > 3 else (), span=span(p))
 
 
 def p_comprehension(p: P) -> None:

@@ -110,7 +110,9 @@ def p_operand_subquery(p: P) -> None:
 
 def p_operand_values(p: P) -> None:
     """operand : values
-    | values clauses"""
+    | values clauses
+    | bracketed_values
+    | bracketed_values clauses"""
     first = Clause("FROM", p[1], span(p, 1))
     p[0] = Part(span(p), clauses=(first, *(p[2] if len(p) == 3 else ())))
 

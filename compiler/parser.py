@@ -188,6 +188,10 @@ class _Feed:
             return "NAME"
         if kind == "TO" and in_list and not self._names_what_is_kept(following):  # as in (SELECT a, to IS NULL)
             return "NAME"
+        if (
+            kind in ("ALL", "ANY") and following == ["LPAREN", "LBRACKET"] and self._after_comparison()
+        ):  # x = ANY ([1, 2])
+            return kind
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
         if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
@@ -207,6 +211,9 @@ class _Feed:
             ["RPAREN"],
             ["WITH"],
         )
+
+    def _after_comparison(self) -> bool:
+        return self.at > 0 and self.tokens[self.at - 1].type in ("EQUALS", "COMPARE")
 
     def _opens_a_query(self) -> bool:
         """Does a parenthesis behind the word, if there is one, hold a query?"""

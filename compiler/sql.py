@@ -24,6 +24,7 @@ from uql.compiler.bound import (
     BoundTable,
     BoundUnion,
 )
+from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import Binary, Column, Expr, OrderKey, Query, String, TypeName, Unary
 from uql.compiler.unparse import ANY, UQL, Writer
 from uql.compiler.virtual import Moment, Virtual, VirtualColumn
@@ -114,6 +115,7 @@ def query_sql(
     column: ColumnSql = base_column,
     virtual: VirtualSql | None = None,
     more: str = "",
+    below: QuerySql | None = None,
 ) -> str:
     """One SELECT (or UNION) for a bound query that DuckDB can answer alone.
 
@@ -122,8 +124,19 @@ def query_sql(
         column: what stands for a column; correlated sub-queries get the same.
         virtual: what stands for a virtual column; None: PlanError, since DuckDB has no value for it.
         more: SQL of one more item of a SELECT, with its name.
+        below: what stands for a sub-query in an expression; None: written as the query is.
     """
-    return _Queries(column, virtual or _no_virtual).query(query, more)
+    return _Queries(column, virtual or _no_virtual, below).query(query, more)
+
+
+def sub_query_sql(query: BoundQuery, outer: ColumnSql) -> str:
+    """A sub-query that DuckDB answers over its own tables, in a query whose columns have other names.
+
+    Args:
+        query: without a text for a model.
+        outer: what stands for a column of the queries around it; one of an inner table goes first where both have the same alias.
+    """
+    return _SubQueries(outer, frozenset()).query(query)
 
 
 def source_sql(
@@ -342,3 +355,19 @@ class _Queries:
                 kind = "CROSS" if source.kind == "INNER" and not on else source.kind
                 return f"{self.source(source.left)} {kind} JOIN {right}{on}"
         raise TypeError(f"not a bound source: {source!r}")
+
+
+class _SubQueries(_Queries):
+    """Writes a sub-query: the columns of the tables that its blocks name as they are, others as `outer` has them."""
+
+    def __init__(self, outer: ColumnSql, visible: frozenset[str]) -> None:
+        self.outer, self.visible = outer, visible
+        super().__init__(self._column, _no_virtual)
+
+    def _column(self, column: Column) -> str:
+        return base_column(column) if not column.table or column.table in self.visible else self.outer(column)
+
+    def query(self, query: BoundQuery, more: str = "") -> str:
+        if not isinstance(query, BoundSelect) or self.visible >= (own := frozenset(aliases(query.source))):
+            return super().query(query, more)
+        return _SubQueries(self.outer, self.visible | own).query(query, more)

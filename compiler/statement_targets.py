@@ -34,6 +34,7 @@ _AFTER_FROM = {
     "SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT",
     "SET", "ON", "RETURNING", "WHEN", "VALUES",
 }  # fmt: skip
+_OF_STRINGS = ("query", "query_table")  # functions that run SQL, or read tables, that a string names
 _TAIL = re.compile(r"\bWITH\s*\(([^()]*)\)(?=[\s;]*$|\s+RETURNING\b)", re.IGNORECASE)
 
 
@@ -163,7 +164,14 @@ def changed(sql: str) -> Change | None:
 
 
 def tables(sql: str) -> Iterator[tuple[str, ...]]:
-    """The names that stand where a statement names tables, WITH's among them; perhaps a few that are none."""
+    """The names that stand where a statement names tables, WITH's among them; perhaps a few that are none.
+
+    So do the names of what it calls or executes, as `call_of` has them, and the tables that a string names in query('…') or
+    query_table('…').
+
+    >>> list(tables("SELECT f(1) FROM m(), query('FROM t') WHERE g.h() > 0"))
+    [('f()',), ('m',), ('m()',), ('query',), ('query()',), ('t',), ('g', 'h()')]
+    """
     found = tokens(sql)
     from_: list[bool] = [False]  # by depth of parentheses: is this place between FROM and the next clause?
     for i, token in enumerate(found):
@@ -180,6 +188,37 @@ def tables(sql: str) -> Iterator[tuple[str, ...]]:
             listed = from_[-1] and before.text in (",", "(")
             if before.word in _BEFORE_TABLE or listed:
                 yield _dotted(found, i)[0]
+        yield from _called(found, i)
+
+
+def call_of(name: str) -> str:
+    """The name of a macro, or of a prepared statement, among those of tables."""
+    return f"{name.lower()}()"
+
+
+def is_call(name: str) -> bool:
+    return name.endswith("()")
+
+
+def _called(found: list[Token], at: int) -> Iterator[tuple[str, ...]]:
+    """The function whose call begins at a token, or the prepared statement that it executes, and the tables that its strings name."""
+    token = found[at]
+    after = found[at + 1].text if at + 1 < len(found) else ""
+    if at and token.name and found[at - 1].word == "EXECUTE":
+        yield (call_of(token.name),)
+    elif token.name and after == "(":
+        first = at
+        while first >= 2 and found[first - 1].text == "." and found[first - 2].name:
+            first -= 2
+        *parts, name = _dotted(found, first)[0]
+        yield (*parts, call_of(name))
+        if name.lower() in _OF_STRINGS:
+            for part in found[at + 2 :]:
+                if part.text == ")":
+                    break
+                if part.text.startswith("'"):
+                    inside = part.text[1:-1].replace("''", "'")
+                    yield from tables(inside if name.lower() == "query" else f"FROM {inside}")
 
 
 def without_options(sql: str) -> tuple[str, str]:

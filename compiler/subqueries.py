@@ -109,16 +109,17 @@ def selects(query: BoundQuery) -> Iterator[BoundSelect]:
         yield from selects(bound.query)
 
 
-def aliases_of(query: BoundQuery) -> set[str]:
-    """The aliases that a query and the queries in it define."""
-    return {alias for part in selects(query) for alias in aliases(part.source)}
-
-
 def outer_columns(query: BoundQuery) -> Iterator[Column]:
-    """The columns of queries around it that a sub-query reads."""
-    own = aliases_of(query)
-    for part in selects(query):
-        yield from (c for c in columns(*expressions(part)) if c.table and c.table not in own)
+    """The columns of queries around it that a sub-query reads: of tables that neither its FROM clause nor one between names."""
+    if isinstance(query, BoundUnion):
+        yield from outer_columns(query.left)
+        yield from outer_columns(query.right)
+        return
+    assert isinstance(query, BoundSelect)
+    exprs, own = list(expressions(query)), set(aliases(query.source))
+    below = (*(part.query for part in derived(query.source)), *(bound.query for bound in in_expressions(*exprs)))
+    read = (*columns(*exprs), *(column for inner in below for column in outer_columns(inner)))
+    yield from (column for column in read if column.table and column.table not in own)
 
 
 def is_semantic_query(query: BoundQuery) -> bool:

@@ -57,7 +57,22 @@ def unexpected(place: Place) -> UQLSyntaxError:
 
 
 # -------------------------------------------------------------------------------------------------------- what was expected
-_OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE"}
+_OPERATORS = {
+    "PLUS",
+    "MINUS",
+    "STAR",
+    "SLASH",
+    "CONCAT",
+    "BITS",
+    "EQUALS",
+    "COMPARE",
+    "AND",
+    "OR",
+    "IS",
+    "IN",
+    "LIKE",
+    "ILIKE",
+}
 _OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
 _OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE", "IGNORE_NULLS", "RESPECT_NULLS"}
 _JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "POSITIONAL"}

@@ -30,6 +30,8 @@ _PLAIN = re.compile(r"[^\W\d]\w*\Z")
     _COMPARISON,
     _RANGE,
     _CONCAT,
+    _BITS,
+    _TURNED,
     _SUM,
     _PRODUCT,
     _POWER,
@@ -37,17 +39,17 @@ _PLAIN = re.compile(r"[^\W\d]\w*\Z")
     _UNARY,
     _POSTFIX,
     _PRIMARY,
-) = range(15)
+) = range(17)
 _BINARY = {
     "->": ANY,
     "^": _POWER,
     "OR": _OR,
     "AND": _AND,
     "||": _CONCAT,
-    "&": _CONCAT,
-    "|": _CONCAT,
-    "<<": _CONCAT,
-    ">>": _CONCAT,
+    "&": _BITS,
+    "|": _BITS,
+    "<<": _BITS,
+    ">>": _BITS,
     "COLLATE": _PLACED,
     "->>": _CONCAT,
     "+": _SUM,
@@ -56,7 +58,7 @@ _BINARY = {
     "/": _PRODUCT,
     "//": _PRODUCT,
 }
-_PREFIX = {"NOT": _NOT, "~": _CONCAT}
+_PREFIX = {"NOT": _NOT, "~": _TURNED}
 _BINARY |= {"%": _PRODUCT} | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _COMPARISON)
 
 
@@ -141,7 +143,7 @@ def _unary(w: Writer, node: ast.Unary) -> str:
     if node.op == "NOT":
         return "NOT " + w.expr(node.operand, _NOT)
     if node.op == "~":
-        return "~ " + w.expr(node.operand, _SUM)
+        return "~ " + w.expr(node.operand, _TURNED)
     operand = w.expr(node.operand, _UNARY)
     return node.op + (" " if operand[0] in "+-" else "") + operand
 

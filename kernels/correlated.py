@@ -182,7 +182,7 @@ def _valued(found: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Contex
 def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) -> Expr:
     """The same node over a table of the sub-query's rows: its operand is known when the model has answered."""
     over = _over(found.query, found.passing, Binary("=", Column("", LEFT), Column("", ROW)))
-    inner = query_sql(over, flat_column, flat_virtual)
+    inner = query_sql(over, flat_column, flat_virtual, below=sub_query)
     rows = f"(SELECT rowid AS {ROW} FROM {quote(outer.name)})"
     names = ", ".join(f"c{i}" for i in range(len(found.query.items)))
     table, _ = ctx.duck.create(f"SELECT __t.{ROW} AS {LEFT}, q.* FROM {rows} AS __t, LATERAL ({inner}) AS q({names})")
@@ -292,7 +292,7 @@ def _value(node: Exists | InQuery | Quantified | ScalarQuery, found: _Answers) -
     over = _over(found.query, found.passing, same)
 
     def inner(query: Query) -> Any:
-        return query_sql(over, flat_column, flat_virtual) if query == found.part else sub_query(query)
+        return query_sql(over, flat_column, flat_virtual, below=sub_query) if query == found.part else sub_query(query)
 
     plain = InQuery(node.operand, node.query) if isinstance(node, InQuery) else node
     value = expression(plain, flat_column, flat_virtual, inner)

@@ -14,8 +14,7 @@ import duckdb
 from uql.base.duckdb_functions import aggregate_functions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
-from uql.compiler.sql import base_column, expression, flat_column, flat_virtual, query_sql
-from uql.compiler.subqueries import aliases_of
+from uql.compiler.sql import expression, flat_column, flat_virtual, sub_query_sql
 from uql.compiler.syntax import Column, Expr, Query
 from uql.compiler.walk import with_children
 
@@ -173,8 +172,7 @@ class Duck:
 def sub_query(query: Query) -> str:
     """A concrete sub-query in an expression over a materialised relation: outer columns are flat, its own are not."""
     assert isinstance(query, Bound)
-    inner = set(aliases_of(query.query))
-    return query_sql(query.query, lambda c: base_column(c) if c.table in inner or not c.table else flat_column(c))
+    return sub_query_sql(query.query, flat_column)
 
 
 def _swap(expr: Expr, replaced: Mapping[Expr, str]) -> Expr:

@@ -18,8 +18,24 @@ COLUMNS = {
 }
 WEIGHTS = {"reviews": 5}
 JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
+INNER = "(SELECT id AS i, film AS f, stars AS s_, text FROM reviews WHERE id < 20) AS v"  # film, stars and id mean the outer row
+SUB_QUERIES = (
+    f"EXISTS (SELECT 1 FROM {INNER} WHERE f = film AND <joke v.text>)",
+    f"NOT EXISTS (SELECT 1 FROM {INNER} WHERE f = film AND i < id AND <joke v.text>)",
+    f"stars IN (SELECT s_ FROM {INNER} WHERE f = film AND <joke v.text>)",
+    f"stars NOT IN (SELECT s_ FROM {INNER} WHERE <joke v.text> AND s_ > 2)",
+    f"stars >= ALL (SELECT s_ FROM {INNER} WHERE f = film AND NOT <pos v.text>)",
+    f"(SELECT count(*) FROM {INNER} WHERE i BETWEEN id - 5 AND id AND <plot v.text>) > 1",
+    f"(SELECT max(s_) FROM {INNER} WHERE f = film AND <pos v.text>) > stars",
+)
 VALUES = {
     "n": (
+        f"(SELECT max(i) FROM {INNER} WHERE f = film AND <joke v.text>)",
+        f"(SELECT max((SELECT count(*) FROM films AS w WHERE w.letters > s_)) FROM {INNER} WHERE f = film AND <plot v.text>)",
+        "MAP {film: <rating>::INTEGER}[film]",
+        "[stars, <rating>::INTEGER][2]",
+        "({'a': <anger>::INTEGER}).a",
+        "list_sum([y + <rating>::INTEGER FOR y IN [1, 2]])",
         "<rating>::INTEGER",
         "<anger>::INTEGER + 1",
         "coalesce(<rating>::INTEGER, 2)",
@@ -45,6 +61,8 @@ VALUES = {
         "<pos>::BOOLEAN",
         "NOT <pos>::BOOLEAN",
         "<rating> > 4",
+        "coalesce(<joke>, stars > 2)",
+        "'jokes' IN <tags>::VARCHAR[]",
         "(<pos> AND <joke>)",
         "<pos> IS NULL",
         "<topic> IN ('plot', 'music') OR <joke>",
@@ -146,7 +164,7 @@ class SemanticStatements(Statements):
     def _formula(self, plain: str, depth: int) -> str:
         chance = self.rng.random()
         if depth == 2 or chance < 0.4:
-            return self.rng.choice((*LEAVES, plain, plain))
+            return self.rng.choice((*LEAVES, *SUB_QUERIES, plain, plain, plain, plain))
         if chance < 0.55:
             return f"NOT ({self._formula(plain, depth + 1)})"
         op = self.rng.choice(("AND", "OR"))
@@ -168,6 +186,9 @@ class SemanticStatements(Statements):
                 "rank() OVER (ORDER BY <rating>::INTEGER DESC)",
                 f"count(*) FILTER (<joke>) OVER (ORDER BY {order})",
                 f"sum(<rating>::INTEGER) OVER (PARTITION BY film ORDER BY {order})",
+                f"max(<anger>::INTEGER) OVER (ORDER BY {order} ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW)",
+                "count(*) FILTER (<pos>) OVER (ORDER BY id RANGE BETWEEN 3 PRECEDING AND CURRENT ROW EXCLUDE TIES)",
+                "min(<rating>::INTEGER) OVER (PARTITION BY <pos>::BOOLEAN ORDER BY id GROUPS 1 PRECEDING)",
             )
         )
 

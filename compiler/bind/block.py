@@ -467,7 +467,7 @@ class _Block:
         expr = key.expr
         if isinstance(expr, Number | Position):
             return replace(key, expr=bound[ordinal(expr, len(items), "ORDER BY")])
-        if isinstance(expr, Binary) and expr.op == "COLLATE":
+        if isinstance(expr, Binary) and expr.op == "COLLATE" and not isinstance(expr.left, Quoted):
             whole = self._order(replace(key, expr=expr.left), items, bound, keys, after)
             return replace(whole, expr=replace(expr, left=whole.expr))
         if is_literal(expr):

@@ -815,6 +815,8 @@ class Expressions:
         return CONDITION if asked and "BOOLEAN" in types else want
 
     def _type_of(self, value: Expr) -> str | None:
+        if _is_test(value):
+            return "BOOLEAN"
         found = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
         if isinstance(value, Boolean) or (found is not None and not found[1]):
             return self.statement.types.of(value if found is None else found[0], self.scope)
@@ -844,6 +846,18 @@ class Expressions:
 def _is_words(expr: Expr) -> TypeGuard[String]:
     """Is it a string in double quotes with a letter in it?"""
     return isinstance(expr, String) and expr.double and any(c.isalpha() for c in expr.value)
+
+
+def _is_test(expr: Expr) -> bool:
+    """Is it true or false by its form? "text" = 'a' and "text" IN ('a', 'b') have a label as their value."""
+    match expr:
+        case Unary(op="NOT") | IsNull() | IsDistinct() | Between() | Like() | Exists():
+            return True
+        case Binary(op="AND" | "OR" | "<" | "<=" | ">" | ">="):
+            return True
+        case Binary(op="=" | "<>", left=operand) | InList(operand=operand) | InQuery(operand=operand):
+            return not isinstance(operand, Quoted)
+    return False
 
 
 def _may_ask(expr: Expr) -> bool:

@@ -15,7 +15,7 @@ from uql.compiler.walk import has_window, walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.groups import Groups
-from uql.kernels.estimates.monotone_range import monotone
+from uql.kernels.estimates.monotone_range import divisors, monotone
 from uql.sampling.base import Estimate
 
 
@@ -62,12 +62,16 @@ def _result_values(expr: Expr, found: Groups, ctx: Context) -> list[float | None
 def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Groups, ctx: Context) -> list[Estimate]:
     """An expression over estimates: its value, and the range over all combinations of their interval ends.
 
-    Open-ended where the expression is not monotone in each estimate. Conservative: every estimate is at its own level.
+    Open-ended where the expression is not monotone in each estimate, or a divisor may be 0. Conservative: every estimate is at its own
+    level.
     """
     names = list(units)
     steady = all(monotone(expr, unit) for unit in names)
+    values_of: dict[Expr, list[float | None]] = {u: [e.value for e in units[u]] for u in names}
+    parts = divisors(expr, units) if steady else []
+    divided = [_evaluate(part, names, values_of, found, ctx) for part in parts]
     if steady:
-        center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
+        center = _evaluate(expr, names, values_of, found, ctx)
     else:  # a function of whole numbers alone may stand in it: & or printf('%d', …)
         center = _result_values(expr, found, ctx)
     lows, highs = list(center), list(center)
@@ -77,6 +81,9 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Group
             u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)
         }
         values = _evaluate(expr, names, at, found, ctx)
+        for part, before in zip(parts, divided, strict=True):
+            for g, (a, b) in enumerate(zip(_evaluate(part, names, at, found, ctx), before, strict=True)):
+                open_[g] |= a is None or b is None or (a > 0) != (b > 0)
         for g, value in enumerate(values):
             if value is None and center[g] is not None:  # such as a number that is too large for the type of a cast
                 open_[g] = True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from math import inf, isnan
+from typing import Any
 
-from uql.compiler.syntax import Binary, Call, Cast, Expr, Node, Unary
-from uql.compiler.walk import children, rewrite, walk
+from uql.compiler.syntax import Binary, Call, Case, Cast, Expr, Node, Query, TypeName, Unary, When
+from uql.compiler.walk import children, walk, with_children
 from uql.sampling.base import Estimate
 
 METHOD = "of estimates"
@@ -36,7 +37,9 @@ def monotone(expr: Node, leaf: Expr) -> bool:
     if len(below) != 1:
         return False
     match expr:
-        case Binary(op="+" | "-" | "*" | "/" | "<" | "<=" | ">" | ">=") | Cast() | Unary(op="-" | "+"):
+        case Binary(op="+" | "-" | "*" | "/" | "<" | "<=" | ">" | ">=") | Unary(op="-" | "+"):
+            pass
+        case Cast(type=TypeName(name=name)) if name != "VARCHAR":  # '120' comes before '40'
             pass
         case Call(over=None, distinct=False, filter=None) if expr.name in MONOTONE:
             pass
@@ -50,13 +53,25 @@ def has_range(expr: Expr, leaves: Sequence[Expr]) -> bool:
     return len(leaves) <= MOST and len(set(leaves)) == len(leaves) and all(monotone(expr, leaf) for leaf in leaves)
 
 
+def divisors(expr: Expr, leaves: Container[Node]) -> list[Expr]:
+    """The divisors in which these numbers stand: a quotient has no range of its ends where the sign of its divisor differs between them.
+
+    >>> from uql.compiler.syntax import Column, Number
+    >>> n = Column("x", "n")
+    >>> divisors(Binary("/", Number("1"), Binary("-", n, Number("5"))), [n]) == [Binary("-", n, Number("5"))]
+    True
+    """
+    quotients = [node for node in walk(expr) if isinstance(node, Binary) and node.op == "/"]
+    return [node.right for node in quotients if any(part in leaves for part in walk(node.right))]
+
+
 def corners(expr: Expr, leaves: Sequence[Expr], ends: Mapping[Expr, tuple[Expr, Expr]]) -> list[Expr]:
     """The expression with each combination of the ends of the numbers in it.
 
     Args:
         leaves: the k numbers in it.
         ends: the lowest and the highest value of each.
-    Returns: 2^k expressions.
+    Returns: 2^k expressions; one is NULL where a divisor has another sign at its ends than at the numbers themselves.
     """
     found: list[Expr] = []
     for choice in product((0, 1), repeat=len(leaves)):
@@ -65,7 +80,16 @@ def corners(expr: Expr, leaves: Sequence[Expr], ends: Mapping[Expr, tuple[Expr, 
 
 
 def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
-    made: Expr = rewrite(expr, lambda node: at.get(node, node) if isinstance(node, Expr) else node)
+    def moved(node: Any) -> Any:
+        if node in at:
+            return at[node]
+        below = with_children(node, lambda part: part if isinstance(part, Query) else moved(part))
+        if isinstance(node, Binary) and node.op == "/" and below.right is not node.right:
+            same_sign = Binary("=", Call("sign", (below.right,)), Call("sign", (node.right,)))
+            return replace(below, right=Case(None, (When(same_sign, below.right),)))
+        return below
+
+    made: Expr = moved(expr)
     return made
 
 

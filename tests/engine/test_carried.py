@@ -106,6 +106,30 @@ def test_expressions_over_estimated_columns_have_the_range_of_the_ends(labels):
     assert all((e.exact, e.low, e.high) == (False, -inf, inf) for e in found["odd"])
 
 
+COUNTED = "SELECT count(*) AS n FROM reviews WHERE <pos>"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT {value} AS x FROM (SELECT * FROM reviews WHERE <pos>) c",
+        f"SELECT {{value}} AS x FROM ({COUNTED} LIMIT 1) c",
+        "SELECT {value} AS x FROM counts",
+    ],
+)
+@pytest.mark.parametrize("value", ["1.0 / ({n} - {middle})", "{n}::VARCHAR < '{middle}'"])
+def test_what_jumps_between_the_ends_of_an_interval_is_open(many_labels, statement, value):
+    con = many_labels.uql(budget=40)
+    counted = con.uql(both(f"{COUNTED} TO counts")[0]).estimates["n"]
+    column = "n" if "AS n" in statement or "counts" in statement else "count(*)"
+    statement = statement.format(value=value.format(n=column, middle=int(counted.value) - 2))
+    result = con.uql(both(statement)[0])
+    assert not result.exact
+    found = result.estimates.get("x", [])  # none is shown of a column of a table whose range is not computed
+    for estimate in found if isinstance(found, list) else [found]:
+        assert (estimate.exact, estimate.low, estimate.high) == (False, -inf, inf)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -61,8 +61,69 @@ def test_a_variable_holds_no_estimate(many_labels):
     with pytest.raises(UQLError, match="the variable would hold an estimate") as error:
         con.uql(both("SET VARIABLE n = (SELECT count(*) FROM reviews WHERE <pos>)")[0]).fetchall()
     assert error.value.code == "UQL401"
+    con.uql(both("SELECT count(*) AS n FROM reviews WHERE <pos> TO counts")[0]).fetchall()
+    with pytest.raises(UQLError, match="the variable would hold an estimate"):
+        con.uql("SET VARIABLE n = (SELECT n FROM counts)").fetchall()
     con.uql(both("SET VARIABLE n = (SELECT count(*) FROM reviews WHERE <pos> AND id < 9)")[0]).fetchall()
     assert con.uql("SELECT getvariable('n')").fetchall()[0][0] >= 0
+
+
+@pytest.fixture(scope="module")
+def names(con):
+    """A connection on which a table with estimates can be read under several names."""
+    for made in (
+        "CREATE MACRO most() AS (SELECT max(n) FROM kept)",
+        "CREATE MACRO above(least) AS TABLE SELECT film, n FROM kept WHERE n > least",
+        "CREATE MACRO twice(x) AS x + main.most()",
+        "CREATE VIEW seen AS SELECT n FROM above(1)",
+        "CREATE MACRO plain() AS (SELECT max(letters) FROM films)",
+        "PREPARE again AS SELECT n FROM kept",
+    ):
+        con.uql(made).fetchall()
+    return con
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT most() AS a",
+        "SELECT letters + twice(1) AS a FROM films",
+        "FROM above(3)",
+        "SELECT n FROM seen",
+        "SELECT film FROM films WHERE letters < main.most()",
+        "FROM query('SELECT n FROM kept')",
+        "SELECT n FROM query_table('kept')",
+        "SELECT n FROM query_table(['kept', 'main.kept'])",
+        "EXECUTE again",
+        "SELECT count(*) FROM reviews WHERE <pos> AND id < 9 AND id < most()",
+        "SELECT film FROM films UNION SELECT film FROM above(3)",
+        "SUMMARIZE FROM above(3)",
+    ],
+)
+def test_what_reads_them_by_a_macro_a_string_or_a_prepared_statement_is_not_exact(names, statement):
+    found = names.uql(both(statement)[0])
+    assert not found.exact
+    assert "kept" in found.based_on[0] or "SELECT film, count(*) AS n" in found.based_on[0]
+
+
+@pytest.mark.parametrize("statement", ["SELECT plain() AS a", "SELECT abs(-1) AS a", "FROM query('FROM films')"])
+def test_what_calls_other_functions_is_exact(names, statement):
+    assert names.uql(statement).exact
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO films SELECT film, n FROM above(3)",
+        "UPDATE films SET letters = most()",
+        "DELETE FROM films WHERE letters > most()",
+        "COPY (SELECT most() AS a) TO 'most.csv'",
+    ],
+)
+def test_no_macro_puts_them_into_a_table_as_facts(names, statement):
+    with pytest.raises(UQLError, match="estimates, or a part of the rows, are what it reads") as error:
+        names.uql(statement).fetchall()
+    assert error.value.code == "UQL401"
 
 
 def test_few_calls_over_groups_of_which_most_rows_are_known_give_a_number(labels):

@@ -5,6 +5,7 @@ This path imports neither the planner nor the kernels, so that a plain query sta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import (
@@ -25,16 +26,17 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate
 
 
-def outcome(bound: BoundStatement, duck: Duck, confidence: float) -> Outcome:
+def outcome(bound: BoundStatement, duck: Duck, confidence: float, called: Sequence[str] = ()) -> Outcome:
     """The rows of a plain statement. Raises duckdb.Error.
 
     Args:
         bound: a statement without a text for a model.
         duck: it runs there.
         confidence: of the stored estimates that it reads, in (0, 1).
+        called: what of them the macros that it calls read, as `based_on` lists it.
     """
     table, estimates = rows(bound.query, duck, confidence, bound.sql)
-    based_on = list(dict.fromkeys(estimated_sources(bound.query)))
+    based_on = list(dict.fromkeys([*estimated_sources(bound.query), *called]))
     notes: list[str] = []
     if based_on:
         from uql.engine import stored_estimates

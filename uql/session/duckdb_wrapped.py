@@ -42,6 +42,7 @@ from uql.session.store_estimates import (
     placed,
     refusal,
     rows_with_bounds,
+    sets_variable,
     together,
     without_interval,
 )
@@ -62,7 +63,6 @@ ALONE = "in a statement of DuckDB's own a sub-query with texts is answered by it
 OPEN = "SELECT list is empty"  # of a PIVOT, whose columns are the values of rows that are not there yet
 _OPENS = ("SELECT", "FROM", "WITH", "LPAREN")
 _WHOLE = ("SUMMARIZE", "DESCRIBE", "DESC", "SHOW")  # what follows is a query without parentheses
-_VARIABLE = re.compile(r"\s*SET\s+VARIABLE\b", re.IGNORECASE)
 _STAYS = ("VIEW", "MACRO", "FUNCTION")  # DuckDB would keep the sub-query, and cannot ask a model
 
 
@@ -274,7 +274,7 @@ class _Work:
         try:
             if change is not None and inexact and not self.partial and change.verb != "CREATE":
                 raise refusal(done, reads)
-            if inexact and _VARIABLE.match(self.sql):
+            if inexact and sets_variable(self.sql):
                 raise estimated_variable()
             self._carry(done)
             with together(self.connection) if change is not None and inexact else nullcontext():

@@ -48,7 +48,8 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
             check_sql_reads(session.catalog, bound.sql)
         session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
         with reading(session.catalog.cursor, session.catalog.read_only):
-            found = concrete.outcome(bound, session.kernel_duck(), settings.confidence)
+            called = session.catalog.estimates_called(bound.text)
+            found = concrete.outcome(bound, session.kernel_duck(), settings.confidence, called)
         return stored(bound, found, session)
 
     def before(run: str) -> Before:
@@ -100,7 +101,7 @@ async def execute(
 
     async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
         ctx.warnings += bound.warnings
-        ctx.based_on += dict.fromkeys(estimated_sources(bound.query))
+        ctx.based_on += dict.fromkeys([*estimated_sources(bound.query), *session.catalog.estimates_called(bound.text)])
         if bound.semantic:
             method_of(ctx)  # one that does not exist is said before anything is asked
             model = await gate.provider()

@@ -435,7 +435,8 @@ class _Work:
         if not bound.semantic:
             from uql.engine.plain_sql import outcome
 
-            return outcome(bound, session.kernel_duck(), settings.confidence)
+            called = session.catalog.estimates_called(bound.text)
+            return outcome(bound, session.kernel_duck(), settings.confidence, called)
         physical = session.plan(bound, settings)
         return session.run_locked(
             bound.text,

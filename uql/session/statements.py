@@ -348,10 +348,12 @@ def _without_options(source: str, partial: bool) -> tuple[str, bool]:
 
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
-    from uql.session.store_estimates import mark, placed, refusal, together
+    from uql.session.store_estimates import estimated_variable, mark, placed, refusal, sets_variable, together
 
     change = changed(source)
     reads = catalog.estimates_read(source, change.name if change is not None else ())
+    if reads and sets_variable(source):
+        raise placed(estimated_variable(), source, 0, len(source))
     if change is None or not reads:
         outcome = own_rows(catalog, source, parameters)
     else:

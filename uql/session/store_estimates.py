@@ -7,6 +7,7 @@ comment, or a view over it, is not exact. A new table (CREATE TABLE … AS, TO) 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from uql.sources.catalog import Catalog
 
 ENDS = ("low", "high")
+_VARIABLE = re.compile(r"\s*SET\s+VARIABLE\b", re.IGNORECASE)
 
 
 def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
@@ -50,6 +52,10 @@ def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
         f"the statement would change tables, {what}; nothing was changed",
         help=f"{ways}WITH (partial = true) at its end, and what reads the table later says that it is not exact",
     )
+
+
+def sets_variable(sql: str) -> bool:
+    return _VARIABLE.match(sql) is not None
 
 
 def estimated_variable() -> BudgetError:

@@ -21,7 +21,7 @@ from uql.base.media_types import modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change
-from uql.compiler.statement_targets import tables
+from uql.compiler.statement_targets import is_call, tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
 from uql.sources.parts import Parts
@@ -66,6 +66,12 @@ _RELATIONS = (
         for kind in ("table", "view")
     )
     + ")"
+)
+_DEFINITIONS = (  # of what may read tables under a name of its own
+    "SELECT database_name, schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal"
+    " UNION ALL SELECT database_name, schema_name, lower(function_name) || '()', macro_definition FROM duckdb_functions()"
+    " WHERE macro_definition IS NOT NULL AND NOT internal"
+    " UNION ALL SELECT '', '', lower(name) || '()', statement FROM duckdb_prepared_statements()"
 )
 _TRANSACTION = "SELECT txid_current()"
 
@@ -271,7 +277,10 @@ class Catalog:
         return [] if found is None else [name for name, _ in self.describe(f"SELECT * FROM {dotted(found.path)}")]
 
     def marked(self) -> dict[tuple[str, str, str], str]:
-        """The tables that hold estimates or a part of the rows, and the views over them: the statement that made them so."""
+        """The tables that hold estimates or a part of the rows: the statement that made them so.
+
+        With the views, macros and prepared statements that read them; the last two under names as `call_of` has them.
+        """
         noted = self._rows(
             "SELECT comment, database_name, schema_name, table_name FROM system.main.duckdb_tables() WHERE comment IS NOT NULL"
             " UNION ALL SELECT comment, database_name, schema_name, view_name FROM system.main.duckdb_views()"
@@ -280,20 +289,25 @@ class Catalog:
         found = {(d, s, t): words for said, d, s, t in noted if said and (words := said_estimated(said)) is not None}
         if not found:
             return found
-        rows = self._rows("SELECT database_name, schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal")
-        views = {
-            (d, s, t): {at.path for name in tables(sql) if (at := self._find(name)) is not None}
-            for d, s, t, sql in rows
-        }
+        read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
+        for d, s, name, sql in self._rows(_DEFINITIONS):
+            read.setdefault((d, s, name), set()).update(tables(sql))
         while True:
             more = {
-                view: found[held[0]]
-                for view, read in views.items()
-                if view not in found and (held := sorted(read & found.keys()))
+                path: found[held[0]]
+                for path, names in read.items()
+                if path not in found and (held := [at for name in sorted(names) if (at := self._among(name, found))])
             }
             if not more:
                 return found
             found |= more
+
+    def _among(self, name: tuple[str, ...], marked: Mapping[tuple[str, str, str], str]) -> tuple[str, str, str] | None:
+        """Which of the marked ones a name of `tables` means; of a macro any of its name, wherever the search path leads."""
+        if is_call(name[-1]):
+            return next((path for path in marked if path[2] == name[-1]), None)
+        found = self._find(name)
+        return found.path if found is not None and found.path in marked else None
 
     def estimates_read(self, sql: str, target: tuple[str, ...] = ()) -> list[str]:
         """What a statement of DuckDB's own reads of `marked`, as `based_on` lists it; of its own target nothing."""
@@ -302,10 +316,20 @@ class Catalog:
         own = self._find(target) if target and marked else None
         said = []
         for name in names if marked else ():
-            found = self._find(name)
-            if found is not None and found.path in marked and (own is None or own.path != found.path):
-                said.append(f"{'.'.join(name)} ({marked[found.path]})")
+            path = self._among(name, marked)
+            if path is not None and (own is None or own.path != path):
+                said.append(f"{'.'.join(name)} ({marked[path]})")
         return said
+
+    def estimates_called(self, sql: str) -> list[str]:
+        """The same of the macros alone that a statement calls; its tables are known where it is bound."""
+        names = [name for name in dict.fromkeys(tables(sql)) if is_call(name[-1])]
+        marked = self.marked() if names else {}
+        return [
+            f"{'.'.join(name)} ({marked[path]})"
+            for name in names
+            if marked and (path := self._among(name, marked)) is not None
+        ]
 
     def offer(self, name: str, data: object) -> None:
         """Give a table of ours to every statement, as `FROM name()`: `data` is Arrow, and replaces what was offered before."""
@@ -316,7 +340,8 @@ class Catalog:
     def function_table(self, name: str, sql: str) -> Table:
         """What a table function gives: `sql` is the call as DuckDB SQL."""
         with self._lock:
-            return self._relation(name, sql, "function")
+            said = self.estimates_read(f"FROM {sql}")
+            return self._relation(name, sql, "function", estimated=said[0] if said else None)
 
     def offer_parts(self) -> None:
         """Makes frames(…) and pages(…) known to DuckDB, under the names that the binder gives them."""

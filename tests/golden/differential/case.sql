@@ -9,3 +9,5 @@
 !SELECT id, nullif(<topic>, 'plot') AS n FROM reviews ORDER BY id
 !SELECT id, CASE WHEN <rating> >= 8 THEN 'hi' WHEN <rating> >= 4 THEN 'mid' ELSE 'lo' END AS k FROM reviews ORDER BY id
 !SELECT id FROM reviews ORDER BY CASE WHEN <pos> THEN 0 ELSE 1 END, id
+!SELECT id, coalesce(<joke>, stars > 2) AS k, CASE WHEN id > 5 THEN <pos> ELSE film = 'Alien' END AS l FROM reviews ORDER BY id
+!SELECT id, if(id > 5, <joke>, stars IN (1, 2)) AS k, ifnull(<pos>, stars IS NULL) AS l, CASE WHEN id > 5 THEN film LIKE 'A%' AND stars > 1 ELSE <joke> END AS m FROM reviews ORDER BY id

@@ -24,3 +24,18 @@
 !SELECT film, count(*) AS n FROM reviews r WHERE EXISTS (SELECT 1 FROM reviews b WHERE b.film = r.film AND b.id = r.id - 1 AND <pos b.text>) GROUP BY film ORDER BY 1
 !SELECT film FROM films f ORDER BY (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <pos r.text>) DESC, film
 !SELECT film FROM films f GROUP BY film HAVING (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <pos r.text>) > 5 ORDER BY 1
+SELECT id, (SELECT max((SELECT count(*) FROM films f WHERE f.letters > c.stars)) FROM reviews c WHERE c.stars = b.stars AND <plot c.text>) AS n FROM reviews b
+SELECT id FROM reviews b WHERE <rating b.text> IN (SELECT (SELECT max(f.letters) FROM films f WHERE f.letters > c.stars AND f.film <> b.film) FROM reviews c WHERE c.stars = b.stars AND <plot c.text>)
+SELECT id, (SELECT c.id FROM reviews c WHERE c.stars = b.stars AND <plot c.text> ORDER BY (SELECT f.letters FROM films f WHERE f.film = c.film) DESC, c.id LIMIT 1) AS first FROM reviews b
+SELECT id FROM reviews WHERE EXISTS (SELECT 1 FROM (SELECT film AS f, text FROM reviews) AS v WHERE f = film AND <joke v.text>)
+SELECT id FROM reviews r WHERE EXISTS (SELECT 1 FROM (SELECT film AS f, text FROM reviews r) AS v WHERE v.f = r.film AND <joke v.text>)
+SELECT id, (SELECT count(*) FROM (SELECT film AS f, text FROM reviews r WHERE r.stars > 2) AS v WHERE v.f = r.film AND <joke v.text>) AS n FROM reviews r
+SELECT id, (SELECT count(*) FROM (SELECT film AS f, text FROM reviews r WHERE r.stars > 2) AS v WHERE v.f = r.film) AS n FROM reviews r WHERE <pos r.text>
+SELECT id FROM reviews WHERE <pos> AND EXISTS (SELECT 1 FROM (SELECT film AS f FROM films) AS v WHERE f = film)
+SELECT r.id, x.n FROM reviews r, LATERAL (SELECT count(*) AS n FROM (SELECT film AS f, text FROM reviews r) v WHERE v.f = r.film AND <joke v.text>) x
+SELECT id FROM reviews r WHERE r.film IN (SELECT v.f FROM (SELECT r.film AS f, r.text FROM reviews r WHERE <pos r.text>) v WHERE v.f = r.film AND <joke v.text>)
+SELECT r.id FROM reviews r WHERE EXISTS (SELECT 1 FROM films f WHERE f.film = r.film AND f.letters IN (SELECT length(r.film) FROM reviews r WHERE <joke r.text> AND r.film = f.film))
+SELECT r.id FROM reviews r WHERE <pos r.text> AND r.stars > (SELECT avg(v.s) FROM (SELECT r.stars AS s, r.film AS f FROM reviews r WHERE r.stars IS NOT NULL) v WHERE v.f = r.film)
+SELECT r.id FROM reviews r WHERE r.stars > (SELECT avg(v.s) FROM (SELECT r.stars AS s, r.film AS f FROM reviews r WHERE <joke r.text>) v WHERE v.f = r.film)
+WITH v AS (SELECT film AS f, text FROM reviews) SELECT id FROM reviews WHERE EXISTS (SELECT 1 FROM v WHERE f = film AND <joke v.text>)
+WITH v AS (SELECT film AS f, <joke>::BOOLEAN AS j FROM reviews) SELECT id FROM reviews WHERE EXISTS (SELECT 1 FROM v WHERE f = film AND j)

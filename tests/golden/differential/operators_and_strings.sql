@@ -24,3 +24,4 @@
 !SELECT id FROM reviews WHERE <name> ~ '^[AB]' AND film !~ 'z' ORDER BY id
 !SELECT id FROM reviews WHERE <name> ~* 'D' OR film !~* 'A' ORDER BY id
 !SELECT id FROM reviews WHERE film ~~~ 'A*' AND <pos> ORDER BY id
+SELECT id, 'a' || 1 | 2 AS a, 1 || 2 << 1 AS b, 7 & ~1 AS c, 'x' || ~id AS d, ~ ~id AS e, 5 | ~1 + 1 AS f FROM reviews WHERE <pos>
