@@ -20,7 +20,7 @@ from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
-from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change
+from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
 from uql.compiler.statement_targets import tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
@@ -68,6 +68,12 @@ _RELATIONS = (
     + ")"
 )
 _TRANSACTION = "SELECT txid_current()"
+_DEFINITIONS = (
+    "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
+    " UNION ALL SELECT function_name, macro_definition FROM system.main.duckdb_functions()"
+    " WHERE NOT internal AND macro_definition IS NOT NULL"
+)
+_FUNCTIONS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal"
 
 
 def said_estimated(comment: object) -> str | None:
@@ -90,6 +96,7 @@ class Catalog:
         self.cursor = connection if own else connection.cursor()
         self.planned: dict[str, Table] = {}  # that earlier statements of a script would make, while it is checked
         self.read_only = False  # do statements that change something raise UQL511?
+        self._locked = False  # can no statement change a setting?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
         self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
@@ -125,6 +132,7 @@ class Catalog:
             self.parts.begin()
             if "aggregates" in vars(self):
                 self.aggregates.forget_macros()
+            vars(self).pop("changing", None)
 
     def lock_settings(self, *, files: bool) -> None:
         """Locks the settings of this DuckDB, for all its connections and for good.
@@ -135,6 +143,7 @@ class Catalog:
         access = () if files else ("enable_external_access = false",)
         for setting in ("GLOBAL python_enable_replacements = false", *access, "lock_configuration = true"):
             self.cursor.execute(f"SET {setting}")
+        self._locked = True
 
     @contextlib.contextmanager
     def own_orders(self) -> Iterator[None]:
@@ -338,21 +347,36 @@ class Catalog:
 
         DESCRIBE stands before it: `connection.sql` would run what DuckDB reads as another statement than UQL does.
         """
-        self._check_calls(sql)
+        self.check_calls(sql)
         with self._lock:
             return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
 
     def value(self, sql: str) -> object:
         """The one value of a constant query. Raises: duckdb.Error."""
-        self._check_calls(sql)
+        self.check_calls(sql)
         with self._lock:
             rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
             return rows[0][0] if rows else None
 
-    def _check_calls(self, sql: str) -> None:
+    def check_calls(self, sql: str) -> None:
         """Raises DataError (UQL511) where a query of a read-only session calls what changes something: DESCRIBE does so too."""
-        if self.read_only and calls_change(sql):
+        if self.read_only and (calls_change(sql) or (self.changing and names_one(sql, self.changing))):
             raise DataError(READS_ONLY, code="UQL511", help=TO_CHANGE)
+
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """The views and macros that change something when they are read. Where settings are locked DuckDB refuses that.
+
+        Where one has the name of a function of DuckDB's, it stands for all of these: operators and UQL's own SQL call it too.
+        """
+        if self._locked:
+            return frozenset()
+        named: dict[str, list[str]] = {}
+        for name, text in self._rows(_DEFINITIONS):
+            named.setdefault(str(name).lower(), []).append(text)
+        found = changing_definitions(named)
+        functions = {str(name).lower() for (name,) in self._rows(_FUNCTIONS)} if found else set()
+        return frozenset(found if functions.isdisjoint(found) else found | functions)
 
     @cached_property
     def aggregates(self) -> AggregateFunctions:
