@@ -14,7 +14,7 @@ from uql.compiler.statement_targets import tokens
 
 READS_ONLY = "the session is read-only: a query, EXPLAIN of a query, or SET uql.name = value"
 TO_CHANGE = "start it without --read-only, and `uql ui` with --write, to change something"
-# they change settings, write files, or run what they are given as a value
+# they change settings or sequences, write files, or run what they are given as a value
 _CHANGING = {
     "add_grammar_extension",
     "checkpoint",
@@ -27,9 +27,11 @@ _CHANGING = {
     "enable_profiling",
     "force_checkpoint",
     "json_execute_serialized_sql",
+    "nextval",
     "register_external_resource",
     "register_external_resource_type",
     "remove_grammar_extension",
+    "setval",
     "truncate_duckdb_logs",
     "write_log",
 }
@@ -70,16 +72,14 @@ def changing_definitions(definitions: Mapping[str, Collection[str]]) -> set[str]
 
 
 def names_one(sql: str, names: Collection[str]) -> bool:
-    """May a statement read one of these views, or call one of these macros? True where DuckDB has no tree of it.
+    """May a statement read one of these views, or call one of these macros?
 
-    >>> names_one("SELECT 1 + 2", {"+"}), names_one("FROM t", {"v"}), names_one("FROM query_table('v')", {"v"})
+    >>> names_one("SELECT m(a) FROM t", {"m"}), names_one("FROM t", {"v"}), names_one("FROM query_table('v')", {"v"})
     (True, False, True)
     """
-    nodes = list(tree_nodes(statement_tree(sql)))
-    if any(node.get("error") is True for node in nodes):
-        return True
-    used = {str(node.get(key, "")).lower() for node in nodes for key in ("function_name", "table_name")}
-    return not used.isdisjoint({*names, "query", "query_table"})
+    nodes = tree_nodes(statement_tree(sql))
+    words = {str(node.get(key, "")).lower() for node in nodes for key in ("function_name", "table_name")}
+    return not words.union(_words(sql)).isdisjoint({*names, "query_table"})
 
 
 @cache

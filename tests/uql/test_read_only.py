@@ -128,13 +128,30 @@ def test_queries_of_all_kinds_run_in_a_read_only_session(file: Path, statement: 
     con.uql(statement).run()
 
 
-def test_duckdb_itself_refuses_what_a_macro_of_the_database_would_hide(tmp_path: Path) -> None:
+IN_PLACES_OF_A_QUERY = """
+SELECT {call}, a FROM t
+EXPLAIN ANALYZE SELECT {call}
+SELECT "{{a}} is good", {call} FROM t
+SELECT a FROM t WHERE {call} > 0 AND "{{a}} is good"
+SELECT "{{a}} is good" AS good, count(*) FROM t GROUP BY good HAVING {call} > 0
+SELECT "{{a}} is good" FROM t ORDER BY {call}
+SELECT "{{a}} is good" FROM t LIMIT (SELECT {call})
+SELECT a FROM t WHERE "{{a}} is good" WITH (proxy = '{quoted}', recall = 0.9, budget = 2)
+SELECT "{{a}} is good" FROM v
+"""
+
+
+@pytest.mark.parametrize("call", ["nextval('s')", "setval('s', 9)", "next_of()"])
+@pytest.mark.parametrize("statement", IN_PLACES_OF_A_QUERY.strip().splitlines())
+def test_no_place_of_a_query_moves_a_sequence_on(statement: str, call: str) -> None:
     duck = duckdb.connect(":memory:")
-    duck.execute("CREATE SEQUENCE s; CREATE MACRO next_of() AS nextval('s')")
+    duck.execute("CREATE SEQUENCE s; CREATE MACRO next_of() AS nextval('s'); CREATE TABLE t AS FROM range(5) AS t(a)")
+    duck.execute(f"CREATE VIEW v AS SELECT a FROM t WHERE {call} > 0")
     con = uql.attach(duck, model=HashModel(), ledger=":memory:")
     con.only_read()
     with pytest.raises(UQLError, match="read-only"):
-        con.uql("EXPLAIN ANALYZE SELECT next_of()").run()
+        con.uql(statement.format(call=call, quoted=call.replace("'", "''"))).run()
+    assert duck.execute("SELECT last_value FROM duckdb_sequences()").fetchall() == [(None,)]
 
 
 HIDING = """
@@ -187,6 +204,7 @@ def test_a_view_or_macro_that_hides_a_change_is_refused_in_a_read_only_session(m
             con.uql("FROM v").run()
     if '"+"' not in made and "lower" not in made:
         assert con.uql("SELECT two() AS two FROM harmless").fetchall() == [(2,)]
+        assert con.uql('SELECT "{a} is good" AS good FROM harmless').run().table.num_rows == 1
 
 
 @pytest.mark.parametrize("before", ["", "EXPLAIN ", "EXPLAIN ANALYZE ", "CREATE TABLE x AS ", "SELECT 1; "])

@@ -230,7 +230,8 @@ class Session:
         """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
         from uql.kernels.duck import Duck
 
-        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster)
+        check = self.catalog.check_calls if self.catalog.read_only else None
+        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check)
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.

@@ -367,7 +367,7 @@ class Catalog:
     def changing(self) -> frozenset[str]:
         """The views and macros that change something when they are read. Where settings are locked DuckDB refuses that.
 
-        Where one has the name of a function of DuckDB's, it stands for all of these: operators and UQL's own SQL call it too.
+        Raises: DataError (UQL511) where one has the name of a function of DuckDB's: operators and UQL's own SQL call it too.
         """
         if self._locked:
             return frozenset()
@@ -375,8 +375,13 @@ class Catalog:
         for name, text in self._rows(_DEFINITIONS):
             named.setdefault(str(name).lower(), []).append(text)
         found = changing_definitions(named)
-        functions = {str(name).lower() for (name,) in self._rows(_FUNCTIONS)} if found else set()
-        return frozenset(found if functions.isdisjoint(found) else found | functions)
+        for (name,) in self._rows(_FUNCTIONS) if found else ():
+            if str(name).lower() in found:
+                message = (
+                    f"{READS_ONLY}; a macro or view called {name}, as a function of DuckDB's is, changes something"
+                )
+                raise DataError(message, code="UQL511", help=f"DROP it, or {TO_CHANGE}")
+        return frozenset(found)
 
     @cached_property
     def aggregates(self) -> AggregateFunctions:
