@@ -342,6 +342,23 @@ class Catalog:
         )
         return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
 
+    def files_in_rows(self) -> frozenset[str]:
+        """The paths and addresses in the columns whose comments say that they hold images, sounds, films or documents."""
+        found: set[str] = set()
+        noted = self._rows(
+            "SELECT database_name, schema_name, table_name, column_name, comment FROM system.main.duckdb_columns()"
+            " WHERE comment IS NOT NULL AND data_type = 'VARCHAR'"
+        )
+        for *path, column, comment in noted:
+            if _said_modality(comment) in (None, Modality.TEXT) or _PRIVATE.search(comment):
+                continue
+            with contextlib.suppress(duckdb.Error):  # of a view that does not run
+                rows = self._rows(
+                    f"SELECT DISTINCT {quote(column)} FROM {dotted(path)} WHERE {quote(column)} IS NOT NULL"
+                )
+                found |= {value.strip() for (value,) in rows}
+        return frozenset(found)
+
     def describe(self, sql: str) -> list[tuple[str, str]]:
         """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error.
 
@@ -539,10 +556,15 @@ def _field(field: Field, measure: object) -> Field:
         mean = float(str(measure))
         if field.type == "VARCHAR" and mean > LONG_TEXT:
             modality = Modality.TEXT
-    word = _FIRST_WORD.match(field.description)
-    if word and word[1].lower() in set(Modality) - {Modality.STRUCTURED}:
-        modality = Modality(word[1].lower())
+    modality = _said_modality(field.description) or modality
     return replace(field, modality=modality, mean_chars=mean, private=bool(_PRIVATE.search(field.description)))
+
+
+def _said_modality(comment: str) -> Modality | None:
+    """What a column holds by the first word of its comment."""
+    word = _FIRST_WORD.match(comment)
+    said = word[1].lower() if word else ""
+    return Modality(said) if said in set(Modality) - {Modality.STRUCTURED} else None
 
 
 def _rank(
