@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _TOKEN = re.compile(
-    r"""(?P<skip>--[^\r\n]*|/\*|\s+)|(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
-    |(?P<quoted>"(?:[^"]|"")*")|(?P<word>\w[\w$]*)|(?P<other>.)""",
+    r"""(?P<skip>--[^\r\n]*|/\*|[\s\u200b\u2060\ufeff]+)
+    |(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?)\$.*?\$(?P=tag)\$)
+    |(?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`)|(?P<word>\w[\w$]*)|(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
 _COMMENT = re.compile(r"/\*|\*/")
@@ -90,7 +91,7 @@ def tokens(sql: str) -> list[Token]:
             at = _comment_end(sql, at)
         if m["skip"] is not None:
             continue
-        name = m["word"] or (m["quoted"][1:-1].replace('""', '"') if m["quoted"] else "")
+        name = m["word"] or (m["quoted"][1:-1].replace(m[0][0] * 2, m[0][0]) if m["quoted"] else "")
         found.append(Token(m[0], name, m.start(), m.end()))
     return found
 

@@ -66,6 +66,7 @@ class Duck:
         media: reads files; None: none are named.
         aggregates: gives the names of its aggregate functions, where they are known already.
         cluster: of shards that hold tables of the session; None: there is none.
+        check: refuses SQL that the session may not run; None: it may run all.
     """
 
     def __init__(
@@ -74,31 +75,34 @@ class Duck:
         media: Loader | None = None,
         aggregates: Callable[[], Container[str]] | None = None,
         cluster: Cluster | None = None,
+        check: Callable[[str], None] | None = None,
     ) -> None:
         self.connection, self.media, self._aggregates = connection, media, aggregates
-        self.cluster = cluster
+        self.cluster, self._check = cluster, check
         self.temporary: list[str] = []
         self.views: set[str] = set()
         self._first: int | None = None  # the rowid of a table's first row: not 0 inside a transaction
 
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The rows of a query; `tables` are Arrow tables that it may name."""
+        sql = self._sql(sql)
         named = dict(tables or {})
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            return _as_texts(self.connection.sql(self._counted(sql))).to_arrow_table()
+            return _as_texts(self.connection.sql(sql)).to_arrow_table()
         finally:
             for name in named:
                 self.connection.unregister(name)
 
     def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> list[tuple[Any, ...]]:
         """Runs a statement, and gives the rows that it returns: of one that writes rows their count."""
+        sql = self._sql(sql)
         named = dict(tables or {})
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            found = self.connection.execute(self._counted(sql)).fetchall()
+            found = self.connection.execute(sql).fetchall()
         except duckdb.Error:
             with suppress(duckdb.Error):  # in a transaction that the error has ended they go with it
                 self._unregister(named)
@@ -112,12 +116,12 @@ class Duck:
 
     def scalar(self, sql: str) -> Any:
         # to the end: an unread row would hold the connection
-        rows = self.connection.execute(self._counted(sql)).fetchall()
+        rows = self.connection.execute(self._sql(sql)).fetchall()
         return rows[0][0] if rows else None
 
     def types(self, sql: str) -> list[str]:
         """The types of the columns of a query, as DuckDB writes them."""
-        return [str(type) for type in self.connection.sql(sql).types]
+        return [str(type) for type in self.connection.sql(self._sql(sql)).types]
 
     def columns(self, table: str) -> list[str]:
         """The names of a table's columns."""
@@ -137,8 +141,11 @@ class Duck:
         self.execute(f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {sql}")
         self.views.add(name)
 
-    def _counted(self, sql: str) -> str:
-        """The text with every rowid counted from 0: rows that a transaction has not committed are numbered from 2^55 on."""
+    def _sql(self, sql: str) -> str:
+        """The text, once the session may run it, with every rowid counted from 0: rows that a transaction has not committed
+        are numbered from 2^55 on."""
+        if self._check is not None:
+            self._check(sql)
         if not self._first:
             return sql
         return _ROWID.sub(lambda found: f"({found[0]} - {self._first})" if found[1] else found[0], sql)

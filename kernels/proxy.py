@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
+from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.kernels.duck import Duck, quote
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ def item(text: str) -> str:
     import sqlglot
 
     try:
-        expression = sqlglot.parse_one(text, dialect="duckdb")
-    except sqlglot.errors.SqlglotError as error:
-        raise ConfigError(f"proxy = {text!r}: {str(error).splitlines()[0]}", help=NEEDS) from error
-    return sqlglot.exp.alias_(expression, COLUMN).sql(dialect="duckdb")
+        expressions = read_sql(text)
+        if len(expressions) != 1:
+            raise ValueError("it is not one expression")
+        return write_sql(sqlglot.exp.alias_(expressions[0], COLUMN))
+    except ValueError as error:
+        raise ConfigError(f"proxy = {text!r}: {error}", help=NEEDS) from error
 
 
 def create(rows: str, text: str, duck: Duck) -> tuple[str, int]:

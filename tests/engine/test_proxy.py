@@ -48,7 +48,15 @@ def test_a_score_that_says_nothing_breaks_no_interval(con):
 
 
 @pytest.mark.parametrize(
-    ("proxy", "said"), [("no_such", "no_such"), ("text", "not a number"), ("score +", "proxy"), ("max(score)", "proxy")]
+    ("proxy", "said"),
+    [
+        ("no_such", "no_such"),
+        ("text", "not a number"),
+        ("score +", "proxy"),
+        ("max(score)", "proxy"),
+        ("score::INT[][1:2]", "read"),
+        ("score; score", "one expression"),
+    ],
 )
 def test_a_proxy_that_is_no_number_of_a_row_is_refused_before_anything_is_asked(con, proxy, said):
     before = con.session.model.calls

@@ -271,6 +271,15 @@ def test_what_is_empty_too_long_or_too_deep_is_refused(text: str) -> None:
         check_uql(text, TABLES)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT id::INT[][1:2] FROM films", "SELECT id[1:list_contains()] FROM films", "SELECT id -> 1 -> FROM films"],
+)
+def test_what_the_reader_of_sql_fails_on_is_refused_too(text: str) -> None:
+    with pytest.raises(GuardError, match="can be read"):
+        check_sql(text, TABLES)
+
+
 # ------------------------------------------------------------------------------------------------------------------ UQL
 HOSTILE_UQL = """
 SELECT id FROM reviews WHERE "it is good" AND stars > current_date

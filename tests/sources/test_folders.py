@@ -137,6 +137,17 @@ def test_a_sqlite_database_gives_its_tables(con, tmp_path):
     assert con.uql("SELECT COUNT(*) FROM shop_empty").fetchall() == [(0,)]
 
 
+@pytest.mark.parametrize("name", ["made?mode=rwc&x=.db", "half#.db", "100%41.db"])
+def test_the_name_of_a_sqlite_database_is_its_name_and_no_part_of_an_address(con, tmp_path, name):
+    with sqlite3.connect(tmp_path / "x.db") as made:
+        made.execute("CREATE TABLE items AS SELECT 7 AS id")
+    made.close()
+    (tmp_path / "x.db").rename(tmp_path / name)
+    con.register("items", tmp_path / name)
+    assert con.uql("SELECT id FROM items").fetchall() == [(7,)]
+    assert [file.name for file in tmp_path.iterdir() if file.suffix in (".db", "")] == [name]
+
+
 def test_a_data_frame_is_a_table_under_its_name(con):
     con.register("frame", pd.DataFrame({"id": [1, 2], "text": ["delta is what this row begins with", None]}))
     assert con.uql('SELECT id, "the first word" AS w FROM frame ORDER BY id').fetchall() == [(1, "delta"), (2, None)]

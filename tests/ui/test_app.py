@@ -293,6 +293,33 @@ def test_a_cell_is_sent_whole_with_its_own_media_type(page: TestClient) -> None:
         assert page.get(f"/api/runs/{last['id']}/cell?{wrong}").status_code == 400
 
 
+@pytest.mark.parametrize(
+    "type", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "DATE[]", "INTERVAL", "HUGEINT", "BIT", "DOUBLE", "BLOB"]
+)
+def test_values_at_the_ends_of_every_type_are_shown_or_refused_in_words(page: TestClient, type: str) -> None:
+    ends = {
+        "DATE": "'5877642-06-25 (BC)'",
+        "DATE[]": "['5881580-07-10']",
+        "HUGEINT": "-170141183460469231731687303715884105728",
+    }
+    ends |= {"TIMESTAMP": "'294247-01-10 04:00:54'", "TIMESTAMPTZ": "'294247-01-10 04:00:54+00'", "INTERVAL": "'1 day'"}
+    ends |= {"BIT": "'101'", "DOUBLE": "1e308", "BLOB": "'a'"}
+    last = ran(page, f"SELECT ({ends[type]})::{type} AS v UNION ALL SELECT NULL")
+    for path in (
+        "rows",
+        "columns",
+        "rows.csv",
+        "rows.parquet",
+        "chart.svg",
+        'rows?filters={"1":"> 3"}',
+        "rows?order=-1",
+    ):
+        reply = page.get(f"/api/runs/{last['id']}/{path}")
+        assert reply.status_code in (200, 400), path
+    whole = page.get(f"/api/runs/{last['id']}/cell?row=0&column=0")
+    assert type == "HUGEINT" or (whole.status_code == 200 and whole.text)
+
+
 def test_columns_have_statistics(page: TestClient) -> None:
     last = ran(
         page, "SELECT id, CASE WHEN id % 2 = 0 THEN 'even' END AS t, DATE '2024-01-01' + id::INT AS day FROM reviews"

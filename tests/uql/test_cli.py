@@ -12,7 +12,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import uql
 from uql.cli import main
+from uql.shell.app import Shell
 
 ORACLE = ["--model", "oracle:oracle.toml", "--ledger", ":memory:"]
 POSITIVE = 'SELECT id, stars FROM reviews WHERE "the review is positive" ORDER BY id'
@@ -232,3 +234,25 @@ def test_a_poor_locale_still_writes_utf8(world: Path, monkeypatch: pytest.Monkey
     done = process(["-c", "SELECT 'é日' AS a"])
     assert done.returncode == 0
     assert "é日" in done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT error(text) FROM (SELECT chr(27) || '[2J' AS text)",
+        "SELECT text::INT FROM (SELECT chr(27) || '[2J' AS text)",
+        'SELECT missing FROM (SELECT 1 AS "a\x1b[2J")',
+        'SELECT * FROM "\x1b[2J"',
+        "SELEC \x1b[2J",
+    ],
+)
+def test_an_error_that_quotes_a_value_of_a_row_does_nothing_to_the_terminal(
+    statement: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([":memory:", "-c", statement, "--ledger", ":memory:"]) == 1
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err and "error: " in err
+    with duckdb.connect() as duck, uql.attach(duck, ledger=":memory:") as con:
+        printed = io.StringIO()
+        Shell(con, out=printed, keep_history=False).handle(f"{statement};")
+        assert "\x1b" not in printed.getvalue() and "error: " in printed.getvalue()

@@ -96,6 +96,8 @@ def test_what_changes_something_or_reaches_out_is_refused(own_world: Path) -> No
         f"PIVOT (SELECT id, {POSITIVE} AS p FROM reviews WITH (model = 'http://127.0.0.1:9/v1#m')) ON p USING count(*)": "UQL",
         "SELECT * FROM read_text('oracle.toml')": "file system operations are disabled",
         "SELECT * FROM 'reviews.csv'": "",
+        "SELECT * FROM uql_corrections()": "UQL511",
+        "WITH x AS (FROM UQL_runs()) SELECT statement FROM x": "UQL511",
         "INSTALL httpfs": "UQL511",
     }
 

@@ -51,6 +51,11 @@ CHANGES = [
     "SUMMARIZE FROM enable_logging(storage = 'file', storage_path = '{out}')",
     "SELECT \"it is good\" FROM enable_logging(storage = 'file', storage_path = '{out}')",
     "PIVOT (SELECT PROMPT \"it is good\" AS good FROM t) ON good; COPY t TO '{out}'",
+    "SELECT 1 AS `a'` FROM enable_logging(storage = 'file', storage_path = '{out}') --'",
+    "PIVOT (SELECT 1 AS `a'` FROM enable_logging(storage = 'file', storage_path = '{out}') --'\n) ON 1",
+    "SELECT 1 FROM enable_logging\u200b(storage = 'file', storage_path = '{out}')",
+    "FROM enable_logging\ufeff (storage = 'file', storage_path = '{out}')",
+    "SELECT $€$ ' $€$ AS a FROM enable_logging(storage = 'file', storage_path = '{out}') --'",
 ]
 EXPLAINED = [
     "EXPLAIN ANALYZE",
@@ -123,13 +128,83 @@ def test_queries_of_all_kinds_run_in_a_read_only_session(file: Path, statement: 
     con.uql(statement).run()
 
 
-def test_duckdb_itself_refuses_what_a_macro_of_the_database_would_hide(tmp_path: Path) -> None:
+IN_PLACES_OF_A_QUERY = """
+SELECT {call}, a FROM t
+EXPLAIN ANALYZE SELECT {call}
+SELECT "{{a}} is good", {call} FROM t
+SELECT a FROM t WHERE {call} > 0 AND "{{a}} is good"
+SELECT "{{a}} is good" AS good, count(*) FROM t GROUP BY good HAVING {call} > 0
+SELECT "{{a}} is good" FROM t ORDER BY {call}
+SELECT "{{a}} is good" FROM t LIMIT (SELECT {call})
+SELECT a FROM t WHERE "{{a}} is good" WITH (proxy = '{quoted}', recall = 0.9, budget = 2)
+SELECT "{{a}} is good" FROM v
+"""
+
+
+@pytest.mark.parametrize("call", ["nextval('s')", "setval('s', 9)", "next_of()"])
+@pytest.mark.parametrize("statement", IN_PLACES_OF_A_QUERY.strip().splitlines())
+def test_no_place_of_a_query_moves_a_sequence_on(statement: str, call: str) -> None:
     duck = duckdb.connect(":memory:")
-    duck.execute("CREATE SEQUENCE s; CREATE MACRO next_of() AS nextval('s')")
+    duck.execute("CREATE SEQUENCE s; CREATE MACRO next_of() AS nextval('s'); CREATE TABLE t AS FROM range(5) AS t(a)")
+    duck.execute(f"CREATE VIEW v AS SELECT a FROM t WHERE {call} > 0")
     con = uql.attach(duck, model=HashModel(), ledger=":memory:")
     con.only_read()
     with pytest.raises(UQLError, match="read-only"):
-        con.uql("EXPLAIN ANALYZE SELECT next_of()").run()
+        con.uql(statement.format(call=call, quoted=call.replace("'", "''"))).run()
+    assert duck.execute("SELECT last_value FROM duckdb_sequences()").fetchall() == [(None,)]
+
+
+HIDING = """
+CREATE VIEW v AS SELECT a FROM t, (SELECT count(*) FROM {call})
+CREATE TEMP VIEW v AS SELECT a FROM t, (SELECT count(*) FROM {call})
+CREATE VIEW inner_v AS SELECT 1 AS a FROM {call}; CREATE VIEW v AS SELECT i.a FROM t CROSS JOIN inner_v AS i
+CREATE MACRO hidden(x) AS (SELECT count(*) FROM {call}); CREATE VIEW v AS SELECT hidden(a) AS a FROM t
+CREATE MACRO hidden(x) AS x, (x, y) AS (SELECT count(*) FROM {call}); CREATE VIEW v AS SELECT hidden(a, a) AS a FROM t
+CREATE MACRO hidden() AS TABLE FROM {call}; CREATE VIEW v AS SELECT t.a FROM t LEFT JOIN hidden() ON true
+CREATE MACRO "+"(x, y) AS (SELECT count(*) FROM {call}); CREATE VIEW v AS SELECT a + 1 AS a FROM t
+CREATE MACRO lower(x) AS (SELECT 'a' FROM {call}); CREATE VIEW v AS SELECT lower('A') AS a
+CREATE VIEW hidden AS SELECT 1 AS a FROM {call}; CREATE VIEW v AS FROM query('FROM hidden')
+CREATE VIEW hidden AS SELECT 1 AS a FROM {call}; CREATE VIEW v AS FROM query_table('hidden')
+"""
+
+
+@pytest.mark.parametrize("made", HIDING.strip().splitlines())
+def test_a_view_or_macro_that_hides_a_change_is_refused_in_a_read_only_session(made: str, tmp_path: Path) -> None:
+    duck = duckdb.connect(":memory:")
+    out = tmp_path / "out"
+    call = f"enable_logging(storage = 'file', storage_path = '{out}')"
+    duck.execute("CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW harmless AS SELECT a FROM t; CREATE MACRO two() AS 2")
+    for statement in made.format(call=call).split("; "):
+        duck.execute(statement)
+    duck.execute("CALL disable_logging()")
+    shutil.rmtree(out, ignore_errors=True)
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:")
+    con.only_read()
+    reading = [
+        "FROM v",
+        "FROM V",
+        "SELECT a FROM main.v",
+        'SELECT a FROM v WHERE "{a} is good"',
+        "FROM query_table('v')",
+    ]
+    for statement in (
+        *reading,
+        "PIVOT v ON a",
+        "SUMMARIZE v",
+        "DESCRIBE v",
+        "EXPLAIN ANALYZE FROM v",
+        "EXPLAIN FROM v",
+    ):
+        with contextlib.suppress(UQLError):
+            con.uql(statement).run()
+        assert duck.execute("SELECT current_setting('enable_logging')").fetchall() == [(False,)], statement
+        assert not out.exists(), statement
+    if "TEMP" not in made:
+        with pytest.raises(UQLError, match="read-only"):
+            con.uql("FROM v").run()
+    if '"+"' not in made and "lower" not in made:
+        assert con.uql("SELECT two() AS two FROM harmless").fetchall() == [(2,)]
+        assert con.uql('SELECT "{a} is good" AS good FROM harmless').run().table.num_rows == 1
 
 
 @pytest.mark.parametrize("before", ["", "EXPLAIN ", "EXPLAIN ANALYZE ", "CREATE TABLE x AS ", "SELECT 1; "])

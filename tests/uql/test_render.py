@@ -167,6 +167,12 @@ def test_files_have_the_bounds_of_an_estimate_beside_it(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "x.parquet").column_names == ["reason", "n", "n_low", "n_high"]
 
 
+def test_parquet_has_texts_for_what_it_has_no_type_for(tmp_path: Path) -> None:
+    rows = duckdb.sql("SELECT 1 AS a, INTERVAL 2 DAY AS i, union_value(k := 3) AS u").to_arrow_table()
+    write_parquet(rows, tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == [{"a": 1, "i": "2 days", "u": "3"}]
+
+
 def test_an_exact_answer_gets_no_columns_of_bounds() -> None:
     assert with_bounds(GROUPS, {"n": [Estimate(1, 1, 1, exact=True)] * 3}).column_names == ["reason", "n"]
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from uql.cli import main
+from uql.llm.ledger import Ledger
+from uql.session.resume import find
 
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"'
 GIVEN = ["--ledger", "l.sqlite"]
@@ -159,3 +161,23 @@ def test_the_tables_of_the_ledger_stand_in_statements(own_world: Path, capsys: p
     sql = "SELECT r.status, c.kind, COUNT(*) AS n FROM uql_runs() r JOIN uql_calls() c ON r.run = c.run GROUP BY r.status, c.kind"
     assert main(query(sql, "--json")) == 0
     assert json.loads(capsys.readouterr().out) == [{"status": "done", "kind": "call", "n": 6}]
+
+
+def test_a_ledger_of_a_stranger_sends_no_signs_to_the_terminal_and_names_no_endpoint(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The settings of a sitting are the user's own: of a run, an endpoint would choose where a key of the environment goes."""
+    escape = "\x1b]0;title\x07\x1b[2J"
+    chosen = {"endpoints": {"https://elsewhere.example": {"key_env": "OPENAI_API_KEY"}}, "budget": 9}
+    details = {"settings": chosen, "parameters": {}, "rates": {}, "database": None, "read_only": False}
+    with Ledger("l.sqlite") as ledger:
+        told = json.dumps({**details, "folder": f"/nowhere{escape}"})
+        ledger.start_run("strange", statement=f"SELECT 1 -- {escape}", model=f"m{escape}", seed=1, details=told)
+        ledger.finish_run("strange", "partial")
+        assert find("strange", ledger).settings == {"budget": 9}
+    for command in (["runs"], ["runs", "strange"], ["resume", "strange"], ["cache", "show"]):
+        main([*command, *GIVEN])
+        out, err = capsys.readouterr()
+        assert "\x1b" not in out + err and "\x07" not in out + err, command
+    main(["runs", "strange", *GIVEN])
+    assert r"SELECT 1 -- \x1b]0;title\x07" in capsys.readouterr().out

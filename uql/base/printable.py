@@ -22,3 +22,12 @@ def printable(text: str) -> str:
         else:
             out.append(char)
     return "".join(out)
+
+
+def printable_lines(text: str) -> str:
+    """As `printable`, for a text of several lines, with tabs.
+
+    >>> printable_lines("two\\n\\tlines\\x1b[31m") == "two\\n\\tlines" + r"\\x1b[31m"
+    True
+    """
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))

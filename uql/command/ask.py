@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uql.base.printable import printable
+from uql.base.printable import printable, printable_lines
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
 
@@ -155,7 +155,7 @@ _SHOWN = "it was not confirmed"
 
 def _show(price: PlanPrice, plan: PlanView) -> bool:
     """Prints a plan with its price, and runs nothing."""
-    print(plan.text)
+    print(printable_lines(plan.text))
     print(f"\nprice: {price}")
     return False
 
@@ -182,7 +182,7 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
     elif answer.answered:
         _print(answer, output)
         if show_uql and answer.uql:
-            print(f"\n{answer.uql}")
+            print(printable_lines(f"\n{answer.uql}"))
         if show_why:
             _print_why(answer)
     else:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from uql.base.printable import printable
 from uql.command import options
 from uql.command.outcome import UsageError, command, new_app
 from uql.command.output import print_json
@@ -32,9 +33,9 @@ def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
     print(f"runs     {found.runs:,}")
     print(f"calls    {found.calls:,}")
     for name, count in found.models:
-        print(f"model    {name}: {count:,} answers")
+        print(printable(f"model    {name}: {count:,} answers"))
     for name, count in found.sources:
-        print(f"table    {name or '(none)'}: {count:,} answers")
+        print(printable(f"table    {name or '(none)'}: {count:,} answers"))
 
 
 @command(app)

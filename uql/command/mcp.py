@@ -182,6 +182,7 @@ class Tools:
         from uql.compiler.parser import parse_script
         from uql.compiler.syntax import Select, Union
         from uql.session.read_only import reads
+        from uql.session.resume import named
 
         pieces = parse_script(statement)
         query = len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str) and reads(pieces[0][0])
@@ -191,6 +192,13 @@ class Tools:
                 code="UQL511",
                 text=statement,
                 help="one SELECT, without TO; settings go into WITH (…) at its end; a plan is what the tool explain gives",
+            )
+        if named(statement):
+            raise DataError(
+                f"{named(statement)[0]} is not served: the ledger holds what was asked about other databases too",
+                code="UQL511",
+                text=statement,
+                help="query the tables that list_tables names",
             )
         self.con.session.caps = (self.of_run(), self.whole)
         return self.con.uql(statement)

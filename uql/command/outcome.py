@@ -12,6 +12,7 @@ from functools import wraps
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError, memory_errors
+from uql.base.printable import printable_lines
 
 if TYPE_CHECKING:
     import typer
@@ -59,7 +60,8 @@ def colored(stream: IO[str]) -> bool:
 
 
 def narrate(message: str, kind: str = "") -> None:
-    """Say something on stderr; `kind` ("error", "note", "warning") stands before it, the first in red."""
+    """Say something on stderr, which may hold values of rows; `kind` ("error", "note", "warning") stands before it, the first in red."""
+    message = printable_lines(message)
     if kind:
         head = f"\x1b[1;31m{kind}\x1b[0m: " if kind == "error" and colored(sys.stderr) else f"{kind}: "
         message = head + message

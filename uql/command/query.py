@@ -325,7 +325,7 @@ def connect(
         settings: that were given, by name.
         read_only: statements that change something are refused, and the file is opened so too; as it is where another process,
             such as `uql ui`, has it open for reading. DuckDB's settings are locked then: a view of the file may call what sets them.
-        files: may DuckDB read files and addresses in a session that only reads?
+        files: may a session that only reads read files and addresses other than those in columns that say so?
     Raises: UsageError.
     """
     import duckdb
@@ -361,4 +361,6 @@ def connect(
         if read_only:
             con.only_read()
             con.catalog.lock_settings(files=files)
+            if not files:
+                con.session.files = con.catalog.files_in_rows()
         yield opened.enter_context(con)

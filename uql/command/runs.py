@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uql.base.printable import printable
+from uql.base.printable import printable, printable_lines
 from uql.command import options
 from uql.command.outcome import UsageError, command, new_app
 from uql.command.output import print_json
@@ -71,7 +71,7 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
             c.rjust(w) if head in ("calls", "cached", "failed", "usd") else c.ljust(w)
             for c, w, head in zip(row, widths, heads, strict=True)
         ]
-        print("  ".join(cells).rstrip())
+        print(printable("  ".join(cells).rstrip()))
 
 
 def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:
@@ -82,7 +82,7 @@ def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, co
     print(f"run        {record['run']}")
     print(f"status     {record['status']}")
     print(f"began      {_when(record['started'])}, ended {ended}")
-    print(f"model      {record['model']}, seed {record['seed']}")
+    print(printable(f"model      {record['model']}, seed {record['seed']}"))
     print(
         f"calls      {record['calls']:,} ({record['requests']:,} requests), {record['cached']:,} answered by the ledger"
     )
@@ -98,7 +98,7 @@ def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, co
         print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
     if continuable and record["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
         print(f"continue   uql resume {record['run']}")
-    print(f"statement\n{record['statement'].strip()}")
+    print(printable_lines(f"statement\n{record['statement'].strip()}"))
 
 
 def _sums(calls: list[dict[str, Any]]) -> dict[str, Any]:

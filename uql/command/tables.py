@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uql.base.printable import printable
 from uql.command import options
 from uql.command.outcome import UsageError, command, new_app
 from uql.command.output import print_json
@@ -51,7 +52,7 @@ def _print(found: list[dict[str, Any]], as_json: bool) -> None:
     width = max((len(told["name"]) for told in found), default=0)
     for told in found:
         rows = "dropped" if told["rows"] is None else f"{told['rows']:,} row{'s' * (told['rows'] != 1)}"
-        print(f"{told['name']:<{width}}  {rows}")
+        print(printable(f"{told['name']:<{width}}  {rows}"))
         if told["definition"] is not None:
             when = told["refreshed"].strftime("%Y-%m-%d %H:%M UTC")
             print(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from uql.base.current_database import current_database
 from uql.base.errors import DataError
-from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change
+from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, statement_tree, tree_nodes
 from uql.compiler.statement_targets import tokens
 from uql.compiler.syntax import Explain, Option, Select, SetOption, Statement, Union
 
@@ -57,6 +55,7 @@ def check_sql_reads(catalog: Catalog, sql: str) -> None:
     """As `check_reads`, for the text that DuckDB gets: it may read quotes in another way than UQL. Raises DataError (UQL511)."""
     if catalog.read_only and not reads(sql):
         raise _refusal(sql, 0, len(sql))
+    catalog.check_calls(sql)
 
 
 def _refusal(text: str, start: int, end: int) -> DataError:
@@ -117,7 +116,7 @@ def _is_query(text: str) -> bool:
         return False
     if kinds == [duckdb.StatementType.SELECT]:
         try:
-            return all(map(_READING_NODES.__contains__, _node_types(_tree(text))))
+            return all(map(_READING_NODES.__contains__, _node_types(text)))
         except RecursionError:
             return False
     return kinds == [duckdb.StatementType.MULTI] and _has_query_words(text)  # DuckDB gives no tree of a PIVOT
@@ -130,29 +129,11 @@ def _has_query_words(text: str) -> bool:
     return first in _READING_WORDS and _CHANGING_WORDS.isdisjoint(words)
 
 
-@cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(":memory:")
-
-
-def _tree(text: str) -> Any:
-    """DuckDB's tree of a query."""
-    with _parser().cursor() as cursor:
-        rows = cursor.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
-    return json.loads(str(rows[0][0]))
-
-
-def _node_types(tree: Any) -> Iterator[str]:
-    """The kinds of the queries in a tree; "error" where DuckDB could not make one."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            kind = str(node.get("type", ""))
-            if kind.endswith("_NODE"):
-                yield kind
-            if node.get("error"):
-                yield "error"
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node
+def _node_types(text: str) -> Iterator[str]:
+    """The kinds of the queries in DuckDB's tree of a query; "error" where it could not make one."""
+    for node in tree_nodes(statement_tree(text)):
+        kind = str(node.get("type", ""))
+        if kind.endswith("_NODE"):
+            yield kind
+        if node.get("error"):
+            yield "error"

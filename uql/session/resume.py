@@ -154,7 +154,8 @@ def find(token: str, ledger: Ledger) -> Before:
         raise ConfigError(f"the run {stored.id} does not say how it was begun", code="UQL412", help="run it anew")
     try:
         told = json.loads(stored.details)
-        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in told["settings"].items()}
+        given = {name: value for name, value in told["settings"].items() if name not in OWN}
+        settings = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         return Before(
             stored.id,
             stored.statement,

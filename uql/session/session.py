@@ -91,6 +91,7 @@ class Session:
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.statement = StatementInput()  # the statement that is being read
         self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
+        self.files: frozenset[str] | None = None  # and no file or address beside these; None: any that a value names
         self.cluster: Cluster | None = None  # whose shards hold the tables of a lake
         self.closed = False
         self.last_run = ""  # id of the latest run, with which `resume` continues it
@@ -230,7 +231,8 @@ class Session:
         """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
         from uql.kernels.duck import Duck
 
-        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster)
+        check = self.catalog.check_calls if self.catalog.read_only else None
+        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check)
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.
@@ -371,7 +373,12 @@ class Session:
         folder = Path(settings.folder).expanduser() if settings.folder else beside
         parts = self.catalog.parts
         parts.media = Media(
-            folder, urls=settings.urls, seconds=settings.max_seconds, parts=parts, listen=settings.listen
+            folder,
+            urls=settings.urls,
+            seconds=settings.max_seconds,
+            parts=parts,
+            listen=settings.listen,
+            given=self.files,
         )
         return parts.media
 

@@ -23,7 +23,7 @@ from prompt_toolkit.styles import style_from_pygments_cls
 
 from uql.api.background import run_interruptible
 from uql.base.errors import UQLError, UQLSyntaxError
-from uql.base.printable import printable
+from uql.base.printable import printable, printable_lines
 from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
@@ -256,7 +256,8 @@ class Shell:
             self.say(printable(line))
 
     def say(self, text: str) -> None:
-        """Prints a text as it is; errors in red where colours are allowed."""
+        """Prints a text, in which a terminal obeys nothing; errors in red where colours are allowed."""
+        text = printable_lines(text)
         if self.color and text.startswith("error:"):
             text = f"\x1b[1;31merror\x1b[0m{text[5:]}"
         with contextlib.suppress(BrokenPipeError):

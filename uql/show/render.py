@@ -542,16 +542,35 @@ def _markdown_cell(value: str) -> str:
 
 
 def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = None) -> None:
-    """Zstandard-compressed Parquet, estimates with their bounds.
+    """Zstandard-compressed Parquet, estimates with their bounds. What Parquet has no type for, as INTERVAL, is a text.
 
     Args:
         path: of the file, which is replaced.
         estimates: get columns for their bounds.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     bounded = with_bounds(data, estimates or {})
-    pq.write_table(bounded.rename_columns(unique_names(bounded.column_names)), path, compression="zstd")
+    named = bounded.rename_columns(unique_names(bounded.column_names))
+    try:
+        pq.write_table(named, path, compression="zstd")
+    except pa.ArrowNotImplementedError:
+        pq.write_table(_parquet_types(named), path, compression="zstd")
+
+
+def _parquet_types(data: pa.Table) -> pa.Table:
+    """The table with texts for the columns that Parquet has no type for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for at, field in enumerate(data.schema):
+        try:
+            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowNotImplementedError:
+            texts = [text for (text,) in _batches(data.select([at]))]
+            data = data.set_column(at, field.name, pa.array(texts, pa.string()))
+    return data
 
 
 WRITERS = {"csv": write_csv, "json": write_json, "jsonl": write_jsonl, "markdown": write_markdown}

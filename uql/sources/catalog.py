@@ -20,7 +20,7 @@ from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
-from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change
+from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
 from uql.compiler.statement_targets import is_call, tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
@@ -67,13 +67,14 @@ _RELATIONS = (
     )
     + ")"
 )
-_DEFINITIONS = (  # of what may read tables under a name of its own
-    "SELECT database_name, schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal"
-    " UNION ALL SELECT database_name, schema_name, lower(function_name) || '()', macro_definition FROM duckdb_functions()"
-    " WHERE macro_definition IS NOT NULL AND NOT internal"
-    " UNION ALL SELECT '', '', lower(name) || '()', statement FROM duckdb_prepared_statements()"
-)
 _TRANSACTION = "SELECT txid_current()"
+_DEFINITIONS = (  # of views and macros: what reads tables under a name of its own
+    "SELECT database_name, schema_name, view_name, sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
+    " UNION ALL SELECT database_name, schema_name, lower(function_name) || '()', macro_definition"
+    " FROM system.main.duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL"
+)
+_PREPARED = " UNION ALL SELECT '', '', lower(name) || '()', statement FROM system.main.duckdb_prepared_statements()"
+_FUNCTIONS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal"
 
 
 def said_estimated(comment: object) -> str | None:
@@ -96,6 +97,7 @@ class Catalog:
         self.cursor = connection if own else connection.cursor()
         self.planned: dict[str, Table] = {}  # that earlier statements of a script would make, while it is checked
         self.read_only = False  # do statements that change something raise UQL511?
+        self._locked = False  # can no statement change a setting?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
         self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
@@ -131,6 +133,7 @@ class Catalog:
             self.parts.begin()
             if "aggregates" in vars(self):
                 self.aggregates.forget_macros()
+            vars(self).pop("changing", None)
 
     def lock_settings(self, *, files: bool) -> None:
         """Locks the settings of this DuckDB, for all its connections and for good.
@@ -141,6 +144,7 @@ class Catalog:
         access = () if files else ("enable_external_access = false",)
         for setting in ("GLOBAL python_enable_replacements = false", *access, "lock_configuration = true"):
             self.cursor.execute(f"SET {setting}")
+        self._locked = True
 
     @contextlib.contextmanager
     def own_orders(self) -> Iterator[None]:
@@ -290,7 +294,7 @@ class Catalog:
         if not found:
             return found
         read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
-        for d, s, name, sql in self._rows(_DEFINITIONS):
+        for d, s, name, sql in self._rows(_DEFINITIONS + _PREPARED):
             read.setdefault((d, s, name), set()).update(tables(sql))
         while True:
             more = {
@@ -358,26 +362,63 @@ class Catalog:
         )
         return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
 
+    def files_in_rows(self) -> frozenset[str]:
+        """The paths and addresses in the columns whose comments say that they hold images, sounds, films or documents."""
+        found: set[str] = set()
+        noted = self._rows(
+            "SELECT database_name, schema_name, table_name, column_name, comment FROM system.main.duckdb_columns()"
+            " WHERE comment IS NOT NULL AND data_type = 'VARCHAR'"
+        )
+        for *path, column, comment in noted:
+            if _said_modality(comment) in (None, Modality.TEXT) or _PRIVATE.search(comment):
+                continue
+            with contextlib.suppress(duckdb.Error):  # of a view that does not run
+                rows = self._rows(
+                    f"SELECT DISTINCT {quote(column)} FROM {dotted(path)} WHERE {quote(column)} IS NOT NULL"
+                )
+                found |= {value.strip() for (value,) in rows}
+        return frozenset(found)
+
     def describe(self, sql: str) -> list[tuple[str, str]]:
         """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error.
 
         DESCRIBE stands before it: `connection.sql` would run what DuckDB reads as another statement than UQL does.
         """
-        self._check_calls(sql)
+        self.check_calls(sql)
         with self._lock:
             return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
 
     def value(self, sql: str) -> object:
         """The one value of a constant query. Raises: duckdb.Error."""
-        self._check_calls(sql)
+        self.check_calls(sql)
         with self._lock:
             rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
             return rows[0][0] if rows else None
 
-    def _check_calls(self, sql: str) -> None:
+    def check_calls(self, sql: str) -> None:
         """Raises DataError (UQL511) where a query of a read-only session calls what changes something: DESCRIBE does so too."""
-        if self.read_only and calls_change(sql):
+        if self.read_only and (calls_change(sql) or (self.changing and names_one(sql, self.changing))):
             raise DataError(READS_ONLY, code="UQL511", help=TO_CHANGE)
+
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """The views and macros that change something when they are read. Where settings are locked DuckDB refuses that.
+
+        Raises: DataError (UQL511) where one has the name of a function of DuckDB's: operators and UQL's own SQL call it too.
+        """
+        if self._locked:
+            return frozenset()
+        named: dict[str, list[str]] = {}
+        for _, _, name, text in self._rows(_DEFINITIONS):
+            named.setdefault(str(name).lower().removesuffix("()"), []).append(text)
+        found = changing_definitions(named)
+        for (name,) in self._rows(_FUNCTIONS) if found else ():
+            if str(name).lower() in found:
+                message = (
+                    f"{READS_ONLY}; a macro or view called {name}, as a function of DuckDB's is, changes something"
+                )
+                raise DataError(message, code="UQL511", help=f"DROP it, or {TO_CHANGE}")
+        return frozenset(found)
 
     @cached_property
     def aggregates(self) -> AggregateFunctions:
@@ -535,10 +576,15 @@ def _field(field: Field, measure: object) -> Field:
         mean = float(str(measure))
         if field.type == "VARCHAR" and mean > LONG_TEXT:
             modality = Modality.TEXT
-    word = _FIRST_WORD.match(field.description)
-    if word and word[1].lower() in set(Modality) - {Modality.STRUCTURED}:
-        modality = Modality(word[1].lower())
+    modality = _said_modality(field.description) or modality
     return replace(field, modality=modality, mean_chars=mean, private=bool(_PRIVATE.search(field.description)))
+
+
+def _said_modality(comment: str) -> Modality | None:
+    """What a column holds by the first word of its comment."""
+    word = _FIRST_WORD.match(comment)
+    said = word[1].lower() if word else ""
+    return Modality(said) if said in set(Modality) - {Modality.STRUCTURED} else None
 
 
 def _rank(

@@ -179,7 +179,7 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, body: str, column: s
 def _sqlite(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> Iterator[str]:
     """The tables of a SQLite database, copied: DuckDB's own reader of it is an extension that would have to be fetched."""
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as source:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source:
             listed = source.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
             tables = [str(table) for (table,) in listed]
             for table in tables:

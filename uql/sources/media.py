@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class Media:
         seconds: that the run has; None: without limit.
         parts: reads frames, pages and what is said in recordings; None: nothing does.
         listen: are recordings shown as they are, and not as their words?
+        given: the only paths and addresses that may be read; None: any.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class Media:
         seconds: float | None = None,
         parts: Parts | None = None,
         listen: bool = False,
+        given: Container[str] | None = None,
     ) -> None:
         self.folder, self.urls, self.parts, self.listen = folder.resolve(), urls, parts, listen
+        self.given = given
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds  # by the monotonic clock
         self._cache: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
         self._size = 0
@@ -121,6 +124,8 @@ class Media:
         Args:
             most: bytes.
         """
+        if self._is_foreign(name):
+            return self._refused(name)
         if not self.urls:
             return Unreadable(
                 f"{_short(name)} is an address, and addresses are not fetched: SET uql.urls = true allows it"
@@ -129,6 +134,8 @@ class Media:
 
     def path(self, name: str) -> Path | Unreadable:
         """Where the file lies that a value names."""
+        if self._is_foreign(name):
+            return self._refused(name)
         try:
             path = (self.folder / name).resolve()
             if not path.is_relative_to(self.folder):
@@ -140,6 +147,12 @@ class Media:
             return path
         except (OSError, ValueError) as error:
             return Unreadable(f"{_short(name)} cannot be read: {error}")
+
+    def _is_foreign(self, name: str) -> bool:
+        return self.given is not None and name.strip() not in self.given
+
+    def _refused(self, name: str) -> Unreadable:
+        return Unreadable(f"{_short(name)} is not read: it stands in no column whose comment says that it names files")
 
     def _file(self, name: str, most: int) -> bytes | Unreadable:
         path = self.path(name)

@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from uql.base.errors import UQLError, UQLSyntaxError
+from uql.base.sql_text import first_line
 from uql.compiler.parser import check_brackets
 from uql.ui.grid import FILES
 from uql.ui.session import MAX_WAITING, Session, Work, error_view
@@ -380,10 +381,15 @@ async def _text(request: Request) -> str | Response:
 
 
 async def _json_reply(text: str, work: Callable[[], Any]) -> Response:
+    import duckdb
+    import pyarrow as pa
+
     try:
         found = await run_in_threadpool(work)
     except UQLError as error:
         return JSONResponse({"error": error_view(error, text)}, 400)
+    except (duckdb.Error, pa.ArrowException, OverflowError) as error:  # values of a rare type, or beyond a type's range
+        return _bad(f"values of these rows are not of a kind that can be shown so: {first_line(error)}")
     return found if isinstance(found, Response) else JSONResponse(found)
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +100,9 @@ def cell(outcome: Outcome, row: int, column: int, load: Callable[[str, str], obj
     """
     if not (0 <= row < outcome.table.num_rows and 0 <= column < outcome.table.num_columns):
         raise DataError(f"there is no cell {row}, {column}", code="UQL513")
-    value = outcome.table.column(column)[row].as_py()
+    value = None
+    with suppress(OverflowError):  # a date or an interval beyond Python's: it is shown as DuckDB's text
+        value = outcome.table.column(column)[row].as_py()
     kind = media(outcome)[column] if isinstance(value, str) else ""
     if kind:
         read = load(value, kind)
@@ -121,6 +123,8 @@ def cell(outcome: Outcome, row: int, column: int, load: Callable[[str, str], obj
 def statistics(outcome: Outcome) -> list[dict[str, Any]]:
     """Of each column, the first MAX_COLUMNS: name, type, `missing` and `distinct` values; `low`, `high` and a histogram, `bins`, of BINS
     equal steps where values are ordered, else the `top` TOP most frequent values."""
+    import duckdb
+
     found: list[dict[str, Any]] = []
     with _numbered(outcome.table) as con:
         names = zip(outcome.table.column_names[:MAX_COLUMNS], outcome.types[:MAX_COLUMNS], strict=True)
@@ -131,7 +135,8 @@ def statistics(outcome: Outcome) -> list[dict[str, Any]]:
             ).fetchall()[0]
             about: dict[str, Any] = {"name": name, "type": kind, "missing": missing, "distinct": distinct}
             if _ORDERED.fullmatch(kind):
-                about |= _ordered(con, c, kind)
+                with suppress(duckdb.Error):  # values whose differences are beyond DOUBLE have no histogram
+                    about |= _ordered(con, c, kind)
             elif kind != "BLOB":
                 top = f"SELECT left(CAST({c} AS VARCHAR), 60), count(*) AS n FROM numbered WHERE {c} IS NOT NULL GROUP BY 1"
                 about["top"] = [

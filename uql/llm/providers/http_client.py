@@ -33,6 +33,7 @@ VENDOR_URL = "https://api.openai.com/v1"
 KEPT_S = 60.0  # that an idle connection stays open
 HEADER_BYTES = 65_536  # of a header, at most
 BODY_BYTES = 256_000_000  # of a body, unpacked: the replies of a batch are in one
+MOST_DIGITS = 15  # of a stated rate
 NO_KEY = "none"  # sent to servers that were given none: some refuse a request without a key
 
 
@@ -205,10 +206,14 @@ def ambient_headers(variable: str) -> dict[str, str]:
 
 
 def stated_rate(headers: Sequence[tuple[bytes, bytes]], names: tuple[bytes, ...]) -> float | None:
-    """The first of the headers that states a number above 0."""
+    """The first of the headers that states a number above 0, of at most 15 digits.
+
+    >>> stated_rate([(b"limit", b"600")], (b"limit",)), stated_rate([(b"limit", b"9" * 5000)], (b"limit",))
+    (600.0, None)
+    """
     for name in names:
         for found, value in headers:
-            if found == name and value.isdigit() and int(value) > 0:
+            if found == name and value.isdigit() and len(value) <= MOST_DIGITS and int(value) > 0:
                 return float(value)
     return None
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import GuardError, UQLError
 from uql.base.settings import CALLS_ROWS
+from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
@@ -149,15 +150,12 @@ def _checked(text: str, tables: Collection[str] | None) -> Any:
 
 def _allowed(text: str, given: set[str] | None) -> Any:
     """The tree of one SELECT, each node of which is allowed."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
     try:
-        trees = sqlglot.parse(text, read="duckdb", error_level=sqlglot.ErrorLevel.RAISE)
-    except (SqlglotError, RecursionError) as error:
+        statements = read_sql(text)
+    except ValueError as error:
         raise _refused("it is not SQL that can be read") from error
-    statements = [tree for tree in trees if tree is not None]
     if len(statements) != 1:
         raise _refused(f"it holds {len(statements)} statements, not one")
     tree = statements[0]
@@ -172,9 +170,9 @@ def _allowed(text: str, given: set[str] | None) -> Any:
 
 def _text(tree: Any) -> str:
     try:
-        return str(tree.sql(dialect="duckdb", comments=False))
-    except RecursionError as error:
-        raise _refused("it is too deep") from error
+        return write_sql(tree)
+    except ValueError as error:
+        raise _refused("it is too deep, or not SQL that can be read") from error
 
 
 def _check_node(node: Any, given: set[str] | None) -> None:
@@ -309,14 +307,11 @@ def rebuilt(tree: Any, change: Callable[[Any], Any]) -> Any:
 
 def tables_named(text: str) -> set[str]:
     """The names after FROM and JOIN of a UQL query, or of DuckDB's SQL in its place, lower case; empty where it does not parse."""
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-
     try:
         query = parse_script(text)[0][0]
         if isinstance(query, str):
-            return _named_in(sqlglot.parse_one(query, read="duckdb"))
-    except (UQLError, SqlglotError, IndexError):
+            return _named_in(read_sql(query)[0])
+    except (UQLError, ValueError, IndexError):
         return set()
     return tables_in(query)
 

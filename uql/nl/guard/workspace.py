@@ -250,6 +250,8 @@ class Workspace:
             for name in names:
                 child.load(name, self.table(name), self._comments[name.lower()])
             session = Session(as_connection(child), self._settings, self.model, owned=True)
+            with self._cursor() as cursor:
+                session.files = Catalog(cursor, own=True).files_in_rows()
             try:
                 yield session
             finally:

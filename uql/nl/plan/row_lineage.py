@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import UQLError
+from uql.base.sqlglot_trees import read_sql
 from uql.nl.ask.outputs import Output
 from uql.nl.plan.dag import Node, NodeKind, Plan
 
@@ -92,12 +93,11 @@ def statement_behind(text: str, row: Mapping[str, Any]) -> str | None:
     >>> statement_behind("SELECT city, count(*) AS n FROM shops WHERE open GROUP BY city", {"city": "Leeds", "n": 2})
     "SELECT * FROM shops WHERE open AND city IS NOT DISTINCT FROM 'Leeds' LIMIT 20"
     """
-    import sqlglot
     from sqlglot import exp
 
     try:
-        tree = sqlglot.parse_one(text, read="duckdb")
-    except sqlglot.errors.SqlglotError:
+        tree = read_sql(text)[0]
+    except (ValueError, IndexError):
         return None
     made = _behind(tree, row) if isinstance(tree, exp.Select) else None
     return made.limit(SHOWN).sql(dialect="duckdb") if made is not None else None
