@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from clips import Watcher
 
 import uql
 from uql.base.errors import PlanError
+from uql.llm import model_files
 from uql.llm.providers.base import Answer
 from uql.sources import parts
 from uql.sources.parts_reader import RATE
@@ -42,6 +44,8 @@ def said(monkeypatch):
     heard = []
 
     def process(part, deadline):
+        if json.loads(part[0])["want"] == "length":
+            return [{"seconds": 1.0} for _ in part], ""
         heard.extend(part)
         return [{"speech": [[0.0, "good morning"], [2.5, "I want a refund"]]} for _ in part], ""
 
@@ -72,6 +76,15 @@ def test_a_transcript_is_kept_in_the_ledger_by_content(tmp_path, said):
     con = connect(tmp_path, ["copy.wav"], tmp_path / "ledger.sqlite")
     assert con.uql("SELECT COUNT(*) FROM calls, transcript(call) AS s").fetchall() == [(2,)]
     assert len(said) == 1
+
+
+def test_whisper_base_hears_where_it_was_fetched_and_its_transcripts_are_its_own(tmp_path, said, monkeypatch):
+    sound(tmp_path / "a.wav", np.zeros(RATE))
+    for model, place in (("whisper-tiny.en", None), ("whisper-base", tmp_path / "base"), ("whisper-base", tmp_path)):
+        monkeypatch.setattr(model_files, "speech", lambda found=(model, place): found)
+        with connect(tmp_path, ["a.wav"], tmp_path / "ledger.sqlite") as con:
+            assert con.uql("SELECT COUNT(*) FROM calls, transcript(call) AS s").fetchall() == [(2,)]
+    assert [json.loads(request)["model"] for request in said] == ["", str(tmp_path / "base")]
 
 
 def test_silence_and_files_that_are_no_sound_are_rows_with_errors(tmp_path):

