@@ -94,13 +94,8 @@ class Video:
     """An open video. Frames that are asked for in the order of time are decoded once."""
 
     def __init__(self, path: str) -> None:
-        self.container: Any = _container(path, CONTAINERS, "it is no MP4, MOV, WebM or Matroska video")
-        if not self.container.streams.video:
-            raise ValueError("it holds no video stream")
-        self.stream: Any = self.container.streams.video[0]
-        if self.stream.codec_context is None:
-            raise ValueError("its video stream is of no codec that is known")
-        self.stream.thread_type, self.stream.codec_context.thread_count = "AUTO", 2
+        self.path = path
+        self._open()
         context = self.stream.codec_context
         if context.width * context.height > MOST_PIXELS:
             raise ValueError(f"its frames have {context.width} × {context.height} pixels, which is too many")
@@ -112,6 +107,17 @@ class Video:
         self._now: Any = None  # the frame seen last
         self._next: Any = None  # the one after it
         self._position = -1.0  # seconds of _now
+        self._damaged = False  # were there packets before the last frame, and after the one before it, that nothing could be made of?
+
+    def _open(self) -> None:
+        """Opens its file, at the first packet."""
+        self.container: Any = _container(self.path, CONTAINERS, "it is no MP4, MOV, WebM or Matroska video")
+        if not self.container.streams.video:
+            raise ValueError("it holds no video stream")
+        self.stream: Any = self.container.streams.video[0]
+        if self.stream.codec_context is None:
+            raise ValueError("its video stream is of no codec that is known")
+        self.stream.thread_type, self.stream.codec_context.thread_count = "AUTO", 2
 
     def moments(self, every: str) -> list[float]:
         """(n,) seconds from 0 on. Raises ValueError where there are none, or too many."""
@@ -120,8 +126,8 @@ class Video:
             found = self._shots()
         elif seconds is None:
             packets = (p for p in self.container.demux(self.stream) if p.is_keyframe and p.pts is not None)
-            found = sorted({round(float(p.pts * self.base - self.start), 3) for p in packets})
-            found = [t for t in found if t >= 0]
+            # one before the first moment, as an edit list has it, is seen there
+            found = sorted({max(0.0, round(float(p.pts * self.base - self.start), 3)) for p in packets})
         else:
             length = self._length()
             if length / seconds > MOST_MOMENTS:
@@ -137,6 +143,10 @@ class Video:
         """(n,) seconds at which a shot begins, the first at 0: every frame is decoded, and FFmpeg measures how much it differs."""
         import av
 
+        self._frames = self._from(0.0)
+        frame = self._step()
+        if frame is None:
+            return []
         graph = av.filter.Graph()
         steps = [
             graph.add_buffer(template=self.stream),
@@ -145,13 +155,12 @@ class Video:
             graph.add("buffersink"),
         ]
         graph.link_nodes(*steps).configure()
-        found: list[float] = []
-        self._frames = self._from(0.0)
-        while (frame := self._step()) is not None:
-            found = found or [0.0]
+        found = [0.0]
+        while frame is not None:
             graph.push(frame)
             with suppress(av.BlockingIOError, av.EOFError):
                 found.append(round(self._at(graph.pull()), 3))
+            frame = self._step()
         if len(found) > MOST_MOMENTS:
             raise ValueError(f"it has more than {MOST_MOMENTS:,} shots")
         return found
@@ -160,8 +169,9 @@ class Video:
         """Seconds, as the header says; where it says none, up to the last packet."""
         if self.stream.duration:
             return float(self.stream.duration * self.base)
-        if self.container.duration:
-            return float(self.container.duration) / 1e6
+        if self.container.duration:  # Matroska states the second of its end
+            end, start = float(self.container.duration) / 1e6, float(self.start)
+            return end - start if end > start else end
         ends = (p.pts + (p.duration or 0) for p in self.container.demux(self.stream) if p.pts is not None)
         return max(0.0, float(max(ends, default=0) * self.base - self.start))
 
@@ -176,23 +186,34 @@ class Video:
         if self._now is None:
             raise ValueError("no frame can be decoded there")
         self._position = self._at(self._now)
-        if self._next is None:
+        if self._next is None or self._damaged:
             shown = float((self._now.duration or 0) * self.base)
             rate = self.stream.average_rate
             if second > self._position + max(shown, 2 / float(rate) if rate else 0.0, 0.1) + 1e-6:
-                raise ValueError(f"the video breaks off at {self._position:.3f} s")
+                what = "breaks off" if self._next is None else "is damaged"
+                raise ValueError(f"the video {what} at {self._position:.3f} s")
         return self._jpeg(self._now)
 
     def _from(self, second: float) -> Iterator[Any]:
-        """Its frames from the key frame before a second on; none where that cannot be reached."""
+        """Its frames from the key frame before a second on; packets that are damaged are left out."""
         import av
 
-        with suppress(av.error.FFmpegError):
+        try:
             self.container.seek(int((second + float(self.start)) / self.base), stream=self.stream, backward=True)
-            yield from self.container.decode(self.stream)
+        except av.error.FFmpegError:  # it has no index, or one that leads nowhere
+            self._open()
+        with suppress(av.error.FFmpegError):
+            for packet in self.container.demux(self.stream):
+                try:
+                    frames = packet.decode()
+                except av.error.FFmpegError:
+                    self._damaged = True
+                    continue
+                yield from frames
 
     def _step(self) -> Any:
         """The next frame with a time; None at the end, which a cut file reaches early."""
+        self._damaged = False
         return next((f for f in self._frames if f.pts is not None), None)
 
     def _at(self, frame: Any) -> float:
@@ -201,7 +222,7 @@ class Video:
     def _jpeg(self, frame: Any) -> bytes:
         scale = min(1.0, SIDE / max(frame.width, frame.height))
         width, height = (max(2, round(side * scale)) for side in (frame.width, frame.height))
-        return _jpeg(frame.to_image(width=width, height=height))
+        return _jpeg(frame.to_image(width=width, height=height).rotate(frame.rotation, expand=True))
 
 
 def _container(path: str, formats: Mapping[str, str], otherwise: str) -> Any:
