@@ -343,24 +343,53 @@ class Document:
 
         with open(path, "rb") as file:
             if media_type(file.read(MOST_HEAD)) != "application/pdf":
-                raise ValueError("it is no PDF")
+                raise ValueError("it is no PDF, and only a PDF has pages")
         try:
             self.pdf = pypdfium2.PdfDocument(path)
         except pypdfium2.PdfiumError as error:
             why = "it is encrypted" if "assword" in str(error) else str(error)
             raise ValueError(why) from error
+        self.pdf.init_forms()  # without which the fields of a form are not drawn
 
     def pages(self) -> list[str | None]:
         """(n,) the text of each page, None where it holds none."""
         if not 0 < len(self.pdf) <= MOST_PAGES:
             raise ValueError(f"it has {len(self.pdf):,} pages, of which at most {MOST_PAGES:,} are read")
-        return [_clean(self.pdf[i].get_textpage().get_text_bounded()) for i in range(len(self.pdf))]
+        return [self._text(self.pdf[i]) for i in range(len(self.pdf))]
+
+    def _text(self, page: Any) -> str | None:
+        """What stands on a page, and then what was filled into its form, a line "name: value" each."""
+        return _clean("\n".join([page.get_textpage().get_text_bounded(), *self._filled_in(page)]))
+
+    def _filled_in(self, page: Any) -> Iterator[str]:
+        import pypdfium2.raw as pdfium
+
+        if self.pdf.formenv is None:
+            return
+        for i in range(pdfium.FPDFPage_GetAnnotCount(page)):
+            field = pdfium.FPDFPage_GetAnnot(page, i)
+            name, value = (
+                _utf16(read, self.pdf.formenv, field)
+                for read in (pdfium.FPDFAnnot_GetFormFieldName, pdfium.FPDFAnnot_GetFormFieldValue)
+            )
+            pdfium.FPDFPage_CloseAnnot(field)
+            if value:
+                yield f"{name}: {value}"
 
     def page(self, number: int) -> bytes:
         """The JPEG of a page, from 1."""
         page = self.pdf[number - 1]
         scale = min(PAGE_SCALE, SIDE / max(1.0, *page.get_size()))
         return _jpeg(page.render(scale=scale).to_pil())
+
+
+def _utf16(read: Any, form: Any, field: Any) -> str:
+    """A text that a function of PDFium writes in UTF-16; it says how many bytes that takes."""
+    import ctypes
+
+    held = ctypes.create_string_buffer(read(form, field, None, 0))
+    read(form, field, ctypes.cast(held, ctypes.POINTER(ctypes.c_ushort)), len(held))
+    return held.raw.decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _clean(text: str) -> str | None:
