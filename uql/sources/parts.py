@@ -334,4 +334,6 @@ def _listed(name: str, file: str, reply: Reply | Unreadable | None) -> list[dict
             return [{"t": t, "image": f"frame:{str(t).removesuffix('.0')}@{file}"} for t in reply["moments"]]
         case "pages":
             return [{"page": n, "text": text, "image": f"page:{n}@{file}"} for n, text in enumerate(reply["pages"], 1)]
-    return [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]
+    rows = [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]
+    end = reply.get("breaks_off")
+    return rows if end is None else [*rows, {"t": end, "error": "the recording breaks off here"}]

@@ -5,7 +5,7 @@
     moments  {"moments": [0.0, 1.0, …]}             seconds, each with a frame in the video
     frame    the JPEG of what is seen at a second
     length   {"seconds": 12.5}                      of a video or a recording, by its last packet
-    speech   {"speech": [[0.0, "Good morning."], …]}  the second at which each utterance begins
+    speech   {"speech": [[0.0, "Good morning."], …], "breaks_off": null}  the second at which each utterance begins
     pages    {"pages": ["text of page 1", null, …]}  null: the page holds no text
     page     the JPEG of a page, from 1
 
@@ -243,6 +243,19 @@ class Recording:
         self.container = _container(path, SOUNDS, "it is no WAV, MP3, FLAC, Ogg, M4A, MP4, MOV, WebM or Matroska file")
         if not self.container.streams.audio:
             raise ValueError("it holds no sound")
+        self.stream: Any = self.container.streams.audio[0]
+        self._heard = 0.0  # seconds
+
+    def breaks_off(self) -> float | None:
+        """The second at which it ended, once it was heard, where its header says that it lasts longer.
+
+        Of MP3 nothing is said: where that has no header, its length is a guess by its first rate.
+        """
+        stated: float = (self.stream.duration or 0) * self.stream.time_base
+        if not stated and not self.container.streams.video:
+            stated = (self.container.duration or 0) / 1e6
+        cut = self.container.format.name != "mp3" and stated > self._heard + 1.0
+        return round(self._heard, 2) if cut else None
 
     def speech(self, folder: str) -> list[tuple[float, str]]:
         """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none.
@@ -287,6 +300,7 @@ class Recording:
         held: list[Any] = []
         size = 0
         for frame in self._decoded():
+            self._heard += frame.samples / frame.sample_rate
             for part in resampler.resample(frame):
                 held.append(part.to_ndarray()[0])
                 size += len(held[-1])
@@ -304,7 +318,7 @@ class Recording:
         import av
 
         with suppress(av.error.FFmpegError):
-            yield from self.container.decode(self.container.streams.audio[0])
+            yield from self.container.decode(self.stream)
 
 
 class Length:
@@ -435,7 +449,7 @@ class _Reader:
                 case "length":
                     return {"seconds": opened.seconds()}
                 case "speech":
-                    return {"speech": opened.speech(wanted["model"])}
+                    return {"speech": opened.speech(wanted["model"]), "breaks_off": opened.breaks_off()}
                 case "pages":
                     return {"pages": opened.pages()}
                 case _:
