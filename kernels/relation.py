@@ -194,9 +194,12 @@ class Relation:
             return []
         table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
-        seconds = [lasting(lists[j], self.fields.get(c), self.duck.media) for j, c in enumerate(reads)]
+        seconds: list[list[float]] = []
         for j, c in enumerate(reads):
-            lists[j], missing = loaded(lists[j], self.fields.get(c), self.duck.media)
+            named, field = lists[j], self.fields.get(c)
+            lists[j], missing = loaded(named, field, self.duck.media)
+            there = [None if i in missing else value for i, value in enumerate(named)]
+            seconds.append(lasting(there, field, self.duck.media))
             self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
         several = len({c.table for c in (*reads, *holes)}) > 1
         result = []
