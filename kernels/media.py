@@ -17,6 +17,21 @@ class Loader(Protocol):
     def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[bytes | str | Unreadable | None]: ...
     def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]: ...
     def digests(self, values: Sequence[object]) -> list[bytes | None]: ...
+    def seconds(self, values: Sequence[str | bytes | None]) -> list[float]: ...
+
+
+def lasting(values: Sequence[Any], field: Field | None, loader: Loader | None) -> list[float]:
+    """(n,) seconds that each value of a column lasts which is sent as a sound or a video; 0 of others, and where nobody knows.
+
+    Args:
+        values: (n,) bytes, or names of files.
+        field: of the column.
+        loader: reads the files that values name.
+    """
+    kind = Modality.STRUCTURED if field is None else field.modality
+    if loader is not None and (kind is Modality.VIDEO or (kind is Modality.AUDIO and loader.listen)):
+        return loader.seconds(values)
+    return [0.0] * len(values)
 
 
 def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tuple[list[Any], dict[int, str]]:
@@ -38,7 +53,9 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
     ]
     if kind is Modality.DOCUMENT:
         documents = [i for i, v in enumerate(values) if v is not None]
-    files = [i for i, v in enumerate(values) if named and isinstance(v, str) and kind is not Modality.DOCUMENT]
+    # the bytes of a video may be more than a request takes
+    as_file = (str, bytes) if kind is Modality.VIDEO and loader is not None else str
+    files = [i for i, v in enumerate(values) if named and isinstance(v, as_file) and kind is not Modality.DOCUMENT]
     missing: dict[int, str] = {}
     for i, value in enumerate(values):
         if (

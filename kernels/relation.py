@@ -18,7 +18,7 @@ from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import ColumnAnswers, Filters, Rids
 from uql.kernels.duck import Duck, quote
-from uql.kernels.media import loaded
+from uql.kernels.media import lasting, loaded
 from uql.llm.questions import Cell, Question, Row
 from uql.operators.record import Parameters
 
@@ -194,8 +194,12 @@ class Relation:
             return []
         table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
+        seconds: list[list[float]] = []
         for j, c in enumerate(reads):
-            lists[j], missing = loaded(lists[j], self.fields.get(c), self.duck.media)
+            named, field = lists[j], self.fields.get(c)
+            lists[j], missing = loaded(named, field, self.duck.media)
+            there = [None if i in missing else value for i, value in enumerate(named)]
+            seconds.append(lasting(there, field, self.duck.media))
             self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
         several = len({c.table for c in (*reads, *holes)}) > 1
         result = []
@@ -203,7 +207,7 @@ class Relation:
             if self.unreadable and any((rid, c) in self.unreadable for c in reads):
                 result.append(Row())  # not asked
                 continue
-            cells = tuple(_cell(c, lists[j][i], c.table if several else "") for j, c in enumerate(reads))
+            cells = tuple(_cell(c, lists[j][i], c.table if several else "", seconds[j][i]) for j, c in enumerate(reads))
             named = []
             for j, c in enumerate(holes, start=len(reads)):
                 value = lists[j][i]
@@ -317,9 +321,9 @@ class Relation:
         return self.in_order(parts, joined, arrays)
 
 
-def _cell(column: Column, value: Any, table: str) -> Cell:
+def _cell(column: Column, value: Any, table: str, seconds: float) -> Cell:
     if isinstance(value, bytes):
-        return Cell(column.name, value, table, media_type(value))
+        return Cell(column.name, value, table, media_type(value), seconds)
     return Cell(column.name, value, table)
 
 

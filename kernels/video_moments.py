@@ -173,7 +173,8 @@ class _Search:
         seconds = np.full(n, np.nan)
         seen = self.matches[first] & (at >= 0)
         seconds[seen] = self.t[at[seen]]
-        left_open = ~settled & (np.bincount(self.clip[np.isnan(self.t)], minlength=n) == 0)[first]  # what can be read
+        rest = np.bincount(self.clip[~held.asked_mask], minlength=n)  # and not those that could not be read
+        left_open = ~settled & (rest > 0)[first]
         own.origin.moments = Moments(self.frames, self.t, at, left_open, seconds)
         self._note(left_open & (first == np.arange(n)), n_clips)
 

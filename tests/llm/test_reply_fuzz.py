@@ -20,6 +20,7 @@ from uql.llm.providers import systemone
 from uql.llm.providers.anthropic_api import message
 from uql.llm.providers.base import Answer, CallError
 from uql.llm.providers.chat_reply import ChatReply, completion, formed, response
+from uql.llm.providers.gemini_api import generated
 from uql.llm.providers.wire import posted
 from uql.operators.rows import media
 
@@ -45,7 +46,21 @@ MESSAGE = {
     "stop_reason": "end_turn",
     "usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": None},
 }
-FORMS = [(completion, CHAT), (response, RESPONSE), (message, MESSAGE)]
+GENERATED = {
+    "candidates": [
+        {
+            "content": {"parts": [{"text": "thinking", "thought": True}, {"text": "Yes"}]},
+            "finishReason": "STOP",
+            "logprobsResult": {
+                "chosenCandidates": [{"token": "Yes", "logProbability": -0.1}],
+                "topCandidates": [{"candidates": [{"token": "No", "logProbability": -2}]}],
+            },
+        }
+    ],
+    "promptFeedback": {"blockReason": "SAFETY"},
+    "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 1, "thoughtsTokenCount": 4},
+}
+FORMS = [(completion, CHAT), (response, RESPONSE), (message, MESSAGE), (generated, GENERATED)]
 OTHERS = [None, True, -1, 1e999, float("nan"), 10**400, "", "x", "\ud800", [], {}, [[]], [None], {"a": 1}, "9" * 5000, 1e200, "1e200", "1e200 days", "²"]  # fmt: skip
 
 
@@ -95,10 +110,11 @@ def test_many_mutated_replies_are_answers_or_call_errors(read: Any, reply: dict[
 
 @pytest.mark.parametrize(("read", "reply"), FORMS)
 @pytest.mark.parametrize(
-    "usage", [None, [], "many", 3, {"prompt_tokens": "x", "input_tokens": [1]}, {"input_tokens": -5}]
+    "usage",
+    [None, [], "many", 3, {"prompt_tokens": "x", "input_tokens": [1], "promptTokenCount": -1}, {"input_tokens": -5}],
 )
 def test_a_usage_of_the_wrong_type_keeps_the_answer(read: Any, reply: dict[str, Any], usage: Any) -> None:
-    said = formed(read, {**reply, "usage": usage})
+    said = formed(read, {**reply, "usage": usage, "usageMetadata": usage})
     assert said.text == "Yes" and said.input_tokens == 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loopback import Server, chat, chat_reply, messages, response_reply, responses, serve, strict
+from loopback import Server, chat, chat_reply, generate, messages, response_reply, responses, serve, strict
 from PIL import Image
 from scripted import row
 
@@ -17,6 +17,7 @@ from uql.llm.gate import Gate
 from uql.llm.providers import open_provider, openai_api
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Price
+from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Extract, Predicate, Row, Score, Write
 
@@ -179,11 +180,13 @@ def test_what_kernels_want_written_is_asked_in_a_form_that_strict_mode_takes(run
             model(told),
             model(told, api="responses"),
             Anthropic("claude-x", api_key="k", url=told.url),
+            Gemini("gemini-x", api_key="k", url=told.url),
             OpenAI("gpt-6-luna", api_key="k", url=f"{told.url}/v1"),
         ):
             async with gate(asked) as g:
                 answers = await g.ask(Write("the names", schema=schema), [Row()])
                 assert not answers.failures and isinstance(answers.values[0], bool | list | dict)
 
-    with serve({"/v1/chat/completions": chat, "/v1/responses": responses, "/v1/messages": messages}) as told:
+    routes = {"/v1/chat/completions": chat, "/v1/responses": responses, "/v1/messages": messages}
+    with serve({**routes, "/models/gemini-x:generateContent": generate}) as told:
         run(go(told))

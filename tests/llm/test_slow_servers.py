@@ -23,12 +23,13 @@ from uql.llm.providers import compatible, http_client
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import CallError, Limits, Provider
 from uql.llm.providers.compatible import Compatible
+from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.providers.wire import posted, retry_after
 from uql.llm.questions import Predicate
 
 SO = Predicate("it is so")
-PROTOCOLS = ("compatible", "chat", "messages")
+PROTOCOLS = ("compatible", "chat", "messages", "generate")
 SLACK_S = 10.0  # on a busy machine; without a limit each would take a minute
 
 
@@ -37,6 +38,8 @@ def provider(protocol: str, port: int, timeout_s: float) -> Provider:
     compatible._probed.clear()
     if protocol == "messages":
         return Anthropic("m", api_key="k", url=url, timeout_s=timeout_s)
+    if protocol == "generate":
+        return Gemini("m", api_key="k", url=url, timeout_s=timeout_s)
     if protocol == "chat":
         return OpenAI("m", api_key="k", url=f"{url}/v1", timeout_s=timeout_s, api="chat")
     return Compatible(f"{url}/v1", "m", timeout_s=timeout_s)

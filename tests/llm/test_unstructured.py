@@ -7,12 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loopback import chat, chat_reply, messages, response_reply, responses, row_text, serve
+from loopback import (
+    chat,
+    chat_reply,
+    generate,
+    generate_reply,
+    google_error,
+    messages,
+    response_reply,
+    responses,
+    row_text,
+    serve,
+)
 from scripted import row
 
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers.anthropic_api import Anthropic
+from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Choice, Predicate
 
@@ -52,17 +64,30 @@ def old_messages(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return made
 
 
+def old_generate(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    if "responseMimeType" in body["generationConfig"]:
+        return google_error(400, "JSON mode is not enabled for models/m")
+    assert isinstance(generate(body, headers), dict)
+    return generate_reply(said(row_text(body["contents"][0]["parts"][-1]["text"])))
+
+
 @pytest.mark.parametrize(
     "opened",
     [
         lambda url: OpenAI("m", api_key="k", url=url + "/v1", api="chat"),
         lambda url: OpenAI("m", api_key="k", url=url + "/v1", api="responses"),
         lambda url: Anthropic("m", api_key="k", url=url),
+        lambda url: Gemini("m", api_key="k", url=url),
     ],
-    ids=["chat", "responses", "messages"],
+    ids=["chat", "responses", "messages", "generate"],
 )
 def test_a_model_without_structured_output_is_asked_in_words(run, opened: Callable[[str], Any]) -> None:
-    routes = {"/v1/chat/completions": old_chat, "/v1/responses": old_responses, "/v1/messages": old_messages}
+    routes = {
+        "/v1/chat/completions": old_chat,
+        "/v1/responses": old_responses,
+        "/v1/messages": old_messages,
+        "/models/m:generateContent": old_generate,
+    }
     with serve(routes) as told:
 
         async def go() -> None:

@@ -48,6 +48,18 @@ def test_a_folder_of_pictures_is_a_table_of_them(con, folder):
     assert con.sql("SELECT COUNT(*) FROM shots").fetchall() == [(3,)]
 
 
+def test_recordings_and_videos_of_a_folder_are_tables_of_them(con, tmp_path):
+    for name in ("a.flac", "b.ogg", "c.m4a", "d.mp4", "e.webm", "f.mkv", "g.mov"):
+        (tmp_path / name).write_bytes(b"....")
+    con.register("films", tmp_path)
+    con.register("calls", tmp_path, "audio")
+    assert con.sql("SELECT file FROM films").fetchall() == [("d.mp4",), ("e.webm",), ("f.mkv",), ("g.mov",)]
+    columns = con.sql(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE comment IN ('video', 'audio')"
+    )
+    assert sorted(columns.fetchall()) == [("calls", "audio", "audio"), ("films", "video", "video")]
+
+
 def test_a_picture_that_is_none_is_a_row_with_an_error_of_its_own(con, folder):
     (folder / "d.png").write_text("no picture")
     con.register("shots", folder / "*.png")
@@ -158,7 +170,7 @@ def test_a_data_frame_is_a_table_under_its_name(con):
     [
         ("nothing", None, "UQL501"),
         ("odd", None, "UQL503"),
-        ("odd", "video", "UQL505"),
+        ("odd", "film", "UQL505"),
         ("odd/x.xyz", "sqlite", "UQL503"),
     ],
 )

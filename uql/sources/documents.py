@@ -11,7 +11,7 @@ import io
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from uql.base.extras import need
@@ -45,21 +45,41 @@ def read(data: bytes) -> str:
     """The text of one document. Raises ValueError on a kind that is not known; what its reader raises."""
     match media_type(data):
         case "application/pdf":
-            import pypdf
-
-            return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages)
+            return _pdf(data)
         case kind if kind == DOCX:
             import docx
 
-            document = docx.Document(io.BytesIO(data))
-            rows = ("\t".join(cell.text for cell in row.cells) for table in document.tables for row in table.rows)
-            return "\n".join([*(p.text for p in document.paragraphs), *rows])
+            parts = docx.Document(io.BytesIO(data)).iter_inner_content()
+            return "\n".join(line for part in parts for line in _docx_lines(part))
         case "text/html":
             return _html(data)
-    text = data.decode("utf-8-sig")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\x00"
     if "\x00" in text:
-        raise ValueError("it is no PDF, DOCX, HTML or text")
+        raise ValueError("it is no PDF, DOCX, HTML or text in UTF-8")
     return text
+
+
+def _pdf(data: bytes) -> str:
+    """The text of its pages, and then what was filled into its form, a line "name: value" each."""
+    import pypdf
+
+    document = pypdf.PdfReader(io.BytesIO(data))
+    if document.is_encrypted and not document.decrypt(""):
+        raise ValueError("it is encrypted")
+    values = ((name, field.get("/V")) for name, field in (document.get_fields() or {}).items())
+    filled_in = [f"{name}: {str(value).removeprefix('/')}" for name, value in values if value]
+    return "\n".join([*(page.extract_text() for page in document.pages), *filled_in])
+
+
+def _docx_lines(part: Any) -> Iterator[str]:
+    """The lines of a paragraph or a table, a row each."""
+    if hasattr(part, "rows"):
+        yield from ("\t".join(cell.text for cell in row.cells) for row in part.rows)
+    else:
+        yield part.text
 
 
 def _html(data: bytes) -> str:
@@ -90,7 +110,8 @@ def _reply(data: bytes) -> Reply:
     except MemoryError:
         return {"error": "the document needs too much memory"}
     except _reading_errors() as error:
-        return {"error": f"the document cannot be read: {type(error).__name__}: {str(error)[:200]}"}
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+        return {"error": f"the document cannot be read: {kind}{str(error)[:200]}"}
     return {"text": text[:MOST_CHARS]} if text.strip() else {"error": "the document holds no text"}
 
 

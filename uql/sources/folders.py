@@ -22,7 +22,8 @@ log = logging.getLogger("uql")
 
 ENDINGS: dict[str, tuple[str, ...]] = {
     "image": (".png", ".jpg", ".jpeg", ".webp", ".gif"),
-    "audio": (".wav", ".mp3"),
+    "audio": (".wav", ".mp3", ".flac", ".ogg", ".opus", ".m4a"),
+    "video": (".mp4", ".m4v", ".webm", ".mkv", ".mov"),
     "document": (".pdf", ".docx", ".html", ".htm"),
     "text": (".txt", ".md", ".text"),
     "sqlite": (".sqlite", ".sqlite3", ".db"),
@@ -81,8 +82,8 @@ def register_files(
     Args:
         connection: the session that shall see it.
         name: of the table. A SQLite database of several tables gives `name_table` for each.
-        type: image, audio, document, text, sqlite, table (CSV, JSON, Parquet by their endings), or csv, json, jsonl, parquet whatever the
-            files are called; None: what the endings say.
+        type: image, audio, video, document, text, sqlite, table (CSV, JSON, Parquet by their endings), or csv, json, jsonl, parquet
+            whatever the files are called; None: what the endings say.
     Returns: the names of the tables. Files are read when a query needs them, except those of SQLite. A text that is not UTF-8 is NULL, with
         the reason in the column `error`.
     Raises: DataError: UQL501 nothing there, UQL503 nothing of a known type, UQL505 an unknown type.

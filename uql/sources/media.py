@@ -98,6 +98,10 @@ class Media:
             return [None] * len(values)
         return self.parts.digests(values)
 
+    def seconds(self, values: Sequence[str | bytes | None]) -> list[float]:
+        """(n,) seconds that recordings and videos last; 0 where that cannot be read."""
+        return [0.0] * len(values) if self.parts is None else self.parts.seconds(values)
+
     def _remaining_s(self) -> float:
         """Seconds that the run has left."""
         return self.deadline - time.monotonic()
@@ -110,9 +114,10 @@ class Media:
             self._size -= _size(gone)
 
     def _bytes(self, value: str | bytes, kind: Modality) -> bytes | Unreadable:
+        most = MOST_BYTES[kind]
         if isinstance(value, bytes):
-            return value
-        name, most = value.strip(), MOST_BYTES[kind]
+            return value if len(value) <= most else Unreadable(f"the {kind} has more than {most:,} bytes")
+        name = value.strip()
         data = self.fetched(name, most) if "://" in name else self._file(name, most)
         if isinstance(data, bytes) and kind is not Modality.DOCUMENT and modality(media_type(data)) is not kind:
             return Unreadable(f"{_short(name)} is not an {kind} of a known format")

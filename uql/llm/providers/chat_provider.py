@@ -125,7 +125,7 @@ class ChatProvider:
         said = await self._message(words, row, body, usage)
         problem = said.problem()
         if problem is not None:
-            self._talks |= is_word and problem.kind == "truncated"
+            self._talks |= is_word and problem.kind == "truncated" and bool(said.text.strip())
             return (Answer(problem=problem),) * len(questions)
         if is_word:
             answers: tuple[Answer, ...] = (fused.read_word(said.text, questions[0], row),)

@@ -1,4 +1,4 @@
-"""ollama:MODEL, openrouter:MODEL, gemini:MODEL, azure:DEPLOYMENT, mistral:MODEL …: hosts of OpenAI's protocol, by name.
+"""ollama:MODEL, openrouter:MODEL, azure:DEPLOYMENT, mistral:MODEL …: hosts of OpenAI's protocol, by name.
 
 Each is the server of a known address, with the key of a variable of its own, which is sent to that address alone.
 """
@@ -12,7 +12,7 @@ from functools import partial
 from uql.base.errors import BackendError, ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.providers import VENDORS_BY_NAME
+from uql.llm.providers import VENDORS_BY_NAME, gemini_api
 from uql.llm.providers.address import address
 from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Limits
 from uql.llm.providers.compatible import Compatible
@@ -38,7 +38,6 @@ class Host:
 HOSTS = {
     "ollama": Host("Ollama", "http://127.0.0.1:11434/v1", url_env="OLLAMA_HOST"),
     "openrouter": Host("OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "gemini": Host("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     "mistral": Host("Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "deepseek": Host("DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "groq": Host("Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
@@ -72,31 +71,36 @@ async def models_of(place: str, settings: Settings) -> list[str]:
     """The names of the models that a server says it has, sorted.
 
     Args:
-        place: a name of `HOSTS`, "openai", or http(s)://host/v1.
+        place: a name of `HOSTS`, "openai", "gemini", or http(s)://host/v1.
         settings: holds the user's endpoints, with the variables of their keys.
     Raises: ConfigError, AuthError as on opening a model there; BackendError where the server cannot be reached or lists nothing.
     """
+    path, seconds = "/models", settings.timeout_s
     if place.startswith(("http://", "https://")):
         at = address(f"{place}#any", settings, Limits())
-        url, key = at.url, at.api_key
+        url, asking = at.url, client(at.url, api_key=at.api_key, timeout_s=seconds)
     elif place == "openai":
-        url, key = VENDOR_URL, vendor_key("OPENAI_API_KEY", "OpenAI")
+        url = VENDOR_URL
+        asking = client(url, api_key=vendor_key("OPENAI_API_KEY", "OpenAI"), timeout_s=seconds, vendor=True)
+    elif place == "gemini":
+        url, path = gemini_api.VENDOR_URL, "/models?pageSize=1000"
+        asking = gemini_api.client(vendor_key(gemini_api.KEY, gemini_api.TITLE), seconds)
     elif place in HOSTS:
-        host = HOSTS[place]
-        url, key = address_of(place), vendor_key(host.key_env, host.title) if host.key_env else None
+        host, url = HOSTS[place], address_of(place)
+        key = vendor_key(host.key_env, host.title) if host.key_env else None
+        asking = client(url, api_key=key, timeout_s=seconds)
     else:
-        known = ", ".join(("openai", *HOSTS))
+        known = ", ".join(("openai", "gemini", *HOSTS))
         raise ConfigError(f"there is no server {place!r}", code="UQL402", help=f"{known}, or http(s)://host/v1")
-    asking = client(url, api_key=key, timeout_s=settings.timeout_s, vendor=place == "openai")
     try:
-        held = await call(partial(asking.get, "/models"), name=place, model="any")
+        held = await call(partial(asking.get, path), name=place, model="any")
     except CallError as error:
         raise BackendError(f"{place} lists no models: {error}", help=f"is a server running at {url}?") from error
     finally:
         await asking.close()
     listed = held.get("data") or held.get("models")
-    named = [m.get("id") or m.get("name") for m in listed or () if isinstance(m, dict)]
-    return sorted(str(name) for name in named if name)
+    named = [str(m.get("id") or m.get("name") or "") for m in listed or () if isinstance(m, dict)]
+    return sorted(name.removeprefix("models/") for name in named if name)
 
 
 def address_of(kind: str) -> str:

@@ -60,6 +60,7 @@ class Client:
         timeout_s: float,
         headers: Mapping[str, str] | None = None,
         on_limits: Heard | None = None,
+        key_header: str = "",
     ) -> None:
         """
         Args:
@@ -68,12 +69,13 @@ class Client:
             timeout_s: without a byte of the reply.
             headers: sent besides.
             on_limits: called with the requests and the tokens a minute that a reply's headers state, None where they state none.
+            key_header: in which the key is sent, bare, in place of the bearer token.
         """
         keep_out(api_key)
         self._base_url = base_url.rstrip("/")
         self._headers = {
             **(headers or {}),
-            "authorization": f"Bearer {api_key or NO_KEY}",
+            **({key_header: api_key or NO_KEY} if key_header else {"authorization": f"Bearer {api_key or NO_KEY}"}),
             "accept": "application/json",
             "user-agent": f"uql/{__version__}",
         }

@@ -14,7 +14,14 @@ from uql.llm.providers.base import CallError
 
 _keys: set[str] = set()  # that this process sends: no message repeats them
 _FILTERED = ("content filtering policy", "content management policy")
-_TOO_LONG = ("context size", "maximum context", "prompt is too long", "context window")
+_TOO_LONG = (
+    "context size",
+    "maximum context",
+    "prompt is too long",
+    "context window",
+    "maximum number of tokens",
+    "payload size exceeds",
+)
 
 
 def keep_out(key: str | None) -> None:
@@ -109,11 +116,13 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
     message = without_keys(
         str(stated.get("message") or response.content.decode(errors="replace") or f"error {status}")
     )[:300]
-    if status == 401 or (status == 403 and "quota" not in code):
+    details = [part for part in _listed(stated, "details") if isinstance(part, dict)]
+    bad_key = any(part.get("reason") == "API_KEY_INVALID" for part in details)  # of Google, under 400
+    if status == 401 or bad_key or (status == 403 and "quota" not in code):
         return AuthError(
             f"{name} refused the key ({status}): {message}", help="set the key in the environment; see uql config show"
         )
-    if status == 402 or "insufficient_quota" in code or "billing" in code:
+    if status == 402 or "insufficient_quota" in code or "billing" in code or _is_daily(details):
         return QuotaError(f"{name}: the quota is used up: {message}")
     if status == 404:
         return UnknownModelError(f"{name} knows no model {model!r}: {message}")
@@ -122,7 +131,7 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
             f"{name} redirects ({status}) and is not followed", help="give the address it redirects to, if you trust it"
         )
     if status == 429:
-        return CallError("rate_limit", message, retry_after_s=retry_after(response.headers))
+        return CallError("rate_limit", message, retry_after_s=retry_after(response.headers) or _delay(details))
     if status in (408, 409) or status >= 500:
         kind = "timeout" if status == 408 else "server"
         return CallError(kind, f"{status}: {message}", retry_after_s=retry_after(response.headers))
@@ -146,6 +155,23 @@ def _error_object(content: bytes) -> dict[str, Any]:
         return {}
     inner = body.get("error", body) if isinstance(body, dict) else None
     return inner if isinstance(inner, dict) else {}
+
+
+def _listed(held: dict[str, Any], name: str) -> list[Any]:
+    found = held.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _is_daily(details: list[dict[str, Any]]) -> bool:
+    """Is a quota of a day used up, as google.rpc.QuotaFailure says? To wait for the next minute is of no use then."""
+    violations = (held for part in details for held in _listed(part, "violations"))
+    return any("PerDay" in str(held.get("quotaId")) for held in violations if isinstance(held, dict))
+
+
+def _delay(details: list[dict[str, Any]]) -> float | None:
+    """Seconds that the server wants to be left alone, as google.rpc.RetryInfo says them: "34.07s"."""
+    stated = (str(part.get("retryDelay", "")).removesuffix("s") for part in details)
+    return next((float(text) for text in stated if text.replace(".", "", 1).isdecimal()), None)
 
 
 def retry_after(headers: Any) -> float | None:
