@@ -8,6 +8,7 @@ from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError, UQLError
 from uql.base.schema import Field, Modality, Table
+from uql.compiler import syntax as ast
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.lateral import (
@@ -37,24 +38,7 @@ from uql.compiler.formula import conjunction
 from uql.compiler.joins import asks
 from uql.compiler.sql import expression
 from uql.compiler.subqueries import outer_columns
-from uql.compiler.syntax import (
-    Binary,
-    Boolean,
-    Call,
-    Cast,
-    Column,
-    Derived,
-    Expr,
-    Join,
-    Name,
-    Quoted,
-    Select,
-    SelectItem,
-    Source,
-    Span,
-    TableFunction,
-    TableName,
-)
+from uql.compiler.syntax import Binary, Call, Column, Derived, Expr, Join, Name, Span, TableFunction
 from uql.compiler.walk import rewrite, walk
 
 JOIN = Clause("ON", before=True)
@@ -84,9 +68,9 @@ class Sources:
         self.derived, self.forced = derived, forced
         self.used_aliases: set[str] = set()
 
-    def bind(self, source: Source, outer: Scope | None) -> Part:
+    def bind(self, source: ast.Source, outer: Scope | None) -> Part:
         match source:
-            case TableName():
+            case ast.TableName():
                 return self._table(source)
             case TableFunction():
                 items = list_of(source, outer) if outer is not None else None
@@ -118,7 +102,7 @@ class Sources:
         self.used_aliases.add(wanted.lower())
         return wanted
 
-    def _table(self, source: TableName) -> Part:
+    def _table(self, source: ast.TableName) -> Part:
         if len(source.parts) == 1 and not source.file:
             common = self.commons.get(source.parts[0].lower())
             if common is not None:
@@ -327,7 +311,7 @@ class Sources:
         if on is not None:
             read = [*read, *columns_of(on, _names(left))]
         function, items = rows_as_list(derived, fields, on)
-        plain = replace(join, on=Boolean(True), using=(), natural=False)
+        plain = replace(join, on=ast.Boolean(True), using=(), natural=False)
         part = self._lateral(plain, function, items, left, read, fields)
         if not join.using:
             return part
@@ -405,8 +389,8 @@ class Sources:
         if inner is None:
             self._constant_call(replace(parts, name=parts.name.removeprefix("__uql_")))
             self.statement.catalog.offer_parts()
-            item = SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
-            query, fields = self.derived(Derived(Select((item,), None, span=parts.span), alias, span=parts.span))
+            item = ast.SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
+            query, fields = self.derived(Derived(ast.Select((item,), None, span=parts.span), alias, span=parts.span))
             inner = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
         opening = self._expand_struct(inner, {f.name: f for f in parts_fields(parts)}, alias, parts.span)
         (found,) = opening.relations
@@ -510,18 +494,18 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
     return found
 
 
-def forced_modalities(query: Select) -> dict[str, Modality]:
+def forced_modalities(query: ast.Select) -> dict[str, Modality]:
     """The columns that the block casts to IMAGE, AUDIO, VIDEO or DOCUMENT, by name in lower case."""
     found: dict[str, Modality] = {}
     for item in query.items:
         for node in walk(item):
-            if isinstance(node, Cast) and node.type.name in MODALITIES and not node.type.dims:
+            if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
                 name = _name_of(node.operand)
                 if name is not None:
                     found[name.lower()] = Modality(node.type.name.lower())
     for part in (query.where, query.having):
         for node in walk(part):
-            if isinstance(node, Cast) and node.type.name in MODALITIES:
+            if isinstance(node, ast.Cast) and node.type.name in MODALITIES:
                 name = _name_of(node.operand)
                 if name is not None:
                     found[name.lower()] = Modality(node.type.name.lower())
@@ -531,4 +515,4 @@ def forced_modalities(query: Select) -> dict[str, Modality]:
 def _name_of(expr: Expr) -> str | None:
     if isinstance(expr, Name):
         return expr.parts[-1]
-    return expr.text if isinstance(expr, Quoted) else None
+    return expr.text if isinstance(expr, ast.Quoted) else None
