@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import fields as fields_of_node
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from uql.compiler.join_plans import aliases_in
 from uql.compiler.physical import Correlated, PerValue, PhysicalPlan, SemFilter
 from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql
 from uql.compiler.syntax import Binary, Call, Column, Exists, Expr, InQuery, Node, Quantified, Query, ScalarQuery
-from uql.compiler.walk import is_semantic, rewrite, walk
+from uql.compiler.walk import is_semantic, rewrite, walk, with_children
 from uql.kernels import asking
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
@@ -195,19 +194,9 @@ def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr],
         return replaced(expr, found)
     if expr in found:
         return rewrite(found[expr], lambda n: Call("any_value", (n,)) if isinstance(n, Column) and not n.table else n)
-    changes: dict[str, Any] = {}
-    for f in fields_of_node(expr):
-        value = getattr(expr, f.name)
-        if isinstance(value, tuple):
-            changes[f.name] = tuple(
-                replaced_in_groups(v, found, keys, aggregates)
-                if isinstance(v, Node) and not isinstance(v, Query)
-                else v
-                for v in value
-            )
-        elif isinstance(value, Node) and not isinstance(value, Query):
-            changes[f.name] = replaced_in_groups(value, found, keys, aggregates)
-    return replace(expr, **changes) if changes else expr
+    return with_children(
+        expr, lambda below: below if isinstance(below, Query) else replaced_in_groups(below, found, keys, aggregates)
+    )
 
 
 def replaced(expr: Any, found: dict[Expr, Expr]) -> Any:
