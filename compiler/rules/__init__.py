@@ -39,14 +39,8 @@ RULES: tuple[Rule, ...] = (
 )
 # that look at a block as a whole, not at each node
 WHOLE: frozenset[Rule] = frozenset({semi_join_first, unused_columns})
-CHOICES = (
-    "merged",
-    "order_by_rates",
-    "order_while_running",
-    "order_by_embeddings",
-    *fusions.NAMES,
-    "cascade",
-)  # what else can be switched off: aggregates in the place of those over a sub-query, orders and fusions
+# what else can be switched off: aggregates in the place of those over a sub-query, orders and fusions
+CHOICES = ("merged", "order_by_rates", "order_while_running", *fusions.NAMES, "cascade")
 NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
 
