@@ -119,4 +119,5 @@ class RecallSearch(LearnedSearch):
 
 def _may_match(answers: Floats) -> Floats:
     """(n,) 1 where a row matches, or may: it is unknown."""
-    return (np.asarray(answers, np.float64) != 0.0).astype(np.float64)
+    out: Floats = (np.asarray(answers, np.float64) != 0.0).astype(np.float64)
+    return out
