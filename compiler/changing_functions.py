@@ -15,26 +15,12 @@ from uql.compiler.statement_targets import tokens
 READS_ONLY = "the session is read-only: a query, EXPLAIN of a query, or SET uql.name = value"
 TO_CHANGE = "start it without --read-only, and `uql ui` with --write, to change something"
 # they change settings or sequences, write files, or run what they are given as a value
-_CHANGING = {
-    "add_grammar_extension",
-    "checkpoint",
-    "create_external_resource",
-    "deregister_external_resource",
-    "destroy_external_resource",
-    "disable_logging",
-    "disable_profiling",
-    "enable_logging",
-    "enable_profiling",
-    "force_checkpoint",
-    "json_execute_serialized_sql",
-    "nextval",
-    "register_external_resource",
-    "register_external_resource_type",
-    "remove_grammar_extension",
-    "setval",
-    "truncate_duckdb_logs",
-    "write_log",
-}
+_CHANGING_FUNCTIONS = """
+    add_grammar_extension checkpoint create_external_resource deregister_external_resource destroy_external_resource
+    disable_logging disable_profiling enable_logging enable_profiling force_checkpoint json_execute_serialized_sql nextval
+    register_external_resource register_external_resource_type remove_grammar_extension setval truncate_duckdb_logs write_log
+"""
+_CHANGING = frozenset(_CHANGING_FUNCTIONS.split())
 
 
 def calls_change(sql: str) -> bool:

@@ -34,10 +34,7 @@ PROMPT_TOKENS = 40  # of a request, without the row and the questions
 FORM_TOKENS = 5  # of an answer in JSON, beside its value
 FENCED_TOKENS = 45  # the same to a model elsewhere, which is told what is data and in which form to answer
 WORD_TOKENS = 7  # around one condition to such a model, which is answered by the bare word true or false
-ROW_TOKENS, ROW_ANSWER_TOKENS = (
-    6,
-    4,
-)  # of the tag of each of these rows, and of its place in the list of answers
+ROW_TOKENS, ROW_ANSWER_TOKENS = 6, 4  # of the tag of each of these rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
 TAXONOMY_ROWS = 24
 SUMMARY_CHARS = 8_000  # of rows in one request for a summary

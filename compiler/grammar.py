@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from uql.compiler import (
@@ -16,6 +17,7 @@ from uql.compiler import (
 )
 from uql.compiler.lexer import tokens
 
+Production = Callable[[Any], None]
 START = "statement"
 PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_types, grammar_calls)
 
@@ -31,12 +33,27 @@ PRECEDENCE = (
     ("nonassoc", "LPAREN"),  # f(x).g(y) calls g
 )
 
-PRODUCTIONS: dict[str, Callable[[Any], None]] = {
-    name: function
-    for part in PARTS
-    for name, function in vars(part).items()
-    if name.startswith("p_") and function.__module__ == part.__name__
-}
+
+def _written(part: ModuleType) -> Iterator[tuple[str, Production]]:
+    """The productions of a part: its functions, whose docstrings are the grammar, and the rows of its table."""
+    for name, function in vars(part).items():
+        if name.startswith("p_") and function.__module__ == part.__name__:
+            yield name, function
+    for rule, make in part.RULES.items():
+        yield rule.replace(" ", "_"), _production(rule, make)
+
+
+def _production(rule: str, make: Callable[[Any], Any]) -> Production:
+    """A row of a table as ply has it: the grammar in the docstring, the result in p[0]."""
+
+    def production(p: Any) -> None:
+        p[0] = make(p)
+
+    production.__doc__ = rule.replace(" | ", "\n| ")
+    return production
+
+
+PRODUCTIONS: dict[str, Production] = {name: function for part in PARTS for name, function in _written(part)}
 """Name of the function → the function; its docstring is the grammar."""
 
 

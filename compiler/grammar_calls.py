@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from uql.compiler import syntax as ast
-from uql.compiler.grammar_expressions import P, append, lower, span
+from uql.compiler.grammar_expressions import P, Rules, append, lower, span
 from uql.compiler.syntax import Expr, Span
 
 
@@ -24,9 +24,35 @@ def p_method(p: P) -> None:
     p[0] = ast.Call(lower(p[3]), (p[1], *args), span=span(p))
 
 
-def p_field_of_call(p: P) -> None:
-    """call : call DOT identifier %prec DOTTED"""
-    p[0] = ast.Call("struct_extract", (p[1], ast.String(p[3])), span=span(p))
+RULES: Rules = {
+    "call : call DOT identifier %prec DOTTED": lambda p: ast.Call(
+        "struct_extract", (p[1], ast.String(p[3])), span=span(p)
+    ),
+    "argument : identifier ASSIGN expr": lambda p: ast.Named(p[1], p[3], span=span(p)),
+    "plain_call : path LPAREN RPAREN": lambda p: make_call(p, ()),
+    "plain_call : path LPAREN starred RPAREN": lambda p: make_call(p, (p[3],)),
+    "plain_call : path LPAREN arguments IGNORE_NULLS RPAREN | path LPAREN arguments RESPECT_NULLS RPAREN": lambda p: (
+        make_call(p, tuple(p[3]), ignore_nulls=p.slice[4].type == "IGNORE_NULLS")
+    ),
+    "filtered : plain_call FILTER LPAREN WHERE expr RPAREN | plain_call FILTER LPAREN expr RPAREN": lambda p: _with(
+        p[1], span(p), filter=p[len(p) - 2]
+    ),
+    "call : filtered OVER NAME": lambda p: _with(p[1], span(p), over=ast.Window(name=p[3], span=span(p, 3))),
+    "window : frame": lambda p: ast.Window(frame=p[1], span=span(p)),
+    "parted : PARTITION BY expressions | PARTITION BY expressions ORDER BY order_keys": lambda p: (
+        tuple(p[3]),
+        tuple(p[6]) if len(p) == 7 else (),
+    ),
+    "parted : ORDER BY order_keys": lambda p: ((), tuple(p[3])),
+    "frame_end : UNBOUNDED PRECEDING | UNBOUNDED FOLLOWING | CURRENT ROW | NUMBER PRECEDING | NUMBER FOLLOWING": lambda p: (
+        f"{p[1].upper()} {p[2].upper()}"
+    ),
+    "frame_end : literal_interval PRECEDING | literal_interval FOLLOWING": lambda p: f"{p[1]} {p[2].upper()}",
+    "star : STAR": lambda p: ast.Star(span=span(p)),
+    "star : QUOTED DOT STAR": lambda p: ast.Star(p[1], span=span(p)),
+    "directed : expr | expr ASC | expr DESC": lambda p: (p[1], p[2].upper() if len(p) == 3 else None),
+}
+"""Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 
 
 def p_calls_lists(p: P) -> None:
@@ -37,23 +63,8 @@ def p_calls_lists(p: P) -> None:
     append(p)
 
 
-def p_argument_named(p: P) -> None:
-    """argument : identifier ASSIGN expr"""
-    p[0] = ast.Named(p[1], p[3], span=span(p))
-
-
 def make_call(p: P, args: tuple[Expr, ...], **rest: Any) -> ast.Call:
     return ast.Call(lower(".".join(p[1])), args, span=span(p), **rest)
-
-
-def p_call_empty(p: P) -> None:
-    """plain_call : path LPAREN RPAREN"""
-    p[0] = make_call(p, ())
-
-
-def p_call_star(p: P) -> None:
-    """plain_call : path LPAREN starred RPAREN"""
-    p[0] = make_call(p, (p[3],))
 
 
 def p_call(p: P) -> None:
@@ -65,12 +76,6 @@ def p_call(p: P) -> None:
         p[0] = ast.Call("instr", (text, part), span=span(p))
         return
     p[0] = make_call(p, args, distinct=len(p) == 6)
-
-
-def p_call_nulls(p: P) -> None:
-    """plain_call : path LPAREN arguments IGNORE_NULLS RPAREN
-    | path LPAREN arguments RESPECT_NULLS RPAREN"""
-    p[0] = make_call(p, tuple(p[3]), ignore_nulls=p.slice[4].type == "IGNORE_NULLS")
 
 
 def _is_in(expr: Expr) -> TypeGuard[ast.Call]:
@@ -128,12 +133,6 @@ def p_call_placing(p: P) -> None:
     p[0] = ast.Call(name, (p[3], p[5], p[7], *((p[9],) if len(p) == 11 else ())), span=span(p))
 
 
-def p_call_filter(p: P) -> None:
-    """filtered : plain_call FILTER LPAREN WHERE expr RPAREN
-    | plain_call FILTER LPAREN expr RPAREN"""
-    p[0] = _with(p[1], span(p), filter=p[len(p) - 2])
-
-
 def p_call_within(p: P) -> None:
     """filtered : plain_call WITHIN GROUP LPAREN ORDER BY order_keys RPAREN"""
     call, keys = p[1], p[7]
@@ -154,11 +153,6 @@ def p_call_over(p: P) -> None:
     p[0] = _with(p[1], span(p), over=window)
 
 
-def p_call_over_name(p: P) -> None:
-    """call : filtered OVER NAME"""
-    p[0] = _with(p[1], span(p), over=ast.Window(name=p[3], span=span(p, 3)))
-
-
 def _with(call: ast.Call, place: Span, *, filter: Expr | None = None, over: ast.Window | None = None) -> ast.Call:
     return replace(call, filter=filter or call.filter, over=over or call.over, span=place)
 
@@ -170,11 +164,6 @@ def p_window(p: P) -> None:
     p[0] = ast.Window(partition, order, p[2] if len(p) == 3 else "", span=span(p))
 
 
-def p_window_frame(p: P) -> None:
-    """window : frame"""
-    p[0] = ast.Window(frame=p[1], span=span(p))
-
-
 def p_window_of(p: P) -> None:
     """window : NAME
     | NAME window"""
@@ -182,17 +171,6 @@ def p_window_of(p: P) -> None:
     if more.name:
         raise p.lexer.error_at("a window is made from one other", span(p))
     p[0] = replace(more, name=p[1], span=span(p))
-
-
-def p_parted(p: P) -> None:
-    """parted : PARTITION BY expressions
-    | PARTITION BY expressions ORDER BY order_keys"""
-    p[0] = (tuple(p[3]), tuple(p[6]) if len(p) == 7 else ())
-
-
-def p_parted_ordered(p: P) -> None:
-    """parted : ORDER BY order_keys"""
-    p[0] = ((), tuple(p[3]))
 
 
 def p_frame(p: P) -> None:
@@ -214,32 +192,12 @@ def p_frame_exclude(p: P) -> None:
     p[0] = f"{p[1]} EXCLUDE {left_out}"
 
 
-def p_frame_end(p: P) -> None:
-    """frame_end : UNBOUNDED PRECEDING
-    | UNBOUNDED FOLLOWING
-    | CURRENT ROW
-    | NUMBER PRECEDING
-    | NUMBER FOLLOWING"""
-    p[0] = f"{p[1].upper()} {p[2].upper()}"
-
-
-def p_frame_interval(p: P) -> None:
-    """frame_end : literal_interval PRECEDING
-    | literal_interval FOLLOWING"""
-    p[0] = f"{p[1]} {p[2].upper()}"
-
-
 def p_literal_interval(p: P) -> None:
     """literal_interval : INTERVAL STRING
     | INTERVAL STRING UNIT
     | INTERVAL NUMBER UNIT"""
     inside = span(p)
     p[0] = p.lexer.text[inside.start : inside.end]
-
-
-def p_star(p: P) -> None:
-    """star : STAR"""
-    p[0] = ast.Star(span=span(p))
 
 
 def p_star_of(p: P) -> None:
@@ -249,11 +207,6 @@ def p_star_of(p: P) -> None:
     p[0] = ast.Star(p[1][0], span=span(p))
 
 
-def p_star_of_quoted(p: P) -> None:
-    """star : QUOTED DOT STAR"""
-    p[0] = ast.Star(p[1], span=span(p))
-
-
 def p_order_key(p: P) -> None:
     """order_key : directed
     | directed NULLS FIRST
@@ -261,10 +214,3 @@ def p_order_key(p: P) -> None:
     expr, direction = p[1]
     nulls = p[3].upper() if len(p) == 4 else None
     p[0] = ast.OrderKey(expr, direction == "DESC", nulls, direction is not None, span=span(p))
-
-
-def p_directed(p: P) -> None:
-    """directed : expr
-    | expr ASC
-    | expr DESC"""
-    p[0] = (p[1], p[2].upper() if len(p) == 3 else None)

@@ -1,10 +1,13 @@
-"""The grammar of expressions: one short function a production, its docstring the grammar (so never `python -OO`).
+"""The grammar of expressions: a table of productions with what each makes; a longer one is a function, its docstring the grammar.
+
+So never `python -OO`.
 
 No production is empty, so that `p.lexspan(0)` is the exact place of a node. AND and OR of many terms are built balanced.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from uql.compiler import syntax as ast
@@ -14,6 +17,7 @@ CHAIN = 16
 """An AND or OR of more terms than this is built as a balanced tree: no later stage recurses once a term."""
 
 P = Any  # ply.yacc.YaccProduction: p[i] is the value of the i-th symbol
+Rules = dict[str, Callable[[P], Any]]  # "name : SYMBOL symbol | SYMBOL" → what it makes
 
 
 def span(p: P, first: int = 0, last: int | None = None) -> Span:
@@ -55,7 +59,6 @@ def chain(op: str, terms: list[tuple[Expr, Span]]) -> Expr:
     return node
 
 
-# ------------------------------------------------------------------------------------------------------ truth and tests
 def p_expressions_same(p: P) -> None:
     """expr : disjunction
     negation : test
@@ -81,16 +84,80 @@ def p_expressions_same(p: P) -> None:
     p[0] = p[1]
 
 
-def p_arrow(p: P) -> None:
-    """expr : disjunction ARROW expr"""
-    p[0] = _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3]), span=span(p))
+RULES: Rules = {
+    # truth and tests
+    "expr : disjunction ARROW expr": lambda p: (
+        _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3]), span=span(p))
+    ),
+    "expr : LAMBDA identifiers COLON expr": lambda p: ast.Lambda(tuple(p[2]), p[4], span=span(p)),
+    "disjunction : or_terms": lambda p: chain("OR", p[1]),
+    "conjunction : and_terms": lambda p: chain("AND", p[1]),
+    "negation : NOT negation": lambda p: ast.Unary("NOT", p[2], span=span(p)),
+    "test : test IS NULL | test IS NOT NULL": lambda p: ast.IsNull(p[1], negated=len(p) == 5, span=span(p)),
+    "test : test ISNULL | test NOTNULL": lambda p: ast.IsNull(p[1], negated=p.slice[2].type == "NOTNULL", span=span(p)),
+    "test : test IS boolean | test IS NOT boolean": lambda p: ast.IsDistinct(
+        p[1], p[len(p) - 1], negated=len(p) == 5, op="IS", span=span(p)
+    ),
+    "test : test IS DISTINCT FROM comparison | test IS NOT DISTINCT FROM comparison": lambda p: ast.IsDistinct(
+        p[1], p[len(p) - 1], negated=len(p) == 7, span=span(p)
+    ),
+    "comparison : comparison EQUALS range | comparison COMPARE range": lambda p: ast.Binary(
+        p[2], p[1], as_string(p[3]), span=span(p)
+    ),
+    "quantifier : ANY | ALL": lambda p: "ALL" if p[1].upper() == "ALL" else "ANY",
+    "range : range IN rows | range NOT IN rows": lambda p: ast.InQuery(
+        p[1], p[len(p) - 1], negated=len(p) == 5, span=span(p)
+    ),
+    "range : range like concat | range NOT like concat": lambda p: ast.Like(
+        p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5, span=span(p)
+    ),
+    "like : LIKE | ILIKE | GLOB": lambda p: p[1].upper(),
+    # arithmetic
+    "turned : TILDE turned": lambda p: ast.Unary("~", p[2], span=span(p)),
+    "placed : placed AT_TIME_ZONE unary": lambda p: ast.Call("timezone", (as_string(p[3]), p[1]), span=span(p)),
+    "placed : placed COLLATE dotted": lambda p: ast.Binary("COLLATE", p[1], ast.String(".".join(p[3])), span=span(p)),
+    "unary : MINUS unary | PLUS unary": lambda p: ast.Unary(p[1], p[2], span=span(p)),
+    "postfix : postfix LBRACKET expr RBRACKET": lambda p: ast.Subscript(p[1], p[3], span=span(p)),
+    "postfix : postfix DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
+    # primaries
+    "primary : LPAREN expr RPAREN %prec IN_PARENTHESES": lambda p: p[2],
+    "primary : POSITION": lambda p: ast.Position(p[1], span=span(p)),
+    "primary : LPAREN expr COMMA expressions RPAREN": lambda p: ast.Call("row", (p[2], *p[4]), span=span(p)),
+    "primary : ARRAY subquery": lambda p: ast.Quantified(p[2], "ARRAY", span=span(p)),
+    "primary : subquery %prec SCALAR": lambda p: ast.ScalarQuery(p[1], span=span(p)),
+    "primary : EXISTS subquery": lambda p: ast.Exists(p[2], span=span(p)),
+    "primary : path": lambda p: ast.Name(p[1], span=span(p)),
+    "path : NAME": lambda p: (p[1],),
+    "path : path DOT identifier": lambda p: (*p[1], p[3]),
+    "path : QUOTED DOT identifier": lambda p: (p[1], p[3]),
+    "primary : LBRACKET RBRACKET | LBRACKET expressions RBRACKET | ARRAY LBRACKET expressions RBRACKET": lambda p: (
+        ast.ListExpr(tuple(p[len(p) - 2]) if len(p) > 3 else (), span=span(p))
+    ),
+    # texts
+    "text : QUOTED": lambda p: ast.Quoted(p[1], span=span(p)),
+    "text : PROMPT QUOTED": lambda p: ast.Quoted(p[2], forced=True, span=span(p)),
+    "text : QUOTED USING LPAREN columns RPAREN": lambda p: ast.Quoted(p[1], tuple(p[4]), span=span(p)),
+    "text : PROMPT QUOTED USING LPAREN columns RPAREN": lambda p: ast.Quoted(
+        p[2], tuple(p[5]), forced=True, span=span(p)
+    ),
+    "primary : TRY tried": lambda p: ast.Try(p[2], span=span(p)),
+    "tried : text DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
+    "column : dotted": lambda p: ast.Name(p[1], span=span(p)),
+    "dotted : identifier | dotted DOT identifier": lambda p: (p[1],) if len(p) == 2 else (*p[1], p[3]),
+    # literals
+    "literal : NUMBER": lambda p: ast.Number(p[1], span=span(p)),
+    "literal : STRING": lambda p: ast.String(p[1], span=span(p)),
+    "literal : PARAMETER": lambda p: ast.Parameter(p[1], span=span(p)),
+    "literal : NULL": lambda p: ast.Null(span=span(p)),
+    "boolean : TRUE | FALSE": lambda p: ast.Boolean(p[1].upper() == "TRUE", span=span(p)),
+    "literal : INTERVAL STRING UNIT | INTERVAL NUMBER UNIT": lambda p: ast.TypedLiteral(
+        "INTERVAL", f"{p[2]} {p[3].upper()}", span=span(p)
+    ),
+}
+"""Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 
 
-def p_lambda(p: P) -> None:
-    """expr : LAMBDA identifiers COLON expr"""
-    p[0] = ast.Lambda(tuple(p[2]), p[4], span=span(p))
-
-
+# ------------------------------------------------------------------------------------------------------ truth and tests
 def _lambda(p: P, left: Expr, body: Expr) -> ast.Lambda | None:
     """x -> body and (x, y) -> body; None where the arrow takes a field of JSON: column -> 'name', column -> 0."""
     names = left.args if isinstance(left, ast.Call) and left.name == "row" else (left,)
@@ -101,20 +168,10 @@ def _lambda(p: P, left: Expr, body: Expr) -> ast.Lambda | None:
     return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body, span=span(p))
 
 
-def p_disjunction(p: P) -> None:
-    """disjunction : or_terms"""
-    p[0] = chain("OR", p[1])
-
-
 def p_or_terms(p: P) -> None:
     """or_terms : conjunction
     | or_terms OR conjunction"""
     _add_term(p)
-
-
-def p_conjunction(p: P) -> None:
-    """conjunction : and_terms"""
-    p[0] = chain("AND", p[1])
 
 
 def p_and_terms(p: P) -> None:
@@ -127,41 +184,6 @@ def _add_term(p: P) -> None:
     terms = [] if len(p) == 2 else p[1]
     terms.append((p[len(p) - 1], span(p, len(p) - 1)))
     p[0] = terms
-
-
-def p_negation(p: P) -> None:
-    """negation : NOT negation"""
-    p[0] = ast.Unary("NOT", p[2], span=span(p))
-
-
-def p_is_null(p: P) -> None:
-    """test : test IS NULL
-    | test IS NOT NULL"""
-    p[0] = ast.IsNull(p[1], negated=len(p) == 5, span=span(p))
-
-
-def p_is_null_word(p: P) -> None:
-    """test : test ISNULL
-    | test NOTNULL"""
-    p[0] = ast.IsNull(p[1], negated=p.slice[2].type == "NOTNULL", span=span(p))
-
-
-def p_is_boolean(p: P) -> None:
-    """test : test IS boolean
-    | test IS NOT boolean"""
-    p[0] = ast.IsDistinct(p[1], p[len(p) - 1], negated=len(p) == 5, op="IS", span=span(p))
-
-
-def p_is_distinct(p: P) -> None:
-    """test : test IS DISTINCT FROM comparison
-    | test IS NOT DISTINCT FROM comparison"""
-    p[0] = ast.IsDistinct(p[1], p[len(p) - 1], negated=len(p) == 7, span=span(p))
-
-
-def p_comparison(p: P) -> None:
-    """comparison : comparison EQUALS range
-    | comparison COMPARE range"""
-    p[0] = ast.Binary(p[2], p[1], as_string(p[3]), span=span(p))
 
 
 def p_in_list(p: P) -> None:
@@ -189,12 +211,6 @@ def p_quantified_list(p: P) -> None:
         return
     item = ast.SelectItem(ast.Call("unnest", (ast.ListExpr(tuple(p[6]), span=span(p, 5, 7)),)), span=span(p, 5, 7))
     p[0] = ast.Quantified(ast.Select((item,), span=span(p, 4, 8)), p[3], p[2], p[1], span=span(p))
-
-
-def p_quantifier(p: P) -> None:
-    """quantifier : ANY
-    | ALL"""
-    p[0] = "ALL" if p[1].upper() == "ALL" else "ANY"
 
 
 def p_in_value(p: P) -> None:
@@ -226,12 +242,6 @@ def p_in_brackets(p: P) -> None:
     p_in_list(p)
 
 
-def p_in_query(p: P) -> None:
-    """range : range IN rows
-    | range NOT IN rows"""
-    p[0] = ast.InQuery(p[1], p[len(p) - 1], negated=len(p) == 5, span=span(p))
-
-
 def p_between(p: P) -> None:
     """range : range BETWEEN concat AND concat
     | range NOT BETWEEN concat AND concat"""
@@ -239,24 +249,11 @@ def p_between(p: P) -> None:
     p[0] = ast.Between(p[1], low, high, negated=len(p) == 7, span=span(p))
 
 
-def p_like(p: P) -> None:
-    """range : range like concat
-    | range NOT like concat"""
-    p[0] = ast.Like(p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5, span=span(p))
-
-
 def p_like_escape(p: P) -> None:
     """range : range like concat ESCAPE concat
     | range NOT like concat ESCAPE concat"""
     pattern, escape = as_string(p[len(p) - 3]), as_string(p[len(p) - 1])
     p[0] = ast.Like(p[1], pattern, p[len(p) - 4], negated=len(p) == 7, escape=escape, span=span(p))
-
-
-def p_like_word(p: P) -> None:
-    """like : LIKE
-    | ILIKE
-    | GLOB"""
-    p[0] = p[1].upper()
 
 
 def p_in_parameter(p: P) -> None:
@@ -308,32 +305,6 @@ def p_concat(p: P) -> None:
     p[0] = ast.Call(OF_LISTS[op], sides, span=span(p)) if op in OF_LISTS else ast.Binary(op, *sides, span=span(p))
 
 
-def p_bits_turned(p: P) -> None:
-    """turned : TILDE turned"""
-    p[0] = ast.Unary("~", p[2], span=span(p))
-
-
-def p_placed(p: P) -> None:
-    """placed : placed AT_TIME_ZONE unary"""
-    p[0] = ast.Call("timezone", (as_string(p[3]), p[1]), span=span(p))
-
-
-def p_collated(p: P) -> None:
-    """placed : placed COLLATE dotted"""
-    p[0] = ast.Binary("COLLATE", p[1], ast.String(".".join(p[3])), span=span(p))
-
-
-def p_unary(p: P) -> None:
-    """unary : MINUS unary
-    | PLUS unary"""
-    p[0] = ast.Unary(p[1], p[2], span=span(p))
-
-
-def p_subscript(p: P) -> None:
-    """postfix : postfix LBRACKET expr RBRACKET"""
-    p[0] = ast.Subscript(p[1], p[3], span=span(p))
-
-
 def p_slice(p: P) -> None:
     """postfix : postfix LBRACKET COLON RBRACKET
     | postfix LBRACKET expr COLON RBRACKET
@@ -346,17 +317,7 @@ def p_slice(p: P) -> None:
     p[0] = ast.Subscript(p[1], low, high, p[7] if n == 9 else None, slice=True, span=span(p))
 
 
-def p_cast_postfix(p: P) -> None:
-    """postfix : postfix DCOLON type"""
-    p[0] = ast.Cast(p[1], p[3], span=span(p))
-
-
 # ------------------------------------------------------------------------------------------------------------- primaries
-def p_parentheses(p: P) -> None:
-    """primary : LPAREN expr RPAREN %prec IN_PARENTHESES"""
-    p[0] = p[2]
-
-
 def p_part(p: P) -> None:
     """primary : part
     | struct
@@ -368,21 +329,6 @@ def p_part(p: P) -> None:
     else:
         operand = p[1] if len(p) == 4 else p[2]
         p[0] = ast.Call("struct_extract", (operand, ast.String(p[len(p) - 1])), span=span(p))
-
-
-def p_position(p: P) -> None:
-    """primary : POSITION"""
-    p[0] = ast.Position(p[1], span=span(p))
-
-
-def p_row(p: P) -> None:
-    """primary : LPAREN expr COMMA expressions RPAREN"""
-    p[0] = ast.Call("row", (p[2], *p[4]), span=span(p))
-
-
-def p_array_query(p: P) -> None:
-    """primary : ARRAY subquery"""
-    p[0] = ast.Quantified(p[2], "ARRAY", span=span(p))
 
 
 def p_struct(p: P) -> None:
@@ -420,43 +366,6 @@ def p_entry(p: P) -> None:
     p[0] = (p[1], p[3])
 
 
-def p_scalar_query(p: P) -> None:
-    """primary : subquery %prec SCALAR"""
-    p[0] = ast.ScalarQuery(p[1], span=span(p))
-
-
-def p_exists(p: P) -> None:
-    """primary : EXISTS subquery"""
-    p[0] = ast.Exists(p[2], span=span(p))
-
-
-def p_name(p: P) -> None:
-    """primary : path"""
-    p[0] = ast.Name(p[1], span=span(p))
-
-
-def p_path(p: P) -> None:
-    """path : NAME"""
-    p[0] = (p[1],)
-
-
-def p_path_dotted(p: P) -> None:
-    """path : path DOT identifier"""
-    p[0] = (*p[1], p[3])
-
-
-def p_path_quoted(p: P) -> None:
-    """path : QUOTED DOT identifier"""
-    p[0] = (p[1], p[3])
-
-
-def p_list(p: P) -> None:
-    """primary : LBRACKET RBRACKET
-    | LBRACKET expressions RBRACKET
-    | ARRAY LBRACKET expressions RBRACKET"""
-    p[0] = ast.ListExpr(tuple(p[len(p) - 2]) if len(p) > 3 else (), span=span(p))
-
-
 def p_comprehension(p: P) -> None:
     """primary : LBRACKET expr FOR identifier IN sum RBRACKET
     | LBRACKET expr FOR identifier IN sum IF expr RBRACKET"""
@@ -484,87 +393,13 @@ def append(p: P) -> None:
     p[0] = items
 
 
-# ---------------------------------------------------------------------------------------------------------------- texts
-def p_text(p: P) -> None:
-    """text : QUOTED"""
-    p[0] = ast.Quoted(p[1], span=span(p))
-
-
-def p_text_forced(p: P) -> None:
-    """text : PROMPT QUOTED"""
-    p[0] = ast.Quoted(p[2], forced=True, span=span(p))
-
-
-def p_text_using(p: P) -> None:
-    """text : QUOTED USING LPAREN columns RPAREN"""
-    p[0] = ast.Quoted(p[1], tuple(p[4]), span=span(p))
-
-
-def p_text_forced_using(p: P) -> None:
-    """text : PROMPT QUOTED USING LPAREN columns RPAREN"""
-    p[0] = ast.Quoted(p[2], tuple(p[5]), forced=True, span=span(p))
-
-
-def p_try(p: P) -> None:
-    """primary : TRY tried"""
-    p[0] = ast.Try(p[2], span=span(p))
-
-
-def p_tried_cast(p: P) -> None:
-    """tried : text DCOLON type"""
-    p[0] = ast.Cast(p[1], p[3], span=span(p))
-
-
-def p_column(p: P) -> None:
-    """column : dotted"""
-    p[0] = ast.Name(p[1], span=span(p))
-
-
-def p_dotted(p: P) -> None:
-    """dotted : identifier
-    | dotted DOT identifier"""
-    p[0] = (p[1],) if len(p) == 2 else (*p[1], p[3])
-
-
 # -------------------------------------------------------------------------------------------------------------- literals
-def p_number(p: P) -> None:
-    """literal : NUMBER"""
-    p[0] = ast.Number(p[1], span=span(p))
-
-
-def p_string(p: P) -> None:
-    """literal : STRING"""
-    p[0] = ast.String(p[1], span=span(p))
-
-
-def p_parameter(p: P) -> None:
-    """literal : PARAMETER"""
-    p[0] = ast.Parameter(p[1], span=span(p))
-
-
-def p_null(p: P) -> None:
-    """literal : NULL"""
-    p[0] = ast.Null(span=span(p))
-
-
-def p_boolean(p: P) -> None:
-    """boolean : TRUE
-    | FALSE"""
-    p[0] = ast.Boolean(p[1].upper() == "TRUE", span=span(p))
-
-
 def p_typed(p: P) -> None:
     """literal : TEMPORAL STRING
     | TEMPORAL WITH_TIME_ZONE STRING
     | INTERVAL STRING"""
     type = p[1].upper() + (" WITH TIME ZONE" if len(p) == 4 and p[2].upper() == "WITH" else "")
     p[0] = ast.TypedLiteral(type, p[len(p) - 1], span=span(p))
-
-
-def p_interval(p: P) -> None:
-    """literal : INTERVAL STRING UNIT
-    | INTERVAL NUMBER UNIT"""
-    p[0] = ast.TypedLiteral("INTERVAL", f"{p[2]} {p[3].upper()}", span=span(p))
 
 
 def p_interval_of(p: P) -> None:

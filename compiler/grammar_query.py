@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from uql.compiler import syntax as ast
-from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
+from uql.compiler.grammar_expressions import P, Rules, append, lower, span, whole_number
 from uql.compiler.grammar_parts import Clause, Link, Part, Percent, make_query
 from uql.compiler.syntax import SelectItem
 
@@ -34,16 +34,73 @@ def p_query_same(p: P) -> None:
     p[0] = p[1]
 
 
-def p_bare_query(p: P) -> None:
-    """bare_query : select
-    | WITH ctes select"""
-    p[0] = make_query(p, [p[len(p) - 1]], tuple(p[2]) if len(p) == 4 else ())
-
-
-def p_bare_union(p: P) -> None:
-    """bare_query : union
-    | WITH ctes union"""
-    p[0] = make_query(p, p[len(p) - 1], tuple(p[2]) if len(p) == 4 else ())
+RULES: Rules = {
+    # queries
+    "bare_query : select | WITH ctes select": lambda p: make_query(
+        p, [p[len(p) - 1]], tuple(p[2]) if len(p) == 4 else ()
+    ),
+    "bare_query : union | WITH ctes union": lambda p: make_query(p, p[len(p) - 1], tuple(p[2]) if len(p) == 4 else ()),
+    "subquery : LPAREN subquery RPAREN": lambda p: p[2],
+    "union : left link operand": lambda p: [*p[1], replace(p[3], link=p[2])],
+    "linked : set_operation | set_operation ALL | set_operation DISTINCT": lambda p: Link(
+        p[1].upper(), all=len(p) == 3 and p[2].upper() == "ALL"
+    ),
+    "left : select": lambda p: [p[1]],
+    "left : values": lambda p: [Part(span(p), clauses=(Clause("FROM", p[1], span(p)),))],
+    "left : subquery": lambda p: [Part(span(p), query=p[1])],
+    "operand : subquery | subquery clauses": lambda p: Part(
+        span(p, 1), clauses=tuple(p[2]) if len(p) == 3 else (), query=p[1]
+    ),
+    "chosen : SELECT item_list | SELECT ALL item_list": lambda p: (tuple(p[len(p) - 1]), False, ()),
+    "chosen : SELECT DISTINCT item_list": lambda p: (tuple(p[3]), True, ()),
+    "chosen : SELECT DISTINCT ON LPAREN expressions RPAREN item_list": lambda p: (tuple(p[7]), False, tuple(p[5])),
+    "chosen : SELECT DISTINCT ON text item_list": lambda p: (tuple(p[5]), False, (p[4],)),
+    "clause : chosen": lambda p: Clause("SELECT", p[1], span(p)),
+    "item : expr | starred | expr NAME | expr AS identifier": lambda p: SelectItem(
+        p[1], p[len(p) - 1] if len(p) > 2 else None, span=span(p)
+    ),
+    "item : identifier COLON expr": lambda p: SelectItem(p[3], p[1], span=span(p)),
+    "starred_less : star REPLACE LPAREN item_list RPAREN | star RENAME LPAREN renames RPAREN": lambda p: _changed_star(
+        p, p[2].upper(), p[4]
+    ),
+    "excluded : LPAREN identifiers RPAREN": lambda p: p[2],
+    "excluded : NAME": lambda p: [p[1]],
+    "rename : identifier AS identifier": lambda p: (p[1], p[3]),
+    "cte : identifier AS body": lambda p: ast.CommonTable(p[1], p[3], span=span(p)),
+    "body : rows | MATERIALIZED rows | NOT MATERIALIZED rows": lambda p: p[len(p) - 1],
+    "cte : identifier LPAREN identifiers RPAREN AS body": lambda p: ast.CommonTable(
+        p[1], p[6], tuple(p[3]), span=span(p)
+    ),
+    # clauses
+    "clause : FROM sources | WHERE expr | HAVING expr | QUALIFY expr | LIMIT sum | OFFSET sum | TO identifier": lambda p: (
+        Clause(p[1].upper(), p[2], span(p))
+    ),
+    "clause : FETCH_FIRST ROWS_ONLY | FETCH_FIRST sum ROWS_ONLY": lambda p: Clause(
+        "LIMIT", p[2] if len(p) == 4 else ast.Number("1", span=span(p)), span(p)
+    ),
+    "clause : LIMIT sum PERCENT": lambda p: Clause("LIMIT", Percent(p[2]), span(p)),
+    "clause : GROUP BY group_keys | GROUP BY group_keys COMMA": lambda p: Clause("GROUP BY", tuple(p[3]), span(p)),
+    "clause : WINDOW windows": lambda p: Clause("WINDOW", tuple(p[2]), span(p)),
+    "named_window : NAME AS LPAREN window RPAREN": lambda p: (p[1].lower(), p[4]),
+    "clause : USING_SAMPLE sampled": lambda p: Clause("USING SAMPLE", p[2], span(p)),
+    "clause : ORDER BY order_keys": lambda p: Clause("ORDER BY", tuple(p[3]), span(p)),
+    "clause : WITH LPAREN options RPAREN": lambda p: Clause("WITH", checked_options(p, p[3]), span(p)),
+    "group_key : GROUPING SETS LPAREN grouping_sets RPAREN": lambda p: ast.GroupKey(
+        ast.Call("grouping_sets", tuple(p[4]), span=span(p)), span=span(p)
+    ),
+    "grouping_set : LPAREN RPAREN": lambda p: ast.Call("row", (), span=span(p)),
+    "grouped : expr | expr MANY": lambda p: (p[1], None, len(p) == 3),
+    "grouped : expr INTO NUMBER | expr INTO NUMBER MANY": lambda p: (p[1], whole_number(p, 3), len(p) == 5),
+    "option : NAME | NAME EQUALS constant": lambda p: ast.Option(
+        lower(p[1]), p[3] if len(p) == 4 else True, span=span(p)
+    ),
+    "constant : NAME": lambda p: {"on": True, "off": False}.get(p[1].lower(), p[1]),
+    "constant : ON": lambda p: True,
+    "constant : boolean": lambda p: p[1].value,
+    "constant : NULL": lambda p: None,
+    "constant : LBRACKET RBRACKET | LBRACKET constants RBRACKET": lambda p: tuple(p[2]) if len(p) == 4 else (),
+}
+"""Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 
 
 def p_subquery(p: P) -> None:
@@ -60,16 +117,6 @@ def p_subquery(p: P) -> None:
     p[0] = query
 
 
-def p_subquery_nested(p: P) -> None:
-    """subquery : LPAREN subquery RPAREN"""
-    p[0] = p[2]
-
-
-def p_union(p: P) -> None:
-    """union : left link operand"""
-    p[0] = [*p[1], replace(p[3], link=p[2])]
-
-
 def p_link(p: P) -> None:
     """link : linked
     | linked BY NAME"""
@@ -78,34 +125,6 @@ def p_link(p: P) -> None:
         if p[3].lower() != "name":
             raise p.lexer.error_at(f"expected NAME, found {p[3]}", span(p, 3), help=f"write {p[1].op} BY NAME")
         p[0] = replace(p[1], by_name=True)
-
-
-def p_linked(p: P) -> None:
-    """linked : set_operation
-    | set_operation ALL
-    | set_operation DISTINCT"""
-    p[0] = Link(p[1].upper(), all=len(p) == 3 and p[2].upper() == "ALL")
-
-
-def p_left(p: P) -> None:
-    """left : select"""
-    p[0] = [p[1]]
-
-
-def p_left_values(p: P) -> None:
-    """left : values"""
-    p[0] = [Part(span(p), clauses=(Clause("FROM", p[1], span(p)),))]
-
-
-def p_left_subquery(p: P) -> None:
-    """left : subquery"""
-    p[0] = [Part(span(p), query=p[1])]
-
-
-def p_operand_subquery(p: P) -> None:
-    """operand : subquery
-    | subquery clauses"""
-    p[0] = Part(span(p, 1), clauses=tuple(p[2]) if len(p) == 3 else (), query=p[1])
 
 
 def p_operand_values(p: P) -> None:
@@ -138,32 +157,6 @@ def p_select_from(p: P) -> None:
     p[0] = Part(span(p), clauses=(first, *(p[3] if len(p) == 4 else ())))
 
 
-def p_chosen(p: P) -> None:
-    """chosen : SELECT item_list
-    | SELECT ALL item_list"""
-    p[0] = (tuple(p[len(p) - 1]), False, ())
-
-
-def p_chosen_distinct(p: P) -> None:
-    """chosen : SELECT DISTINCT item_list"""
-    p[0] = (tuple(p[3]), True, ())
-
-
-def p_chosen_distinct_on(p: P) -> None:
-    """chosen : SELECT DISTINCT ON LPAREN expressions RPAREN item_list"""
-    p[0] = (tuple(p[7]), False, tuple(p[5]))
-
-
-def p_chosen_distinct_on_text(p: P) -> None:
-    """chosen : SELECT DISTINCT ON text item_list"""
-    p[0] = (tuple(p[5]), False, (p[4],))
-
-
-def p_clause_select(p: P) -> None:
-    """clause : chosen"""
-    p[0] = Clause("SELECT", p[1], span(p))
-
-
 def p_query_lists(p: P) -> None:
     """items : item
           | items COMMA item
@@ -188,19 +181,6 @@ def p_query_lists(p: P) -> None:
     append(p)
 
 
-def p_item(p: P) -> None:
-    """item : expr
-    | starred
-    | expr NAME
-    | expr AS identifier"""
-    p[0] = SelectItem(p[1], p[len(p) - 1] if len(p) > 2 else None, span=span(p))
-
-
-def p_item_prefixed(p: P) -> None:
-    """item : identifier COLON expr"""
-    p[0] = SelectItem(p[3], p[1], span=span(p))
-
-
 def p_starred_exclude(p: P) -> None:
     """starred_less : star EXCLUDE excluded
     | starred_less REPLACE LPAREN item_list RPAREN
@@ -210,12 +190,6 @@ def p_starred_exclude(p: P) -> None:
         p[0] = replace(p[1], exclude=tuple(p[3]), span=span(p))
     else:
         p[0] = _changed_star(p, how, p[4])
-
-
-def p_starred_changed(p: P) -> None:
-    """starred_less : star REPLACE LPAREN item_list RPAREN
-    | star RENAME LPAREN renames RPAREN"""
-    p[0] = _changed_star(p, p[2].upper(), p[4])
 
 
 def _changed_star(p: P, how: str, parts: list[Any]) -> ast.Star:
@@ -229,98 +203,13 @@ def _changed_star(p: P, how: str, parts: list[Any]) -> ast.Star:
     return recomputed
 
 
-def p_excluded(p: P) -> None:
-    """excluded : LPAREN identifiers RPAREN"""
-    p[0] = p[2]
-
-
-def p_excluded_one(p: P) -> None:
-    """excluded : NAME"""
-    p[0] = [p[1]]
-
-
-def p_rename(p: P) -> None:
-    """rename : identifier AS identifier"""
-    p[0] = (p[1], p[3])
-
-
-def p_cte(p: P) -> None:
-    """cte : identifier AS body"""
-    p[0] = ast.CommonTable(p[1], p[3], span=span(p))
-
-
-def p_cte_body(p: P) -> None:
-    """body : rows
-    | MATERIALIZED rows
-    | NOT MATERIALIZED rows"""
-    p[0] = p[len(p) - 1]
-
-
-def p_cte_columns(p: P) -> None:
-    """cte : identifier LPAREN identifiers RPAREN AS body"""
-    p[0] = ast.CommonTable(p[1], p[6], tuple(p[3]), span=span(p))
-
-
 # --------------------------------------------------------------------------------------------------------------- clauses
-def p_clause(p: P) -> None:
-    """clause : FROM sources
-    | WHERE expr
-    | HAVING expr
-    | QUALIFY expr
-    | LIMIT sum
-    | OFFSET sum
-    | TO identifier"""
-    p[0] = Clause(p[1].upper(), p[2], span(p))
-
-
 def p_clause_offset_rows(p: P) -> None:
     """clause : OFFSET sum ROW
     | OFFSET sum FRAME"""
     if p[3].upper() not in ("ROW", "ROWS"):
         raise p.lexer.error_at(f"{p[3]} does not belong to OFFSET", span(p, 3), help="write OFFSET n or OFFSET n ROWS")
     p[0] = Clause("OFFSET", p[2], span(p))
-
-
-def p_clause_fetch(p: P) -> None:
-    """clause : FETCH_FIRST ROWS_ONLY
-    | FETCH_FIRST sum ROWS_ONLY"""
-    p[0] = Clause("LIMIT", p[2] if len(p) == 4 else ast.Number("1", span=span(p)), span(p))
-
-
-def p_clause_limit_percent(p: P) -> None:
-    """clause : LIMIT sum PERCENT"""
-    p[0] = Clause("LIMIT", Percent(p[2]), span(p))
-
-
-def p_clause_group(p: P) -> None:
-    """clause : GROUP BY group_keys
-    | GROUP BY group_keys COMMA"""
-    p[0] = Clause("GROUP BY", tuple(p[3]), span(p))
-
-
-def p_clause_windows(p: P) -> None:
-    """clause : WINDOW windows"""
-    p[0] = Clause("WINDOW", tuple(p[2]), span(p))
-
-
-def p_named_window(p: P) -> None:
-    """named_window : NAME AS LPAREN window RPAREN"""
-    p[0] = (p[1].lower(), p[4])
-
-
-def p_clause_sample(p: P) -> None:
-    """clause : USING_SAMPLE sampled"""
-    p[0] = Clause("USING SAMPLE", p[2], span(p))
-
-
-def p_clause_order(p: P) -> None:
-    """clause : ORDER BY order_keys"""
-    p[0] = Clause("ORDER BY", tuple(p[3]), span(p))
-
-
-def p_clause_with(p: P) -> None:
-    """clause : WITH LPAREN options RPAREN"""
-    p[0] = Clause("WITH", checked_options(p, p[3]), span(p))
 
 
 def checked_options(p: P, options: list[ast.Option]) -> tuple[ast.Option, ...]:
@@ -333,59 +222,11 @@ def checked_options(p: P, options: list[ast.Option]) -> tuple[ast.Option, ...]:
     return tuple(options)
 
 
-def p_group_key_sets(p: P) -> None:
-    """group_key : GROUPING SETS LPAREN grouping_sets RPAREN"""
-    p[0] = ast.GroupKey(ast.Call("grouping_sets", tuple(p[4]), span=span(p)), span=span(p))
-
-
-def p_grouping_set_empty(p: P) -> None:
-    """grouping_set : LPAREN RPAREN"""
-    p[0] = ast.Call("row", (), span=span(p))
-
-
 def p_group_key(p: P) -> None:
     """group_key : grouped
     | grouped AS identifier"""
     expr, into, many = p[1]
     p[0] = ast.GroupKey(expr, p[3] if len(p) == 4 else None, into, many, span=span(p))
-
-
-def p_grouped(p: P) -> None:
-    """grouped : expr
-    | expr MANY"""
-    p[0] = (p[1], None, len(p) == 3)
-
-
-def p_grouped_into(p: P) -> None:
-    """grouped : expr INTO NUMBER
-    | expr INTO NUMBER MANY"""
-    p[0] = (p[1], whole_number(p, 3), len(p) == 5)
-
-
-def p_option(p: P) -> None:
-    """option : NAME
-    | NAME EQUALS constant"""
-    p[0] = ast.Option(lower(p[1]), p[3] if len(p) == 4 else True, span=span(p))
-
-
-def p_constant_word(p: P) -> None:
-    """constant : NAME"""
-    p[0] = {"on": True, "off": False}.get(p[1].lower(), p[1])
-
-
-def p_constant_on(p: P) -> None:
-    """constant : ON"""
-    p[0] = True
-
-
-def p_constant_boolean(p: P) -> None:
-    """constant : boolean"""
-    p[0] = p[1].value
-
-
-def p_constant_null(p: P) -> None:
-    """constant : NULL"""
-    p[0] = None
 
 
 def p_constant_number(p: P) -> None:
@@ -401,9 +242,3 @@ def p_constant_number(p: P) -> None:
         if value == float("inf"):
             raise p.lexer.error_at(f"{text} is too large", span(p))
     p[0] = -value if p[1] == "-" else value
-
-
-def p_constant_list(p: P) -> None:
-    """constant : LBRACKET RBRACKET
-    | LBRACKET constants RBRACKET"""
-    p[0] = tuple(p[2]) if len(p) == 4 else ()

@@ -5,19 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from uql.compiler import syntax as ast
-from uql.compiler.grammar_expressions import P, append, lower, span
+from uql.compiler.grammar_expressions import P, Rules, append, lower, span
 
-
-def p_sources(p: P) -> None:
-    """sources : source
-    | sources COMMA source"""
-    p[0] = p[1] if len(p) == 2 else ast.Join("CROSS", p[1], p[3], span=span(p))
-
-
-def p_source(p: P) -> None:
-    """source : table
-    | joined"""
-    p[0] = p[1]
+RULES: Rules = {
+    "sources : source | sources COMMA source": lambda p: (
+        p[1] if len(p) == 2 else ast.Join("CROSS", p[1], p[3], span=span(p))
+    ),
+    "source : table | joined": lambda p: p[1],
+    "joined : source CROSS JOIN table | source POSITIONAL JOIN table": lambda p: ast.Join(
+        p[2].upper(), p[1], p[4], span=span(p)
+    ),
+    "kind : INNER | LEFT | LEFT OUTER | RIGHT | RIGHT OUTER | FULL | FULL OUTER | SEMI | ANTI": lambda p: p[1].upper(),
+    "asof : ASOF | ASOF INNER | ASOF LEFT | ASOF LEFT OUTER": lambda p: (
+        "ASOF LEFT" if len(p) > 2 and p[2].upper() == "LEFT" else "ASOF"
+    ),
+    "table : LPAREN joined RPAREN": lambda p: p[2],
+    "bracketed_values : LPAREN values RPAREN": lambda p: p[2],
+    "values : VALUES value_rows": lambda p: ast.TableFunction(
+        ast.Call("values", tuple(p[2]), span=span(p)), span=span(p)
+    ),
+    "value_row : LPAREN expressions RPAREN": lambda p: ast.Call("row", tuple(p[2]), span=span(p)),
+    "function : dotted LPAREN RPAREN | dotted LPAREN arguments RPAREN": lambda p: ast.Call(
+        lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else (), span=span(p)
+    ),
+    "named : NAME | AS identifier": lambda p: (p[len(p) - 1], ()),
+    "sampled : sample_size | NAME LPAREN sample_size RPAREN": lambda p: p[1] if len(p) == 2 else f"{p[1]}({p[3]})",
+    "sampled : sample_size LPAREN NAME RPAREN": lambda p: f"{p[3]}({p[1]})",
+    "sampled : NAME LPAREN sample_size RPAREN REPEATABLE LPAREN NUMBER RPAREN": lambda p: (
+        f"{p[1]}({p[3]}) REPEATABLE ({p[7]})"
+    ),
+}
+"""Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 
 
 def p_join_natural(p: P) -> None:
@@ -25,12 +43,6 @@ def p_join_natural(p: P) -> None:
     | source NATURAL kind JOIN table"""
     kind = p[3] if len(p) == 6 else "INNER"
     p[0] = ast.Join(kind, p[1], p[len(p) - 1], natural=True, span=span(p))
-
-
-def p_join_cross(p: P) -> None:
-    """joined : source CROSS JOIN table
-    | source POSITIONAL JOIN table"""
-    p[0] = ast.Join(p[2].upper(), p[1], p[4], span=span(p))
 
 
 def p_join_on(p: P) -> None:
@@ -47,32 +59,6 @@ def p_join_using(p: P) -> None:
     | source asof JOIN table USING LPAREN identifiers RPAREN"""
     n = len(p)
     p[0] = ast.Join("INNER" if n == 8 else p[2], p[1], p[n - 5], using=tuple(p[n - 2]), span=span(p))
-
-
-def p_kind(p: P) -> None:
-    """kind : INNER
-    | LEFT
-    | LEFT OUTER
-    | RIGHT
-    | RIGHT OUTER
-    | FULL
-    | FULL OUTER
-    | SEMI
-    | ANTI"""
-    p[0] = p[1].upper()
-
-
-def p_asof(p: P) -> None:
-    """asof : ASOF
-    | ASOF INNER
-    | ASOF LEFT
-    | ASOF LEFT OUTER"""
-    p[0] = "ASOF LEFT" if len(p) > 2 and p[2].upper() == "LEFT" else "ASOF"
-
-
-def p_table_in_parentheses(p: P) -> None:
-    """table : LPAREN joined RPAREN"""
-    p[0] = p[2]
 
 
 def p_table(p: P) -> None:
@@ -114,11 +100,6 @@ def p_table_values(p: P) -> None:
     p[0] = ast.TableFunction(values.call, alias, columns, span=span(p))
 
 
-def p_bracketed_values(p: P) -> None:
-    """bracketed_values : LPAREN values RPAREN"""
-    p[0] = p[2]
-
-
 def p_table_function(p: P) -> None:
     """table : function
     | function named
@@ -128,32 +109,10 @@ def p_table_function(p: P) -> None:
     p[0] = ast.TableFunction(function, alias, columns, span=span(p))
 
 
-def p_values(p: P) -> None:
-    """values : VALUES value_rows"""
-    p[0] = ast.TableFunction(ast.Call("values", tuple(p[2]), span=span(p)), span=span(p))
-
-
 def p_value_rows(p: P) -> None:
     """value_rows : value_row
     | value_rows COMMA value_row"""
     append(p)
-
-
-def p_value_row(p: P) -> None:
-    """value_row : LPAREN expressions RPAREN"""
-    p[0] = ast.Call("row", tuple(p[2]), span=span(p))
-
-
-def p_function(p: P) -> None:
-    """function : dotted LPAREN RPAREN
-    | dotted LPAREN arguments RPAREN"""
-    p[0] = ast.Call(lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else (), span=span(p))
-
-
-def p_named(p: P) -> None:
-    """named : NAME
-    | AS identifier"""
-    p[0] = (p[len(p) - 1], ())
 
 
 def p_named_columns(p: P) -> None:
@@ -174,22 +133,6 @@ def _alias(p: P) -> tuple[str | None, tuple[str, ...]]:
     """The alias of a table and the names of its columns."""
     alias, columns = p[2] if len(p) > 2 else (None, ())
     return alias, columns
-
-
-def p_sampled(p: P) -> None:
-    """sampled : sample_size
-    | NAME LPAREN sample_size RPAREN"""
-    p[0] = p[1] if len(p) == 2 else f"{p[1]}({p[3]})"
-
-
-def p_sampled_by(p: P) -> None:
-    """sampled : sample_size LPAREN NAME RPAREN"""
-    p[0] = f"{p[3]}({p[1]})"
-
-
-def p_sampled_repeatable(p: P) -> None:
-    """sampled : NAME LPAREN sample_size RPAREN REPEATABLE LPAREN NUMBER RPAREN"""
-    p[0] = f"{p[1]}({p[3]}) REPEATABLE ({p[7]})"
 
 
 def p_sample_size(p: P) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from typing import Any
 
 from uql.compiler import syntax as ast
-from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
+from uql.compiler.grammar_expressions import P, Rules, append, lower, span, whole_number
 from uql.compiler.grammar_query import checked_options
 from uql.compiler.syntax import Query
 
@@ -32,17 +32,29 @@ def p_statements_same(p: P) -> None:
     p[0] = p[1]
 
 
-# --------------------------------------------------------------------------------------------------------------- EXPLAIN
-def p_explain(p: P) -> None:
-    """explain : EXPLAIN query
-    | EXPLAIN format query"""
-    p[0] = ast.Explain(p[len(p) - 1], format=p[2] if len(p) == 4 else "text", span=span(p))
-
-
-def p_explain_analyze(p: P) -> None:
-    """explain : EXPLAIN ANALYZE query
-    | EXPLAIN ANALYZE format query"""
-    p[0] = ast.Explain(p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text", span=span(p))
+RULES: Rules = {
+    # EXPLAIN
+    "explain : EXPLAIN query | EXPLAIN format query": lambda p: ast.Explain(
+        p[len(p) - 1], format=p[2] if len(p) == 4 else "text", span=span(p)
+    ),
+    "explain : EXPLAIN ANALYZE query | EXPLAIN ANALYZE format query": lambda p: ast.Explain(
+        p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text", span=span(p)
+    ),
+    # settings
+    "set : SET NAME DOT NAME EQUALS constant": lambda p: ast.SetOption(_setting(p), p[6], span=span(p)),
+    "set : RESET NAME DOT NAME": lambda p: ast.SetOption(_setting(p), None, span=span(p)),
+    # tables
+    "made : OR REPLACE | OR REPLACE TEMPORARY | TEMPORARY": lambda p: (len(p) > 2, len(p) != 3),
+    "keyed : KEY LPAREN identifiers RPAREN | KEY LPAREN identifiers RPAREN WITH LPAREN options RPAREN": lambda p: (
+        tuple(p[3]),
+        checked_options(p, p[7]) if len(p) == 9 else (),
+    ),
+    "refresh : REFRESH dotted": lambda p: ast.Refresh(p[2], span=span(p)),
+    "drop : DROP SEMANTIC TABLE dotted | DROP SEMANTIC TABLE IF EXISTS dotted": lambda p: ast.DropSemanticTable(
+        p[len(p) - 1], len(p) == 7, span=span(p)
+    ),
+}
+"""Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 
 
 def p_explain_sample(p: P) -> None:
@@ -60,16 +72,6 @@ def p_format(p: P) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------------- settings
-def p_set(p: P) -> None:
-    """set : SET NAME DOT NAME EQUALS constant"""
-    p[0] = ast.SetOption(_setting(p), p[6], span=span(p))
-
-
-def p_reset(p: P) -> None:
-    """set : RESET NAME DOT NAME"""
-    p[0] = ast.SetOption(_setting(p), None, span=span(p))
-
-
 def _setting(p: P) -> str:
     if p[2].lower() != "uql":
         raise p.lexer.error_at(
@@ -97,13 +99,6 @@ def _create(p: P, replace: bool, temporary: bool) -> None:
     p[0] = ast.CreateTable(p[n - 3], _stored(p, p[n - 1]), replace, temporary, guarded, span=span(p))
 
 
-def p_made(p: P) -> None:
-    """made : OR REPLACE
-    | OR REPLACE TEMPORARY
-    | TEMPORARY"""
-    p[0] = (len(p) > 2, len(p) != 3)
-
-
 def p_semantic_table(p: P) -> None:
     """semantic_table : CREATE SEMANTIC TABLE dotted AS query keyed
     | CREATE SEMANTIC TABLE IF NOT EXISTS dotted AS query keyed"""
@@ -125,23 +120,6 @@ def _semantic(p: P, replace: bool) -> None:
         query = replaced(query, options=options)
     guarded = p[n - 5].upper() == "EXISTS"
     p[0] = ast.CreateSemanticTable(p[n - 4], query, key, replace, guarded, span=span(p))
-
-
-def p_keyed(p: P) -> None:
-    """keyed : KEY LPAREN identifiers RPAREN
-    | KEY LPAREN identifiers RPAREN WITH LPAREN options RPAREN"""
-    p[0] = (tuple(p[3]), checked_options(p, p[7]) if len(p) == 9 else ())
-
-
-def p_refresh(p: P) -> None:
-    """refresh : REFRESH dotted"""
-    p[0] = ast.Refresh(p[2], span=span(p))
-
-
-def p_drop(p: P) -> None:
-    """drop : DROP SEMANTIC TABLE dotted
-    | DROP SEMANTIC TABLE IF EXISTS dotted"""
-    p[0] = ast.DropSemanticTable(p[len(p) - 1], len(p) == 7, span=span(p))
 
 
 def p_insert(p: P) -> None:

@@ -11,15 +11,8 @@ from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Expr
 from uql.compiler.walk import is_semantic
 
-LEFT_KEPT = (
-    "INNER",
-    "CROSS",
-    "LEFT",
-    "SEMI",
-    "ANTI",
-    "ASOF",
-    "ASOF LEFT",
-)  # a condition on left rows is the same before and after the join
+# a condition on left rows is the same before and after the join
+LEFT_KEPT = ("INNER", "CROSS", "LEFT", "SEMI", "ANTI", "ASOF", "ASOF LEFT")
 RIGHT_KEPT = ("INNER", "CROSS", "RIGHT")
 
 

@@ -29,19 +29,7 @@ SOFT = frozenset(
 )
 """Keywords by position: names wherever the keyword cannot stand."""
 
-TEMPORAL = (
-    "DATE",
-    "TIME",
-    "TIMETZ",
-    "TIMESTAMP",
-    "TIMESTAMPTZ",
-    "TIMESTAMP_S",
-    "TIMESTAMP_MS",
-    "TIMESTAMP_NS",
-    "JSON",
-    "UUID",
-    "BLOB",
-)
+TEMPORAL = _words("DATE TIME TIMETZ TIMESTAMP TIMESTAMPTZ TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS JSON UUID BLOB")
 """Types that a string may follow: DATE '2024-01-31'."""
 
 UNITS = tuple(
@@ -89,69 +77,31 @@ SYMBOLS = {
     ")": "RPAREN",
     "[": "LBRACKET",
     "]": "RBRACKET",
+    "{": "LBRACE",
+    "}": "RBRACE",
     ",": "COMMA",
     ".": "DOT",
     ";": "SEMICOLON",
+    ":": "COLON",
+    "::": "DCOLON",
+    ":=": "ASSIGN",
     "+": "PLUS",
     "-": "MINUS",
     "*": "STAR",
-    "/": "SLASH",
-    "//": "SLASH",
-    "%": "SLASH",
-    "**": "POWER",
-    "^": "POWER",
-    "||": "CONCAT",
-    "->>": "CONCAT",
     "->": "ARROW",
-    "::": "DCOLON",
-    ":": "COLON",
-    ":=": "ASSIGN",
-    "{": "LBRACE",
-    "}": "RBRACE",
-    "&": "BITS",
-    "|": "BITS",
-    "<<": "BITS",
-    ">>": "BITS",
-    "&&": "CONCAT",
-    "@>": "CONCAT",
-    "<@": "CONCAT",
-    "^@": "CONCAT",
     "~": "TILDE",
-    "!~": "MATCHES",
-    "~*": "MATCHES",
-    "!~*": "MATCHES",
-    "~~~": "MATCHES",
-    "~~": "MATCHES",
-    "!~~": "MATCHES",
-    "~~*": "MATCHES",
-    "!~~*": "MATCHES",
-    "=": "EQUALS",
-    "==": "EQUALS",
-    "<>": "COMPARE",
-    "!=": "COMPARE",
-    "<": "COMPARE",
-    "<=": "COMPARE",
-    ">": "COMPARE",
-    ">=": "COMPARE",
+    **dict.fromkeys(("/", "//", "%"), "SLASH"),
+    **dict.fromkeys(("**", "^"), "POWER"),
+    **dict.fromkeys(("||", "->>", "&&", "@>", "<@", "^@"), "CONCAT"),
+    **dict.fromkeys(("&", "|", "<<", ">>"), "BITS"),
+    **dict.fromkeys(("!~", "~*", "!~*", "~~~", "~~", "!~~", "~~*", "!~~*"), "MATCHES"),
+    **dict.fromkeys(("=", "=="), "EQUALS"),
+    **dict.fromkeys(("<>", "!=", "<", "<=", ">", ">="), "COMPARE"),
 }
 CANONICAL = {"==": "=", "!=": "<>", "**": "^"}
 
-tokens = tuple(
-    sorted(
-        {
-            "NAME",
-            "QUOTED",
-            "STRING",
-            "NUMBER",
-            "PARAMETER",
-            "POSITION",
-            *TOGETHER.values(),
-            *WORDS.values(),
-            *SYMBOLS.values(),
-        }
-        - {"SEMICOLON"}
-    )
-)
+_PLAIN = _words("NAME QUOTED STRING NUMBER PARAMETER POSITION")
+tokens = tuple(sorted({*_PLAIN, *TOGETHER.values(), *WORDS.values(), *SYMBOLS.values()} - {"SEMICOLON"}))
 """The terminals of the grammar; SEMICOLON ends a statement before the grammar sees it."""
 
 Token: TypeAlias = lex.LexToken

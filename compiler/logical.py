@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.expression_text import describe_source, show
@@ -35,6 +36,17 @@ class OneInput(LogicalPlan):
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
+
+
+P = TypeVar("P", bound=LogicalPlan)
+
+
+def with_inputs(plan: P, each: Callable[[LogicalPlan], LogicalPlan]) -> P:
+    """The node with every plan below as `each` has it; the same object where none changes."""
+    names = ("input",) if isinstance(plan, OneInput) else ("left", "right") if plan.inputs else ()
+    below = dict(zip(names, map(each, plan.inputs), strict=True))
+    changed = {name: now for name, now in below.items() if now is not getattr(plan, name)}
+    return replace(plan, **changed) if changed else plan
 
 
 @dataclass(frozen=True, slots=True)

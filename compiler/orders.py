@@ -214,32 +214,6 @@ def distinct_rows(masks: Masks) -> tuple[Masks, NDArray[np.int64]]:
     return masks[:, first], times
 
 
-def needed(
-    formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]
-) -> NDArray[np.bool_]:
-    """(sets, stages, m) whether each of m rows needs a stage once those of a set are known, and the concrete terms are.
-
-    Args:
-        stages: the requests.
-        answers: (leaves, m) of m rows that stand for all.
-        sets: of positions in `stages`: those asked before.
-    """
-    m = answers.shape[1]
-    masks = np.tile(answers, len(sets))
-    for n, done in enumerate(sets):
-        asked = {column.id for i in done for column in stages[i].columns}
-        for i, leaf in enumerate(formula.leaves):
-            if not all(column.id in asked for column in leaf.columns):
-                masks[i, n * m : (n + 1) * m] = OPEN
-    relevant = formula.relevant(masks)
-    found = np.zeros((len(sets), len(stages), m), dtype=bool)
-    for j, stage in enumerate(stages):
-        own = {column.id for column in stage.columns}
-        leaves = [i for i, leaf in enumerate(formula.leaves) if any(column.id in own for column in leaf.columns)]
-        found[:, j] = relevant[leaves].any(axis=0).reshape(len(sets), m)
-    return found
-
-
 def _requests_per_row(shares: Shares, copies: Sequence[float] | None) -> Shares:
     """Shares of rows as requests a row: rows of equal content are asked once."""
     if copies is None:
@@ -252,8 +226,20 @@ def _requests_per_row(shares: Shares, copies: Sequence[float] | None) -> Shares:
 def _shares_needed(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
     """(sets, stages) share of rows that need each stage when the stages of a set are known, and the concrete terms are."""
     rows, times = distinct_rows(answers)  # equal rows are looked at once
-    found: Shares = needed(formula, stages, rows, sets) @ times / answers.shape[1]
-    return found
+    m = rows.shape[1]
+    masks = np.tile(rows, len(sets))
+    for n, done in enumerate(sets):
+        asked = {column.id for i in done for column in stages[i].columns}
+        for i, leaf in enumerate(formula.leaves):
+            if not all(column.id in asked for column in leaf.columns):
+                masks[i, n * m : (n + 1) * m] = OPEN
+    relevant = formula.relevant(masks)
+    shares: Shares = np.zeros((len(sets), len(stages)))
+    for j, stage in enumerate(stages):
+        own = {column.id for column in stage.columns}
+        leaves = [i for i, leaf in enumerate(formula.leaves) if any(column.id in own for column in leaf.columns)]
+        shares[:, j] = relevant[leaves].any(axis=0).reshape(len(sets), m) @ times / answers.shape[1]
+    return shares
 
 
 def _greedy(k: int, remaining: Callable[[frozenset[int]], Shares], costs: Sequence[float]) -> tuple[Order, float]:

@@ -19,18 +19,8 @@ _TOKEN = re.compile(
 _COMMENT = re.compile(r"/\*|\*/")
 _VERBS = {"INSERT": "INTO", "UPDATE": "", "DELETE": "FROM", "MERGE": "INTO", "CREATE": "TABLE", "COPY": ""}
 _BEFORE_TABLE = {
-    "FROM",
-    "JOIN",
-    "USING",
-    "COPY",
-    "PIVOT",
-    "PIVOT_WIDER",
-    "PIVOT_LONGER",
-    "UNPIVOT",
-    "SUMMARIZE",
-    "TABLE",
-    "INTO",
-}
+    "FROM", "JOIN", "USING", "COPY", "PIVOT", "PIVOT_WIDER", "PIVOT_LONGER", "UNPIVOT", "SUMMARIZE", "TABLE", "INTO",
+}  # fmt: skip
 _AFTER_FROM = {
     "SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT",
     "SET", "ON", "RETURNING", "WHEN", "VALUES",

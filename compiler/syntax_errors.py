@@ -75,22 +75,11 @@ _OPERATORS = {
 }
 _OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
 _OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE", "IGNORE_NULLS", "RESPECT_NULLS"}
+_AFTER_OPERAND = {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE", "WITHIN", "COLON", "ASSIGN"}
+_AFTER_OPERAND |= {"PERCENT", "PLACING", "FOR"}
 _JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "POSITIONAL"}
-_CLAUSES = {
-    "WHERE",
-    "HAVING",
-    "GROUP",
-    "ORDER",
-    "LIMIT",
-    "OFFSET",
-    "TO",
-    "WITH",
-    "UNION",
-    "INTERSECT",
-    "EXCEPT",
-    "QUALIFY",
-}
-_CLAUSES |= {"WINDOW", "USING_SAMPLE", "SELECT", "FETCH_FIRST"}
+_CLAUSES = {"WHERE", "HAVING", "GROUP", "ORDER", "LIMIT", "OFFSET", "TO", "WITH", "UNION", "INTERSECT", "EXCEPT"}
+_CLAUSES |= {"QUALIFY", "WINDOW", "USING_SAMPLE", "SELECT", "FETCH_FIRST"}
 _STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
 _START = {"NUMBER", "STRING", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST"}
 _START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
@@ -132,21 +121,7 @@ def expected_words(kinds: frozenset[str]) -> list[str]:
         rest -= {"NAME"}
     if {"PLUS", "SLASH"} <= rest:
         words += ["an operator"] if {"AND", "OR"} <= rest or "AND" not in rest else ["AND", "an operator"]
-        rest -= _OPERATORS | {
-            "DOT",
-            "LPAREN",
-            "USING",
-            "FILTER",
-            "OVER",
-            "LBRACKET",
-            "ESCAPE",
-            "WITHIN",
-            "COLON",
-            "ASSIGN",
-            "PERCENT",
-            "PLACING",
-            "FOR",
-        }
+        rest -= _OPERATORS | _AFTER_OPERAND
         rest -= {"FROM"} if "RPAREN" in rest else set()
     if rest >= _JOINS:
         rest -= _JOINS - {"JOIN"}

@@ -21,45 +21,12 @@ Kinds: TypeAlias = "dict[type[Expr], tuple[int | None, Callable[[Writer, Any], s
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 # How tightly a node binds: a child that binds less than its place asks for stands in parentheses.
-(
-    ANY,
-    _OR,
-    _AND,
-    _NOT,
-    _TEST,
-    _COMPARISON,
-    _RANGE,
-    _CONCAT,
-    _BITS,
-    _TURNED,
-    _SUM,
-    _PRODUCT,
-    _POWER,
-    _PLACED,
-    _UNARY,
-    _POSTFIX,
-    _PRIMARY,
-) = range(17)
-_BINARY = {
-    "->": ANY,
-    "^": _POWER,
-    "OR": _OR,
-    "AND": _AND,
-    "||": _CONCAT,
-    "&": _BITS,
-    "|": _BITS,
-    "<<": _BITS,
-    ">>": _BITS,
-    "COLLATE": _PLACED,
-    "->>": _CONCAT,
-    "+": _SUM,
-    "-": _SUM,
-    "*": _PRODUCT,
-    "/": _PRODUCT,
-    "//": _PRODUCT,
-}
+ANY, _OR, _AND, _NOT, _TEST, _COMPARISON, _RANGE, _CONCAT, _BITS, _TURNED, _SUM, _PRODUCT, _POWER, _PLACED = range(14)
+_UNARY, _POSTFIX, _PRIMARY = range(14, 17)
+_BINARY = {"->": ANY, "OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "^": _POWER, "COLLATE": _PLACED}
+_BINARY |= dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _COMPARISON) | dict.fromkeys(("||", "->>"), _CONCAT)
+_BINARY |= dict.fromkeys(("&", "|", "<<", ">>"), _BITS) | dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
 _PREFIX = {"NOT": _NOT, "~": _TURNED}
-_BINARY |= {"%": _PRODUCT} | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _COMPARISON)
 
 
 def unparse(node: Node) -> str:

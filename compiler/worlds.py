@@ -15,30 +15,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.cost import (
-    FREE,
-    GROUPS,
-    LEAST_SHARE,
-    MOST_NAMINGS,
-    NAMED_AT_ONCE,
-    NAMED_FIRST,
-    SUMMARY_CHARS,
-    BlockStatistics,
-    Calls,
-    Codes,
-    LedgerCoverage,
-    Quote,
-    Range,
-    Site,
-    block_quote,
-    blocks,
-    comparisons,
-    examples,
-    mixed,
-    pairs_compared,
-    told_by_rows,
-    usual,
-)
+from uql.compiler import cost
+from uql.compiler.cost import GROUPS, BlockStatistics, Calls, Codes, Quote, Range, Site, blocks, comparisons, examples
 from uql.compiler.expression_text import show
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Leaf, Masks
 from uql.compiler.orders import IMAGINED, best
@@ -88,7 +66,10 @@ def simulate(plan: PhysicalPlan, known: Callable[[Block], BlockStatistics]) -> S
     for world in worlds:
         world.run(plan)
     quotes = [
-        sum((block_quote(ordered[i], replace(seen[i], calls=_calls([one]))) for i, one in w.results.items()), FREE)
+        sum(
+            (cost.block_quote(ordered[i], replace(seen[i], calls=_calls([one]))) for i, one in w.results.items()),
+            cost.FREE,
+        )
         for w in worlds
     ]
     parts = ("calls", "input_tokens", "output_tokens", "every", "shared")
@@ -100,7 +81,7 @@ def _by_attribute(block: Block, known: BlockStatistics) -> bool:
     """May conditions on pairs be decided from an attribute of each row, in place of the pairs?"""
     if not known.weighs_pairs:
         asked = (*block.filter.stages, *(stage for join in asked_joins(block) for stage in join.stages))
-        return any(told_by_rows(stage, known) for stage in asked)
+        return any(cost.told_by_rows(stage, known) for stage in asked)
     return bool(known.pair_sides) and known.budget is not None and known.rows.expected > known.budget
 
 
@@ -186,7 +167,7 @@ class _World:
                 self.run(below)
             self.results[id(plan)] = self._block(plan, self.statistics[id(plan)])
 
-    def _apply_ledger(self, coverage: LedgerCoverage, site: Site) -> None:
+    def _apply_ledger(self, coverage: cost.LedgerCoverage, site: Site) -> None:
         """What the ledger answers counts as asked."""
         flags = np.zeros(len(self.contents), dtype=bool)
         flags[site.content(coverage.together)] = True
@@ -215,7 +196,7 @@ class _World:
     def draws(self, codes: Codes, what: object) -> NDArray[np.float64]:
         """(n,) a number in 0 … 1 for each content, in this world."""
         seed = np.uint64(_seed((what, self.number)))
-        drawn = mixed(codes, np.full(len(codes), seed, dtype=np.uint64))
+        drawn = cost.mixed(codes, np.full(len(codes), seed, dtype=np.uint64))
         return (drawn >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
     def _rate(self, i: int, leaf: Leaf, known: BlockStatistics, least: float) -> float:
@@ -223,7 +204,7 @@ class _World:
             off = TIMES_OFF ** (2 * self.chance(show(leaf.expr)) - 1)
             return min(1.0, float(known.rates[i] * off))
         if self.number == 0:
-            return usual(i, leaf, known)
+            return cost.usual(i, leaf, known)
         return least + (1 - 2 * least) * self.chance(show(leaf.expr))
 
     def _answers(self, formula: Formula, site: Site, known: BlockStatistics, least: float = 0.0) -> Masks:
@@ -366,7 +347,7 @@ class _World:
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < kept
         passing, formula = rows, block.filter.formula
         if formula is not None:
-            masks = self._answers(formula, site, known, LEAST_SHARE if block.filter.goal is Goal.FIRST else 0.0)
+            masks = self._answers(formula, site, known, cost.LEAST_SHARE if block.filter.goal is Goal.FIRST else 0.0)
             passing = rows & (formula.evaluate(masks) == TRUE)
             if known.pilot and known.answers is None:
                 apart = stages(tuple(c for stage in block.filter.stages for c in stage.columns))
@@ -451,7 +432,7 @@ class _World:
 
     def _values(self, block: Block, known: BlockStatistics, site: Site, passing: Flags, found: _Block) -> None:
         """What is asked of the rows that pass, and of those returned."""
-        some = passing & (np.cumsum(passing) <= NAMED_FIRST)
+        some = passing & (np.cumsum(passing) <= cost.NAMED_FIRST)
         again: dict[int, float] = {}  # rows in none of the groups named first, by column
         for column in block.values.groups:
             content = site.content((column,))
@@ -460,8 +441,8 @@ class _World:
                 continue
             found.taxonomies += 1.0
             open_ended = column.into is None and self.number
-            if open_ended and there > NAMED_AT_ONCE and self.chance((column.text, "many")) > 0.5:
-                found.taxonomies += round(self.chance((column.text, "named")) * (MOST_NAMINGS - 1))
+            if open_ended and there > cost.NAMED_AT_ONCE and self.chance((column.text, "many")) > 0.5:
+                found.taxonomies += round(self.chance((column.text, "named")) * (cost.MOST_NAMINGS - 1))
             if column.into is None and not column.many and self.number and self.chance((column.text, "none")) > 0.5:
                 found.taxonomies += 1.0
                 again[column.id] = round(self.chance((column.text, "rest")) * REOPENED * there)
@@ -479,7 +460,7 @@ class _World:
                     content = site.content(stage.columns)[rows]
                     things = float(len(np.unique(content[content != 0])))
                     found.by_stage[stage] = self.at(
-                        pairs_compared(Range.exactly(things), known.recall), (stage.columns[0].text, "pairs")
+                        cost.pairs_compared(Range.exactly(things), known.recall), (stage.columns[0].text, "pairs")
                     )
                     continue
                 # what rides is asked apart where WHERE was known
@@ -500,7 +481,7 @@ class _World:
         if not there.any():
             return 0.0
         length = known.chars.get(Stage((column,)).input_columns, 0.0) + NUMBER_CHARS
-        per_request = max(1.0, SUMMARY_CHARS // length)
+        per_request = max(1.0, cost.SUMMARY_CHARS // length)
         if not block.aggregate.keys:
             sizes = np.array([there.sum()])
         elif site.keys is not None:

@@ -162,30 +162,16 @@ class ColumnAnswers:
 
 
 @dataclass(slots=True)
-class RowOrder:
-    """Of one formula over one relation: the tilt (leaves, N) of every row's log-odds, the combinations of answers and their shares."""
-
-    answers: int  # in all, when it was made
-    tilt: NDArray[np.float32] | None  # None: no embeddings, or they tell nothing
-    combinations: NDArray[np.bool_]
-    shares: NDArray[np.float64]
-
-
-@dataclass(slots=True)
 class FilterState:
     """What was learned of one formula over a relation.
 
     Attributes:
         profile: (leaves, m) answers of the rows asked, OPEN where not asked.
         order: the answers when it was made, and the order of the formula's stages.
-        by_row: (leaves, N) the answers by row.
-        row_order: what embeddings predict of each row's answers.
     """
 
     profile: Masks | None = None
     order: tuple[int, tuple[int, ...]] = (0, ())
-    by_row: Masks | None = None
-    row_order: RowOrder | None = None
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import fields as fields_of_node
 from typing import Any
 
 import numpy as np
@@ -17,28 +16,13 @@ import pyarrow as pa
 
 from uql.base.errors import BudgetError
 from uql.base.schema import Field, Table
+from uql.compiler import syntax as ast
 from uql.compiler.bound import Bound, BoundItem, BoundSelect, BoundTable
 from uql.compiler.join_plans import aliases_in
 from uql.compiler.physical import Correlated, PerValue, PhysicalPlan, SemFilter
 from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql
-from uql.compiler.syntax import (
-    Binary,
-    Call,
-    Case,
-    Column,
-    Exists,
-    Expr,
-    InQuery,
-    Node,
-    Null,
-    Number,
-    Quantified,
-    Query,
-    ScalarQuery,
-    Unary,
-    When,
-)
-from uql.compiler.walk import is_semantic, rewrite, walk
+from uql.compiler.syntax import Binary, Call, Column, Exists, Expr, InQuery, Node, Quantified, Query, ScalarQuery
+from uql.compiler.walk import is_semantic, rewrite, walk, with_children
 from uql.kernels import asking
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
@@ -172,7 +156,7 @@ def _valued(found: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Contex
         name = f"__sub{len(columns)}_{suffix}"
         columns.append(f"{_value(node, found)} AS {quote(name)}")
         value: Expr = Column("", name)
-        swap[node] = Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
+        swap[node] = ast.Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
     rows = f"(SELECT rowid AS {ROW}, * FROM {quote(outer.name)})"
     columns.append(f"{ROW} AS {quote(f'__row_{suffix}')}")
     made, _ = ctx.duck.create(f"SELECT * EXCLUDE ({ROW}), {', '.join(columns)} FROM {rows} AS __t ORDER BY {ROW}")
@@ -191,9 +175,9 @@ def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) 
     value: Expr = replace(node, query=Bound(_over(BoundSelect(items), table, same)))
     if found.unknown is None:
         return value
-    one = BoundItem(Number("1"), "one", "INTEGER")
+    one = BoundItem(ast.Number("1"), "one", "INTEGER")
     open_ = Exists(Bound(_over(BoundSelect((one,)), found.unknown, same)))
-    return Case(None, (When(open_, Null()),), value)
+    return ast.Case(None, (ast.When(open_, ast.Null()),), value)
 
 
 def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr], aggregates: Container[str]) -> Any:
@@ -210,19 +194,9 @@ def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr],
         return replaced(expr, found)
     if expr in found:
         return rewrite(found[expr], lambda n: Call("any_value", (n,)) if isinstance(n, Column) and not n.table else n)
-    changes: dict[str, Any] = {}
-    for f in fields_of_node(expr):
-        value = getattr(expr, f.name)
-        if isinstance(value, tuple):
-            changes[f.name] = tuple(
-                replaced_in_groups(v, found, keys, aggregates)
-                if isinstance(v, Node) and not isinstance(v, Query)
-                else v
-                for v in value
-            )
-        elif isinstance(value, Node) and not isinstance(value, Query):
-            changes[f.name] = replaced_in_groups(value, found, keys, aggregates)
-    return replace(expr, **changes) if changes else expr
+    return with_children(
+        expr, lambda below: below if isinstance(below, Query) else replaced_in_groups(below, found, keys, aggregates)
+    )
 
 
 def replaced(expr: Any, found: dict[Expr, Expr]) -> Any:
@@ -248,7 +222,7 @@ async def _pairs(
     own = set(aliases_in(part.source))
     inside = [c for c in part.columns if c.table in own]
     around = [c for c in part.columns if c.table not in own and c in outer.fields]
-    items = tuple(BoundItem(c, c.label, "") for c in inside) or (BoundItem(Number("1"), "__one", "INTEGER"),)
+    items = tuple(BoundItem(c, c.label, "") for c in inside) or (BoundItem(ast.Number("1"), "__one", "INTEGER"),)
     right, _ = ctx.duck.create(query_sql(BoundSelect(items, part.source, where=part.own)))
     on = ctx.duck.expression(part.pairs) if part.pairs is not None else "true"
     left = ", ".join([f"rowid AS {LEFT}", *(quote(c.label) for c in around)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -441,29 +442,16 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
         known=as_known(known),
     )
     searched, units = Searched.of(known), units_of(block, relation, ctx)
-    per_passing = len(block.filter.left_over(block.values.stages))
-    while True:
-        left = ctx.purse.remaining
-        size = (
-            CHUNK
-            if left is None
-            else min(CHUNK, (left - per_passing * len(searched.matches)) // (per_row + per_passing))
-        )
-        rids = search.propose(size) if size > 0 else np.zeros(0, np.int64)
-        if not len(rids):
-            break
-        await ctx.log_draw(f"search of {relation.source}", rids)
-        truth = await sem_filter.truth(block.filter, rids, relation, ctx)
-        search.tell(rids, np.where(truth.complete, truth.answers, np.nan))
-        searched.add(rids, truth)
-        if not truth.complete.all():
-            break
+
+    async def take_equal() -> None:
         if units is not None and search.parts:
             told = np.isin(np.arange(relation.n), search.labelled)
             equal = np.flatnonzero(np.isin(units.of, units.of[told]) & ~told)
             truth = await sem_filter.truth(block.filter, equal, relation, ctx)
             search.learn(equal, truth.answers)
             searched.add(equal, truth)
+
+    await _learn(block, search, searched, relation, ctx, most=CHUNK, after_each=take_equal)
     _note_promise(search, searched, cheap, per_row, relation, ctx)
     return Chosen(search.returned(), searched.asked_all(relation.n), search.unverified())
 
@@ -713,6 +701,8 @@ async def _learn(
     reserved: int = 0,
     units: Units | None = None,
     stepwise: bool = False,
+    most: int = BATCH,
+    after_each: Callable[[], Awaitable[None]] | None = None,
 ) -> Searched:
     """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent; adds to `searched`.
 
@@ -720,6 +710,8 @@ async def _learn(
         searched: what is known already, which the sampler was given.
         units: those of the sampler.
         stepwise: of the budget no more is spent than its step leaves.
+        most: rows between two looks.
+        after_each: what is done once their answers are told.
     """
     asked = 0
     per_row, per_passing = (
@@ -728,7 +720,7 @@ async def _learn(
     )
     searched.ended = False
     while True:
-        size, found = BATCH, searched.matches
+        size, found = most, searched.matches
         if rows_needed is not None and len(found) >= rows_needed:
             searched.ended = True
             break
@@ -753,4 +745,6 @@ async def _learn(
         asked += int(done.sum())
         if not done.all():
             break
+        if after_each is not None:
+            await after_each()
     return searched

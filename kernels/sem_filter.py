@@ -15,7 +15,6 @@ from uql.compiler.physical import SemFilter, Stage
 from uql.compiler.syntax import Cast, Expr, TypeName
 from uql.compiler.virtual import Virtual
 from uql.kernels import asking
-from uql.kernels import row_order as foreseen
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
@@ -73,16 +72,11 @@ async def truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
     if sum(len(stage.columns) for stage in stages) > 1:
         await _note_ledger(stages, relation, ctx)
         await _take_known(formula, [stages[i] for i in common], masks, rids, relation, ctx)
-    by_row = foreseen.orders(formula, stages, common, rids, masks, relation, ctx)
-    for step, i in enumerate(common):
-        turns = (i,) if by_row is None else tuple(np.unique(by_row[:, step]).tolist())
-        for turn in turns:
-            wanted = _open(formula, stages[turn], masks)
-            if by_row is not None:
-                wanted = np.logical_and(wanted, by_row[:, step] == turn)
-            if wanted.any():
-                await asking.ask(stages[turn], rids[wanted], relation, ctx)
-                _read(formula, masks, rids, relation, ctx)
+    for i in common:
+        wanted = _open(formula, stages[i], masks)
+        if wanted.any():
+            await asking.ask(stages[i], rids[wanted], relation, ctx)
+            _read(formula, masks, rids, relation, ctx)
     _remember(formula, masks, rids, relation)
     return _truth(formula, masks)
 
@@ -195,10 +189,6 @@ async def answers(where: SemFilter, rids: Rids, relation: Relation, ctx: Context
 def _remember(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> None:
     """Keeps what was answered of these rows, from which orders are learned."""
     state = relation.filters.of(formula)
-    if len(formula.leaves) > 1:
-        if state.by_row is None:
-            state.by_row = np.full((len(formula.leaves), relation.n), OPEN, dtype=np.uint8)
-        state.by_row[:, rids] = masks
     before = state.profile
     state.profile = masks if before is None else np.concatenate([before, masks], axis=1)[:, -MOST_KEPT:]
 

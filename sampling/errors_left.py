@@ -69,6 +69,11 @@ class ErrorsLeft:
         """Random rows so far."""
         return int(self._draws.shape[1])
 
+    @property
+    def n_hits(self) -> int:
+        """Errors among them."""
+        return int(self._draws[4].sum())
+
     def against(self, remaining: int) -> float:
         """The evidence so far that fewer than `remaining` errors are left; `evidence` proves it."""
         return self._log_capital(self.n_errors + remaining)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uql.sampling.base import Floats, Indices
+from uql.sampling.errors_left import ErrorsLeft
 from uql.sampling.retrieval import LearnedSearch
 
 PROVING = 8  # random rows between two looks at what they prove
@@ -20,17 +21,16 @@ class RecallSearch(LearnedSearch):
     """Searches to a recall of at least `recall`, wrong with probability at most 1 − confidence.
 
     A search whose hits save fewer rows of the proof than they cost gives way to random rows of those not asked; a match
-    among these sends it searching again. If M rows match, the chance that the next random row does is (M − matches
-    known)/(rows not asked). The likelihood of the random rows' answers under a rate thought of before each draw, over
-    that under M, is a martingale for the true M: it ever exceeds 1/δ with probability at most δ, however often one
-    looks and whatever made the search stop. So once it does for each M > found/recall, the recall holds. Every random
-    row counts, whenever it was drawn. Unknown answers count as matches that were missed.
+    among these sends it searching again. The matches among the rows not asked are errors of leaving these out, and
+    `ErrorsLeft` bounds them, however often one looks and whatever made the search stop: once fewer are left than would
+    make it too low, the recall holds. Every random row counts, whenever it was drawn. Unknown answers count as matches
+    that were missed.
 
     Args:
         recall: share of the matching rows to find.
         confidence: 1 − δ.
         Others as in `LearnedSearch`.
-    Source: Ville (1939); Waudby-Smith & Ramdas (2020), confidence sequences for sampling without replacement.
+    Source: Waudby-Smith & Ramdas (2020), confidence sequences for sampling without replacement; as of `ErrorsLeft`.
     """
 
     method = "recall"
@@ -38,21 +38,17 @@ class RecallSearch(LearnedSearch):
     def __init__(self, n_rows: int, budget: int, *, recall: float = 0.9, confidence: float = 0.95, **kept: Any) -> None:
         super().__init__(n_rows, budget, **kept)
         self.recall, self.confidence = recall, confidence
-        self._evidence = math.log(1 / (1 - confidence))  # that a proof takes
-        self._most = n_rows  # rows that match at most, by the proof so far
+        self._left = ErrorsLeft(n_rows - self.n_known, 1 - confidence)  # matches among the rows not asked
         self._hits: list[bool] = []  # of the rows that the search chose, since a random row last matched
         self._outstanding: Indices = np.zeros(0, np.int64)  # random rows whose answers are outstanding
         self._proving = False
-        self._rate = 0.0  # of hits, thought of before the rows were drawn
-        # (4, rows) of random rows: rows not asked before it, matches known before it, the rate thought of, whether it matched
-        self._draws: list[Floats] = []
+        self._bet = 0.0  # laid before the rows were drawn
 
     @property
     def guaranteed(self) -> float:
         """The recall that holds at `confidence` as things stand; 0 before anything was proved."""
-        found, known = len(self.matches()), self._matches()
-        most = min(self._most, known + self.n_rows - len(self.labelled))
-        return 1.0 if most == 0 else found / max(most, known)
+        most = self._matches() + self._left.remaining
+        return len(self.matches()) / most if most else 1.0
 
     @property
     def met(self) -> bool:
@@ -61,20 +57,22 @@ class RecallSearch(LearnedSearch):
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Search.tell`."""
-        before = self._matches()
         super().tell(indices, answers)
-        matched = (np.asarray(answers, np.float64) != 0.0).tolist()  # an unknown row may be a match
+        matched = _may_match(answers)
         if not len(self._outstanding):
-            self._hits += matched
+            self._hits += (matched == 1.0).tolist()
+            self._left.ask(matched)
             return
         self._outstanding = np.setdiff1d(self._outstanding, indices)
-        free = self.n_rows - len(self.labelled) + len(matched)
-        hits = np.array(matched, np.float64)
-        known = before + np.concatenate([[0.0], np.cumsum(hits)[:-1]])
-        self._draws.append(np.stack([free - np.arange(len(hits)), known, np.full(len(hits), self._rate), hits]))
-        if any(matched):
+        free = self._left.free - np.arange(len(matched), dtype=np.float64)  # each of these was as likely to be the next
+        self._left.draw(matched, free, free, self._bet)
+        if matched.any():
             self._proving, self._hits = False, []
-        self._most = min(self._most, self._refuted_from() - 1)
+
+    def learn(self, indices: Indices, answers: Floats) -> None:
+        """As in `Search.learn`."""
+        super().learn(indices, answers)
+        self._left.ask(_may_match(answers))
 
     def _matches(self) -> int:
         """Rows known to match, and those that may."""
@@ -84,34 +82,17 @@ class RecallSearch(LearnedSearch):
         """The fewest rows not found, under which the recall would be too low: to be refuted."""
         return math.floor(len(self.matches()) / self.recall + 1e-9) + 1 - self._matches()
 
-    def _refuted_from(self) -> int:
-        """The fewest matching rows such that so many, and each larger number, are refuted; one more than possible where
-        none is.
-
-        The logarithm of the martingale is convex in their number, and small at the rates thought of: beyond the first
-        number that it refutes on the way up it refutes all.
-        """
-        low, high = self._matches(), self._matches() + self.n_rows - len(self.labelled) + 1
-        draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
-        while low < high:
-            middle = (low + high) // 2
-            now = _log_martingale(middle, draws)
-            if now >= self._evidence and _log_martingale(middle + 1, draws) >= now:
-                high = middle
-            else:
-                low = middle + 1
-        return low
-
     def _choose(self, k: int) -> Indices:
         if len(self._outstanding) or self.met:
             return np.zeros(0, np.int64)
-        free, missing = self.n_rows - len(self.labelled), self._missing()
+        free, missing = self._left.free, self._missing()
         self._proving = missing > 0 and (self._proving or self._quiet(free))
         if self._proving and free and not self._open.any():
             refuted = min(missing / free, 1 - 1e-9)
-            draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
-            thought = (float(draws[3].sum()) + LEFT) / (draws.shape[1] + 1 / refuted)
-            self._rate = min(max(thought, LEAST * refuted), MOST * refuted)
+            thought = (self._left.n_hits + LEFT) / (self._left.n_draws + 1 / refuted)
+            rate = min(max(thought, LEAST * refuted), MOST * refuted)
+            # as the likelihood ratio of that rate to the one refuted has it
+            self._bet = (refuted - rate) / (refuted * (1 - refuted) * free)
             self._outstanding = self._rows_of_proof(min(k, PROVING))
             return self._outstanding
         self.batch = max(8, len(self.labelled) // 32)
@@ -130,16 +111,13 @@ class RecallSearch(LearnedSearch):
         missing = self._missing()
         if not free or not self.matches().size or missing <= 0:
             return False
-        saved = 2 * self._evidence * free / missing**2
-        proof = free * (1 - math.exp(-self._evidence / missing))
+        saved = 2 * self._left.evidence * free / missing**2
+        proof = free * (1 - math.exp(-self._left.evidence / missing))
         window = max(QUIET, int(min(saved, proof / 2) / 2))
         return len(self._hits) >= window and sum(self._hits[-window:]) < max(window / saved, 0.5)
 
 
-def _log_martingale(matches: int, draws: Floats) -> float:
-    """Log of the likelihood ratio of the random rows, the rates thought of against that number of matching rows."""
-    free, known, rate, hit = draws
-    refuted = np.clip((matches - known) / free, 0.0, 1.0)
-    with np.errstate(divide="ignore"):
-        steps = np.where(hit > 0, np.log(rate) - np.log(refuted), np.log1p(-rate) - np.log1p(-refuted))
-    return float(steps.sum())
+def _may_match(answers: Floats) -> Floats:
+    """(n,) 1 where a row matches, or may: it is unknown."""
+    out: Floats = (np.asarray(answers, np.float64) != 0.0).astype(np.float64)
+    return out

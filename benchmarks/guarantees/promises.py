@@ -47,7 +47,7 @@ class _ForkedRecall(RecallSearch):
     copies: tuple[RecallSearch, ...] = ()
 
     def _rows_of_proof(self, k: int) -> Indices:
-        if not self._draws and not self.copies:
+        if not self._left.n_draws and not self.copies:
             self.copies = tuple(_copied(self, rng, self.features, self._prior, self._fixed) for rng in self.branches)
         return super()._rows_of_proof(k)
 

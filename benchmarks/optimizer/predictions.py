@@ -22,7 +22,7 @@ from typing import Any
 
 import uql
 from uql.base.errors import UQLError
-from uql.benchmarks.optimizer import embeddings
+from uql.benchmarks.optimizer import label_model
 from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
 
 SAMPLED = 32  # rows
@@ -93,19 +93,19 @@ def predicted(name: str, text: str, connected: Callable[[], uql.Connection]) -> 
 # -------------------------------------------------------------------------------------------------------- labelled texts
 def labelled(budget: str | None) -> Iterator[Prediction]:
     """The predictions of LABELLED over ROWS texts of each data set; "{0}", "{1}" stand for its conditions."""
-    sets = {data.name: data for data in embeddings.loaded(ROWS)}
+    sets = {data.name: data for data in label_model.loaded(ROWS)}
     for i, (name, text) in enumerate(LABELLED, 1):
         data = sets[name]
         conditions = [f'"{condition}"' for condition in data.truths]
         yield predicted(f"{i}", text.format(*conditions), partial(_over_labels, data, budget))
 
 
-def _over_labels(data: embeddings.Data, budget: str | None) -> uql.Connection:
+def _over_labels(data: label_model.Data, budget: str | None) -> uql.Connection:
     import pyarrow as pa
 
     truths = {c: dict(zip(data.texts, t.tolist(), strict=True)) for c, t in data.truths.items()}
     settings: dict[str, Any] = {} if budget is None else {"budget": budget}
-    con = uql.connect(model=embeddings.Labels("labels", truths), ledger=":memory:", **settings)
+    con = uql.connect(model=label_model.Labels("labels", truths), ledger=":memory:", **settings)
     con.register("t", pa.table({"id": list(range(len(data.texts))), "part": [i % 7 for i in range(len(data.texts))],
                                 "text": data.texts}))  # fmt: skip
     return con

@@ -28,10 +28,7 @@ from uql.compiler.subqueries import derived, expressions, in_expressions, is_sem
 from uql.compiler.syntax import Query
 from uql.llm.providers.base import Price
 
-WHILE_RUNNING = (
-    "order_while_running",
-    "order_by_embeddings",
-)  # no plan shows them: a run without them makes other calls
+WHILE_RUNNING = ("order_while_running",)  # no plan shows it: a run without it makes other calls
 CHEAP = Price(0.02, 0.08)  # of the small model of a cascade, per million tokens
 
 
@@ -182,8 +179,6 @@ def _while_running(found: Case, explained: str, calls: int) -> Iterator[str]:
     if "asked second" not in explained:
         return
     for name in WHILE_RUNNING:
-        if name == "order_by_embeddings" and not found.first:
-            continue
         with connected(found, (name,), **found.settings) as con:
             without = con.uql(found.text)
             without.fetchall()

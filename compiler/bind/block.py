@@ -7,6 +7,7 @@ from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import Field
+from uql.compiler import syntax as ast
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
@@ -41,34 +42,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.sql import expression, is_literal
 from uql.compiler.subqueries import with_leaves
-from uql.compiler.syntax import (
-    Binary,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Derived,
-    Expr,
-    GroupKey,
-    InList,
-    InQuery,
-    IsNull,
-    Name,
-    Null,
-    Number,
-    OrderKey,
-    Position,
-    Query,
-    Quoted,
-    Select,
-    SelectItem,
-    Span,
-    Star,
-    String,
-    Unary,
-    Union,
-    When,
-)
+from uql.compiler.syntax import Column, Expr, GroupKey, Name, Number, OrderKey, Query, Quoted, Select, SelectItem, Union
 from uql.compiler.virtual import Moment, Virtual, VirtualColumn
 from uql.compiler.walk import rewrite, walk
 
@@ -146,7 +120,7 @@ class Blocks:
             left = self._pair(link, left, right)
         return left, correlated
 
-    def _by_name(self, left: BoundQuery, right: BoundQuery, span: Span) -> tuple[BoundQuery, BoundQuery]:
+    def _by_name(self, left: BoundQuery, right: BoundQuery, span: ast.Span) -> tuple[BoundQuery, BoundQuery]:
         """Both sides with the columns of either, in the order of the left one; a column that a side lacks is NULL there."""
         for side in (left, right):
             twice = [i.name for i in side.items if sum(i.name.lower() == j.name.lower() for j in side.items) > 1]
@@ -165,7 +139,7 @@ class Blocks:
             items = tuple(
                 BoundItem(Column("side", f.name), name, f.type)
                 if (f := fields.get(name.lower())) is not None
-                else BoundItem(Null(), name, "NULL")
+                else BoundItem(ast.Null(), name, "NULL")
                 for name in names
             )
             sides.append(BoundSelect(items, BoundDerived(side, "side", tuple(fields.values()))))
@@ -214,7 +188,7 @@ class Blocks:
 
     def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
         expr, names = key.expr, [item.name for item in items]
-        if isinstance(expr, Number | Position):
+        if isinstance(expr, Number | ast.Position):
             return replace(key, expr=_output(items, ordinal(expr, len(items), "ORDER BY"), expr.span))
         wanted = expr.text if isinstance(expr, Quoted) else expr.parts[-1] if isinstance(expr, Name) else None
         if wanted is not None:
@@ -278,7 +252,7 @@ class _Block:
         bound, correlated = self.blocks.query(query, scope, self.commons)
         return Bound(bound, correlated, span=query.span)
 
-    def _derived(self, derived: Derived) -> tuple[BoundQuery, tuple[Field, ...]]:
+    def _derived(self, derived: ast.Derived) -> tuple[BoundQuery, tuple[Field, ...]]:
         bound, correlated = self.blocks.query(derived.query, self.scope.outer, self.commons)
         self.scope.correlated = self.scope.correlated or correlated
         return bound, output_fields(bound, self.scope.outer)
@@ -366,13 +340,13 @@ class _Block:
             return True
         parts: list[Any] = [*(item.expr for item in select.items), *(key.expr for key in select.order_by)]
         parts += [select.qualify] if select.qualify is not None else []
-        return any(isinstance(n, Call) and self.binder.is_aggregate(n) for part in parts for n in walk(part))
+        return any(isinstance(n, ast.Call) and self.binder.is_aggregate(n) for part in parts for n in walk(part))
 
     def _expanded_items(self) -> list[SelectItem]:
         """The SELECT items with stars, COLUMNS(…) and structs in unnest(…) replaced by the columns they stand for."""
         found: list[SelectItem] = []
         for item in self.select.items:
-            if isinstance(item.expr, Star):
+            if isinstance(item.expr, ast.Star):
                 found += starred(item.expr, self.scope)
             elif (fields := with_fields(item, self.scope)) is not None:
                 found += fields
@@ -396,7 +370,7 @@ class _Block:
         found: list[tuple[GroupKey, Expr]] = []
         for key in self.select.group_by:
             expr = key.expr
-            if isinstance(expr, Unary) and is_literal(expr):
+            if isinstance(expr, ast.Unary) and is_literal(expr):
                 ordinal(expr, len(items), "GROUP BY")
             if isinstance(expr, Number) and "." not in expr.text:
                 item = items[ordinal(expr, len(items), "GROUP BY")]
@@ -417,7 +391,7 @@ class _Block:
     def _holds_aggregate(self, expr: Expr, items: list[SelectItem], before: int) -> bool:
         """Is there an aggregate in it, or in an item before it that it names by its alias?"""
         for node in walk(expr):
-            if isinstance(node, Call) and self.binder.is_aggregate(node):
+            if isinstance(node, ast.Call) and self.binder.is_aggregate(node):
                 return True
             if isinstance(node, Name) and len(node.parts) == 1 and self.scope.find(node.parts, node.span) is None:
                 place, meant = self.binder.aliases.select.get(node.parts[0].lower(), (before, node))
@@ -465,9 +439,9 @@ class _Block:
         after: Clause,
     ) -> OrderKey:
         expr = key.expr
-        if isinstance(expr, Number | Position):
+        if isinstance(expr, Number | ast.Position):
             return replace(key, expr=bound[ordinal(expr, len(items), "ORDER BY")])
-        if isinstance(expr, Binary) and expr.op == "COLLATE" and not isinstance(expr.left, Quoted):
+        if isinstance(expr, ast.Binary) and expr.op == "COLLATE" and not isinstance(expr.left, Quoted):
             whole = self._order(replace(key, expr=expr.left), items, bound, keys, after)
             return replace(whole, expr=replace(expr, left=whole.expr))
         if is_literal(expr):
@@ -502,7 +476,7 @@ class _Block:
             return bound.name if isinstance(bound, Column) else item.expr.parts[-1]
         if isinstance(item.expr, Quoted):
             return bound.name if isinstance(bound, Column) else item.expr.text
-        if isinstance(item.expr, Cast) and isinstance(item.expr.operand, Quoted | Name):
+        if isinstance(item.expr, ast.Cast) and isinstance(item.expr.operand, Quoted | Name):
             return self._item_name(SelectItem(item.expr.operand), bound)
         span = item.expr.span
         if 0 <= span.start < span.end <= len(self.statement.text):
@@ -514,7 +488,7 @@ class _Block:
     def _label(self, expr: Expr) -> Expr:
         """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
         found = _label(expr)
-        if isinstance(found, Pending) and isinstance(expr, InList | Binary):
+        if isinstance(found, Pending) and isinstance(expr, ast.InList | ast.Binary):
             self.tests[found.index] = expr
         return found
 
@@ -526,13 +500,15 @@ class _Block:
         column, want = self.columns[text.index], self.binder.uses[text.index].want
         value = Virtual(column, span=text.span)
         if want.type is not None and cast_in_place(want, column):
-            return Cast(value, type_name(want.type, text.span), lenient=True, span=text.span)
+            return ast.Cast(value, type_name(want.type, text.span), lenient=True, span=text.span)
         test = self.tests.get(text.index)
         if test is None or not value.column.is_value:
             return value
         holds = rewrite(test, lambda node: value if isinstance(node, Pending) else node)
-        other = When(condition=IsNull(operand=value, negated=True), value=String(NONE))
-        return Case(operand=None, whens=(When(condition=holds, value=value), other), default=None, span=text.span)
+        other = ast.When(condition=ast.IsNull(operand=value, negated=True), value=ast.String(NONE))
+        return ast.Case(
+            operand=None, whens=(ast.When(condition=holds, value=value), other), default=None, span=text.span
+        )
 
     def _settled(self, expr: Any) -> Any:
         if expr is None:
@@ -591,23 +567,25 @@ def _explain_column(column: VirtualColumn) -> str:
 def _label(expr: Expr) -> Expr:
     """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
     match expr:
-        case InList(operand=Pending() as text, negated=False, items=items) if all(isinstance(i, String) for i in items):
+        case ast.InList(operand=Pending() as text, negated=False, items=items) if all(
+            isinstance(i, ast.String) for i in items
+        ):
             return replace(text, span=expr.span)
-        case InQuery(operand=Pending() as text, negated=False):
+        case ast.InQuery(operand=Pending() as text, negated=False):
             return replace(text, span=expr.span)
-        case Binary(op="=", left=Pending() as text, right=String()):
+        case ast.Binary(op="=", left=Pending() as text, right=ast.String()):
             return replace(text, span=expr.span)
     return expr
 
 
 def _text_of(expr: Expr) -> str | None:
     """The text of an item that is one text, cast or not."""
-    while isinstance(expr, Cast):
+    while isinstance(expr, ast.Cast):
         expr = expr.operand
     return expr.text if isinstance(expr, Quoted) else None
 
 
-def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
+def ordinal(number: Number | ast.Position | ast.Unary, count: int, clause: str) -> int:
     """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208).
 
     Args:
@@ -615,7 +593,7 @@ def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
         count: SELECT items.
         clause: GROUP BY or ORDER BY, for the message.
     """
-    text = "-1" if isinstance(number, Unary) else number.text
+    text = "-1" if isinstance(number, ast.Unary) else number.text
     if not text.isdigit() or not 1 <= int(text) <= count:
         raise BindError(
             f"{clause} {text} is not a SELECT item",
@@ -626,18 +604,18 @@ def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
     return int(text) - 1
 
 
-def _output(items: tuple[BoundItem, ...], place: int, span: Span) -> Expr:
+def _output(items: tuple[BoundItem, ...], place: int, span: ast.Span) -> Expr:
     """A column of the output, by its name, or by its place where another one has the same name."""
     name = items[place].name
     if sum(item.name.lower() == name.lower() for item in items) == 1:
         return Column("", name, span=span)
-    return Position(str(place + 1), span=span)
+    return ast.Position(str(place + 1), span=span)
 
 
 def orders_nothing(expr: Expr, count: int) -> BindError:
     """A constant in ORDER BY."""
     help = f"write a column, or the place of an item: 1{f' to {count}' if count > 1 else ''}"
-    if isinstance(expr, String):
+    if isinstance(expr, ast.String):
         help += f'; a text for the model stands in double quotes: "{expr.value[:40]}"'
     message = "ORDER BY a constant orders nothing"
     return BindError(message, code="UQL208", span=expr.span, help=help)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from uql.base.errors import BindError
+from uql.compiler import syntax as ast
 from uql.compiler.bind.functions import ORDERED_BY, PASSED_ON, asked_of, counted
 from uql.compiler.bind.reading import close_name, columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
@@ -32,47 +33,7 @@ from uql.compiler.bind.uses import (
 )
 from uql.compiler.bound import Bound
 from uql.compiler.sql import NOW, type_sql
-from uql.compiler.syntax import (
-    Between,
-    Binary,
-    Boolean,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Exists,
-    Expr,
-    GroupKey,
-    InList,
-    InQuery,
-    IsDistinct,
-    IsNull,
-    Lambda,
-    Like,
-    ListExpr,
-    Name,
-    Named,
-    Node,
-    Null,
-    Number,
-    OrderKey,
-    Position,
-    Quantified,
-    Query,
-    Quoted,
-    SameThing,
-    ScalarQuery,
-    Select,
-    Star,
-    String,
-    Subscript,
-    Try,
-    TypedLiteral,
-    TypeName,
-    Unary,
-    When,
-    Window,
-)
+from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import rewrite, walk
 from uql.operators.statement_text import is_statement
@@ -109,7 +70,7 @@ class Aliases:
     """The names that SELECT and GROUP BY give, lower case → what they stand for, unbound."""
 
     select: dict[str, tuple[int, Expr]] = field(default_factory=dict)
-    group: dict[str, GroupKey] = field(default_factory=dict)
+    group: dict[str, ast.GroupKey] = field(default_factory=dict)
     spelled: list[str] = field(default_factory=list)
 
 
@@ -117,7 +78,7 @@ class Expressions:
     """Binds the expressions of one query block, noting the uses of its texts."""
 
     def __init__(
-        self, statement: Statement, scope: Scope, sub: Callable[[Query, Scope], Bound], aggregated: bool = False
+        self, statement: Statement, scope: Scope, sub: Callable[[ast.Query, Scope], Bound], aggregated: bool = False
     ) -> None:
         self.statement, self.scope, self.sub, self.aggregated = statement, scope, sub, aggregated
         self.aliases = Aliases()
@@ -159,11 +120,11 @@ class Expressions:
         match expr:
             case Quoted():
                 return self.quoted(expr, clause, want)
-            case SameThing():
+            case ast.SameThing():
                 return self._same_thing(expr, clause)
             case Name():
                 return self.name(expr, clause, want)
-            case Position():
+            case ast.Position():
                 return column_at(expr, self.scope)
             case String():
                 self._string(expr)
@@ -175,22 +136,22 @@ class Expressions:
                         help=f'a text for the model stands in double quotes: "{expr.value[:40]}"',
                     )
                 return expr
-            case Number() | Null() | Boolean() | TypedLiteral() | Column():
+            case ast.Number() | Null() | Boolean() | ast.TypedLiteral() | Column():
                 return expr
-            case Unary(op="NOT"):
+            case ast.Unary(op="NOT"):
                 return replace(expr, operand=self.bind(expr.operand, clause, CONDITION))
-            case Unary():
+            case ast.Unary():
                 return replace(expr, operand=self.bind(expr.operand, clause, WHOLE if expr.op == "~" else NUMBER))
             case Binary(op="AND" | "OR"):
                 return self._logical(expr, clause)
             case Binary():
                 return self._binary(expr, clause, certain)
-            case Like():
+            case ast.Like():
                 escape = self.bind(expr.escape, clause, WORDS) if expr.escape is not None else None
                 self._check_pattern(expr)
                 pattern = self.bind(expr.pattern, clause, WORDS)
                 return replace(expr, operand=self.bind(expr.operand, clause, WORDS), pattern=pattern, escape=escape)
-            case InList():
+            case ast.InList():
                 items = tuple(self.bind(item, clause) for item in expr.items)
                 labels = tuple(item.value for item in items if isinstance(item, String))
                 if labels and len(labels) == len(items):
@@ -198,51 +159,51 @@ class Expressions:
                 else:
                     inner = self._against(items[0], ordering=False) if items else ANY
                 return replace(expr, operand=self.bind(expr.operand, clause, inner), items=items)
-            case InQuery():
+            case ast.InQuery():
                 return self._in_query(expr, clause, certain)
-            case Between():
+            case ast.Between():
                 for bound in (expr.low, expr.high):
                     self._check_string(Binary("BETWEEN", expr.operand, bound))
                 low, high = self.bind(expr.low, clause, NUMBER), self.bind(expr.high, clause, NUMBER)
                 want = self._against(low, ordering=True)
                 return replace(expr, operand=self.bind(expr.operand, clause, want), low=low, high=high)
-            case IsNull():
+            case ast.IsNull():
                 return replace(expr, operand=self.bind(expr.operand, clause, PRESENCE))
-            case IsDistinct():
+            case ast.IsDistinct():
                 right = self.bind(expr.right, clause)
                 want = CONDITION if isinstance(right, Boolean) else self._against(right, ordering=False)
                 return replace(expr, left=self.bind(expr.left, clause, want), right=right)
-            case Case():
+            case ast.Case():
                 return self._case(expr, clause, want)
             case Cast():
                 return self._cast(expr, clause)
-            case Try():
+            case ast.Try():
                 return self._try(expr, clause, want)
             case Call():
                 return self._call(expr, clause, want)
-            case Exists():
+            case ast.Exists():
                 return replace(expr, query=self.sub(expr.query, self.scope))
             case ScalarQuery():
                 value = self.sub(expr.query, self.scope)
                 if len(value.query.items) != 1:
                     raise self.error("a sub-query as a value gives one column", "UQL211", expr)
                 return replace(expr, query=value)
-            case ListExpr():
+            case ast.ListExpr():
                 return replace(expr, items=tuple(self.bind(item, clause) for item in expr.items))
-            case Quantified():
+            case ast.Quantified():
                 return self._quantified(expr, clause)
-            case Subscript():
+            case ast.Subscript():
                 places = [self.bind(p, clause) if p is not None else None for p in (expr.low, expr.high, expr.step)]
                 member = not (expr.slice or expr.high or expr.step or isinstance(expr.low, String))
                 operand = self.bind(expr.operand, clause, LIST if member else ANY)  # a slice is that of a text, too
                 return replace(expr, operand=operand, low=places[0], high=places[1], step=places[2])
-            case Lambda():
+            case ast.Lambda():
                 self._items += [name.lower() for name in expr.names]
                 try:
                     return replace(expr, body=self.bind(expr.body, clause, WORDS))
                 finally:
                     del self._items[len(self._items) - len(expr.names) :]
-            case Named():
+            case ast.Named():
                 return replace(expr, value=self.bind(expr.value, clause, want))
             case Star():
                 raise self.error("* may stand as a SELECT item and in COUNT(*)", "UQL212", expr)
@@ -270,7 +231,7 @@ class Expressions:
                 asked = tuple(n.column.text for n in walk(inner.query.items[0].expr) if isinstance(n, Virtual))
             case Call(name=name) if name in PASSED_ON or name == "if":
                 return  # each of its values was judged by itself
-            case Call() | Subscript() | Cast() | Binary(op="+" | "-" | "*" | "/" | "//" | "%" | "||" | "^"):
+            case Call() | ast.Subscript() | Cast() | Binary(op="+" | "-" | "*" | "/" | "//" | "%" | "||" | "^"):
                 asked = tuple(text for node in walk(bound) for text in self._texts_of(node))
                 type = self.statement.types.of(self.blank(bound), self.scope) if asked else None
         if not asked or type is None or type.strip('"') in ("BOOLEAN", "NULL"):
@@ -287,7 +248,7 @@ class Expressions:
             help=f'write "{text}"::BOOLEAN where it is asked, or compare it here, as in {name} = …',
         )
 
-    def _texts_of(self, node: Node) -> tuple[str, ...]:
+    def _texts_of(self, node: ast.Node) -> tuple[str, ...]:
         """The texts that the value of a name or a text comes from."""
         if isinstance(node, Pending):
             return (self.uses[node.index].text,)
@@ -345,7 +306,7 @@ class Expressions:
         self.statement.semantic = True
         return Pending(index=len(self.uses) - 1, span=quoted.span)
 
-    def _same_thing(self, key: SameThing, clause: Clause) -> Expr:
+    def _same_thing(self, key: ast.SameThing, clause: Clause) -> Expr:
         """The key of DISTINCT ON "…": a column of this name, or a text about two rows."""
         found = self.quoted(key.text, clause, SAME)
         if not isinstance(found, Pending):
@@ -412,7 +373,7 @@ class Expressions:
             column, inner = found
             field = self.scope.field_of(column) if isinstance(column, Column) else None
             if inner and field is not None and field.type.startswith("MAP("):
-                column, inner = Subscript(column, String(inner[0]), span=node.span), inner[1:]
+                column, inner = ast.Subscript(column, String(inner[0]), span=node.span), inner[1:]
             for part in inner:
                 column = Call("struct_extract", (column, String(part)), span=node.span)
             return replace(column, span=node.span)
@@ -438,7 +399,7 @@ class Expressions:
         return bound
 
     @staticmethod
-    def group_want(key: GroupKey) -> Want:
+    def group_want(key: ast.GroupKey) -> Want:
         return Want(Place.GROUP, "VARCHAR", into=key.into, many=key.many)
 
     def _string(self, string: String) -> None:
@@ -550,7 +511,7 @@ class Expressions:
                 f'a number is asked for by its name, as in "how much …"::DOUBLE {expr.op} {self._written(right)}'
             )
 
-    def _check_pattern(self, like: Like) -> None:
+    def _check_pattern(self, like: ast.Like) -> None:
         """A free text behind LIKE is a pattern, which only equal texts match."""
         pattern = like.pattern
         if not isinstance(pattern, String) or not pattern.double or len(pattern.value.split()) < FEW_WORDS:
@@ -581,7 +542,7 @@ class Expressions:
                 text,
                 help=f'write PROMPT "{text.value[:40]}" to ask the model, or put the text on the left',
             )
-        if isinstance(left, Number) or (isinstance(left, Name) and self._is_number(left)):
+        if isinstance(left, ast.Number) or (isinstance(left, Name) and self._is_number(left)):
             raise self._number_against_words(expr)
         if isinstance(left, Name) and is_statement(text.value):
             self.statement.warn(
@@ -613,7 +574,7 @@ class Expressions:
             node = node.left
         first = chain[-1]
         want = NUMBER
-        if isinstance(first.right, TypedLiteral):
+        if isinstance(first.right, ast.TypedLiteral):
             want = Want(Place.COMPARE, "TIMESTAMP" if first.right.type == "INTERVAL" else first.right.type)
         bound = self.bind(node, clause, want)
         for link in reversed(chain):
@@ -648,15 +609,15 @@ class Expressions:
     def _as_number(self, expr: Expr, bound: Bound, number: bool) -> Bound:
         """A sub-query whose one item is a text without a cast, where a number is wanted: bound again, the text a number."""
         query: object = getattr(expr, "query", None)
-        if not number or not isinstance(query, Select) or len(query.items) != 1 or not bound.query.items:
+        if not number or not isinstance(query, ast.Select) or len(query.items) != 1 or not bound.query.items:
             return bound
         item, found = query.items[0], bound.query.items[0].expr
         if not isinstance(item.expr, Quoted) or not isinstance(found, Virtual) or not found.column.is_value:
             return bound
-        cast = replace(item, expr=Cast(item.expr, TypeName("DOUBLE"), span=item.expr.span))
+        cast = replace(item, expr=Cast(item.expr, ast.TypeName("DOUBLE"), span=item.expr.span))
         return self.sub(replace(query, items=(cast,)), self.scope)
 
-    def _quantified(self, expr: Quantified, clause: Clause) -> Expr:
+    def _quantified(self, expr: ast.Quantified, clause: Clause) -> Expr:
         bound = self.sub(expr.query, self.scope)
         number = expr.op in ORDERINGS or (expr.operand is not None and self._is_number(expr.operand))
         bound = self._as_number(expr, bound, number)
@@ -668,7 +629,7 @@ class Expressions:
         want = NUMBER if is_numeric(type) else Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 
-    def _in_query(self, expr: InQuery, clause: Clause, certain: bool) -> Expr:
+    def _in_query(self, expr: ast.InQuery, clause: Clause, certain: bool) -> Expr:
         bound = self._as_number(expr, self.sub(expr.query, self.scope), self._is_number(expr.operand))
         several = expr.operand.args if isinstance(expr.operand, Call) and expr.operand.name == "row" else ()
         if len(several) > 1 and len(bound.query.items) == len(several):
@@ -683,7 +644,7 @@ class Expressions:
             want = NUMBER if is_numeric(type) else Want(Place.COMPARE, type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 
-    def _case(self, expr: Case, clause: Clause, want: Want) -> Expr:
+    def _case(self, expr: ast.Case, clause: Clause, want: Want) -> Expr:
         operand = expr.operand
         tests = [self.bind(w.condition, clause, CONDITION if operand is None else ANY) for w in expr.whens]
         if operand is not None:
@@ -702,7 +663,7 @@ class Expressions:
         values = [self.bind(when.value, clause, want) for when in expr.whens]
         default = self.bind(expr.default, clause, want) if expr.default is not None else None
         whens = tuple(
-            When(condition=test, value=value, span=when.span)
+            ast.When(condition=test, value=value, span=when.span)
             for when, test, value in zip(expr.whens, tests, values, strict=True)
         )
         return replace(expr, operand=operand, whens=whens, default=default)
@@ -728,7 +689,7 @@ class Expressions:
             self.statement.type_by_name(self._open_texts(bound), type)
         return replace(expr, operand=bound)
 
-    def _try(self, expr: Try, clause: Clause, want: Want) -> Expr:
+    def _try(self, expr: ast.Try, clause: Clause, want: Want) -> Expr:
         inner = expr.operand
         if want is CONDITION:
             help = "leave TRY out: rows without an answer do not pass, and stand in result.errors with the reason"
@@ -795,14 +756,14 @@ class Expressions:
         if over is not None:
             parts = tuple(self.bind(part, clause) for part in over.partition_by)
             keys = tuple(self.order_key(key, clause) for key in over.order_by)
-            over = Window(parts, keys, over.frame, span=over.span)
+            over = ast.Window(parts, keys, over.frame, span=over.span)
         return replace(call, args=tuple(bound), order_by=order, filter=where, over=over)
 
     def _is_number(self, arg: Expr | None) -> bool:
         """Is it a column or a constant of a numeric type?"""
-        if isinstance(arg, Number):
+        if isinstance(arg, ast.Number):
             return True
-        if isinstance(arg, Unary) and arg.op in ("-", "+"):
+        if isinstance(arg, ast.Unary) and arg.op in ("-", "+"):
             return self._is_number(arg.operand)
         found = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
         type = self.statement.types.of(found[0], self.scope) if found is not None and not found[1] else None
@@ -828,7 +789,7 @@ class Expressions:
         field = self.scope.field_of(found[0]) if found is not None and isinstance(found[0], Column) else None
         return isinstance(value, Quoted) or (field is not None and bool(field.source_texts))
 
-    def order_key(self, key: OrderKey, clause: Clause) -> OrderKey:
+    def order_key(self, key: ast.OrderKey, clause: Clause) -> ast.OrderKey:
         return replace(key, expr=self.bind(key.expr, clause, ORDER))
 
     def error(self, message: str, code: str, node: Expr, help: str | None = None) -> BindError:
@@ -851,17 +812,17 @@ def _is_words(expr: Expr) -> TypeGuard[String]:
 def _is_test(expr: Expr) -> bool:
     """Is it true or false by its form? "text" = 'a' and "text" IN ('a', 'b') have a label as their value."""
     match expr:
-        case Unary(op="NOT") | IsNull() | IsDistinct() | Between() | Like() | Exists():
+        case ast.Unary(op="NOT") | ast.IsNull() | ast.IsDistinct() | ast.Between() | ast.Like() | ast.Exists():
             return True
         case Binary(op="AND" | "OR" | "<" | "<=" | ">" | ">="):
             return True
-        case Binary(op="=" | "<>", left=operand) | InList(operand=operand) | InQuery(operand=operand):
+        case Binary(op="=" | "<>", left=operand) | ast.InList(operand=operand) | ast.InQuery(operand=operand):
             return not isinstance(operand, Quoted)
     return False
 
 
 def _may_ask(expr: Expr) -> bool:
-    return isinstance(expr, Quoted) or (isinstance(expr, Cast | Unary) and _may_ask(expr.operand))
+    return isinstance(expr, Quoted) or (isinstance(expr, Cast | ast.Unary) and _may_ask(expr.operand))
 
 
 def _described(expr: Expr, text: str) -> str:

@@ -13,30 +13,8 @@ _NUMBER_AGGREGATES = (
     " corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy"
 )
 NUMBER_AGGREGATES = frozenset(_NUMBER_AGGREGATES.split())
-NUMBER_FUNCTIONS = frozenset(
-    [
-        "abs",
-        "round",
-        "floor",
-        "ceil",
-        "ceiling",
-        "trunc",
-        "sqrt",
-        "cbrt",
-        "ln",
-        "log",
-        "log2",
-        "log10",
-        "exp",
-        "power",
-        "pow",
-        "sign",
-        "mod",
-        "sin",
-        "cos",
-        "tan",
-    ]
-)
+_NUMBER_FUNCTIONS = "abs round floor ceil ceiling trunc sqrt cbrt ln log log2 log10 exp power pow sign mod sin cos tan"
+NUMBER_FUNCTIONS = frozenset(_NUMBER_FUNCTIONS.split())
 ORDERED_BY = frozenset(
     ["arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"]
 )  # the second argument says which row: a number

@@ -6,24 +6,8 @@ from dataclasses import replace
 from itertools import combinations, product
 
 from uql.base.errors import BindError
-from uql.compiler.syntax import (
-    Binary,
-    Call,
-    Derived,
-    Expr,
-    GroupKey,
-    Join,
-    Name,
-    Number,
-    OrderKey,
-    Quoted,
-    SameThing,
-    Select,
-    SelectItem,
-    Star,
-    TableName,
-    Window,
-)
+from uql.compiler import syntax as ast
+from uql.compiler.syntax import Call, Expr, GroupKey, Name, Number, Select
 from uql.compiler.unparse import unparse
 from uql.compiler.walk import walk
 
@@ -99,13 +83,13 @@ def one_of_each(select: Select) -> Select:
             span=span,
             help="take it around them: SELECT DISTINCT ON (k) … FROM (SELECT …, row_number() OVER (…) AS k FROM …)",
         )
-    first = Call("row_number", over=Window(keys, order), span=span)
-    return replace(select, distinct_on=(), qualify=Binary("=", first, Number("1"), span=span))
+    first = Call("row_number", over=ast.Window(keys, order), span=span)
+    return replace(select, distinct_on=(), qualify=ast.Binary("=", first, Number("1"), span=span))
 
 
 def _distinct_key(select: Select, key: Expr) -> Expr:
     """A key of DISTINCT ON. A text says which rows are one thing; one that SELECT or ORDER BY has too means its value."""
-    if not isinstance(key, Quoted):
+    if not isinstance(key, ast.Quoted):
         return _item(select, key)
     name = Name((key.text,), span=key.span)
     named = name if key.forced or key.using or not key.text else _item(select, name)
@@ -113,15 +97,15 @@ def _distinct_key(select: Select, key: Expr) -> Expr:
         return named
     if key in [item.expr for item in select.items] or key in [other.expr for other in select.order_by]:
         return key
-    return SameThing(key, only_key=len(select.distinct_on) == 1, span=key.span)
+    return ast.SameThing(key, only_key=len(select.distinct_on) == 1, span=key.span)
 
 
-def _items(select: Select, key: OrderKey) -> list[OrderKey]:
+def _items(select: Select, key: ast.OrderKey) -> list[ast.OrderKey]:
     """A key of ORDER BY as keys over rows: ALL is every item."""
     whole = isinstance(key.expr, Name) and [part.lower() for part in key.expr.parts] == ["all"]
-    if whole and not any(isinstance(item.expr, Star) for item in select.items):
+    if whole and not any(isinstance(item.expr, ast.Star) for item in select.items):
         return [replace(key, expr=item.expr) for item in select.items]
-    if isinstance(key.expr, Binary) and key.expr.op == "COLLATE":
+    if isinstance(key.expr, ast.Binary) and key.expr.op == "COLLATE":
         return [replace(key, expr=replace(key.expr, left=_item(select, key.expr.left)))]
     return [replace(key, expr=_item(select, key.expr))]
 
@@ -145,28 +129,28 @@ def items_of_lists(select: Select) -> Select:
     if not places or select.source is None:
         return select
     call = select.items[min(places)].expr
-    if isinstance(select.source, Join):
+    if isinstance(select.source, ast.Join):
         raise BindError(
             "GROUP BY the items of a list takes one table after FROM",
             code="UQL212",
             span=call.span,
             help="unnest the list in FROM: FROM t JOIN …, unnest(t.list) AS u(item)",
         )
-    items, below = list(select.items), [SelectItem(Star())]
+    items, below = list(select.items), [ast.SelectItem(ast.Star())]
     for place in sorted(places):
         item, name = items[place], f"__item{place}"
         below.append(replace(item, alias=name))
         alias = item.alias if item.alias is not None else unparse(item.expr)
         items[place] = replace(item, expr=Name((name,), span=item.expr.span), alias=alias)
-    inside = any(isinstance(node, Quoted) for place in places for node in walk(select.items[place].expr))
+    inside = any(isinstance(node, ast.Quoted) for place in places for node in walk(select.items[place].expr))
     query = Select(tuple(below), select.source, where=select.where if inside else None, span=call.span)
     source = select.source
-    named = source.parts[-1] if isinstance(source, TableName) and source.alias is None and not source.file else None
+    named = source.parts[-1] if isinstance(source, ast.TableName) and source.alias is None and not source.file else None
     named = named or getattr(source, "alias", None)
     return replace(
         select,
         items=tuple(items),
-        source=Derived(query, named, span=source.span),
+        source=ast.Derived(query, named, span=source.span),
         where=None if inside else select.where,
     )
 

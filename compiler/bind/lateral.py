@@ -15,33 +15,11 @@ from itertools import count
 
 from uql.base.errors import BindError
 from uql.base.schema import Field, Modality
+from uql.compiler import syntax as ast
 from uql.compiler.bind.scope import Part, Scope
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundTable
 from uql.compiler.subqueries import with_leaves
-from uql.compiler.syntax import (
-    Binary,
-    Boolean,
-    Call,
-    Case,
-    Column,
-    Derived,
-    Expr,
-    Join,
-    ListExpr,
-    Name,
-    Named,
-    Null,
-    Number,
-    Quoted,
-    ScalarQuery,
-    Select,
-    SelectItem,
-    Source,
-    Span,
-    String,
-    TableFunction,
-    When,
-)
+from uql.compiler.syntax import Call, Column, Derived, Expr, Join, Name, Select, SelectItem, TableFunction
 from uql.compiler.walk import walk
 
 PARTS = {  # the columns of what stands in a file; `error` says why its parts cannot be listed
@@ -60,7 +38,7 @@ SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a lis
 
 
 @dataclass(frozen=True, slots=True)
-class BoundPart(Source):
+class BoundPart(ast.Source):
     """What is bound already, to stand after FROM of a sub-query."""
 
     part: Part
@@ -78,7 +56,7 @@ def list_of(function: TableFunction, scope: Scope) -> Expr | None:
     if call.name not in {"unnest", *SERIES} or (call.name == "unnest" and len(call.args) != 1):
         return None
     items = call.args[0] if call.name == "unnest" else call
-    named = any(True for _ in columns_of(items, scope)) or any(isinstance(node, Quoted) for node in walk(items))
+    named = any(True for _ in columns_of(items, scope)) or any(isinstance(node, ast.Quoted) for node in walk(items))
     return items if named else None
 
 
@@ -100,14 +78,14 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part, of: 
         or join.natural
         or not (join.kind == "CROSS" or always)
     ):
-        query = isinstance(items, ScalarQuery)
+        query = isinstance(items, ast.ScalarQuery)
         what = "a sub-query with columns of a table" if query else f"{function.call.name}(…) of a column of the table"
         ways = "JOIN … ON or LEFT JOIN … ON" if query else "JOIN … ON TRUE or LEFT JOIN … ON TRUE"
         message = f"{what} before it takes a comma, {ways}"
         raise _wrong(function, message, "a condition on its rows stands in WHERE")
     if join.kind == "LEFT":  # a row without items stays, with NULL
-        some = Binary(">", Call("len", (items,)), Number("0"))
-        items = Case(None, (When(some, items),), ListExpr((Null(),)))
+        some = ast.Binary(">", Call("len", (items,)), ast.Number("0"))
+        items = ast.Case(None, (ast.When(some, items),), ast.ListExpr((ast.Null(),)))
     mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]
     columns = of.fields
     taken = {f.name.lower() for f in columns}
@@ -131,14 +109,14 @@ def rows_as_list(derived: Derived, fields: tuple[Field, ...], on: Expr | None) -
     values = [Name((alias, f.name), span=derived.span) for f in fields]
     where = None if is_true(on) else on
     item = SelectItem(Call("list", (_row(values),), span=derived.span), span=derived.span)
-    items = ScalarQuery(Select((item,), source, where, span=derived.span), span=derived.span)
+    items = ast.ScalarQuery(Select((item,), source, where, span=derived.span), span=derived.span)
     return _unnest(items, derived), items
 
 
 def values_as_list(values: TableFunction) -> tuple[TableFunction, Expr, int]:
     """LATERAL (VALUES (t.x), …) in the same way, and the number of its columns."""
     rows = [row.args for row in values.call.args if isinstance(row, Call)]
-    items = ListExpr(tuple(map(_row, rows)), span=values.span)
+    items = ast.ListExpr(tuple(map(_row, rows)), span=values.span)
     return _unnest(items, values), items, len(rows[0])
 
 
@@ -147,7 +125,7 @@ def _unnest(items: Expr, of: Derived | TableFunction) -> TableFunction:
 
 
 def _row(values: Sequence[Expr]) -> Expr:
-    return Call("struct_pack", tuple(Named(f"{FIELD}{i}", value) for i, value in enumerate(values)))
+    return Call("struct_pack", tuple(ast.Named(f"{FIELD}{i}", value) for i, value in enumerate(values)))
 
 
 def from_the_left(join: Join) -> Join | None:
@@ -160,7 +138,7 @@ def from_the_left(join: Join) -> Join | None:
 
 
 def is_true(on: Expr | None) -> bool:
-    return isinstance(on, Boolean) and on.value
+    return isinstance(on, ast.Boolean) and on.value
 
 
 def parts_call(call: Call) -> Call | None:
@@ -171,11 +149,11 @@ def parts_call(call: Call) -> Call | None:
     inner = call.args[0] if call.name == "unnest" and len(call.args) == 1 else call
     if not isinstance(inner, Call) or inner.name not in PARTS:
         return None
-    wanted: dict[str, Expr] = {"every": String("1 s")} if inner.name == "frames" else {}
+    wanted: dict[str, Expr] = {"every": ast.String("1 s")} if inner.name == "frames" else {}
     files: list[Expr] = []
     for arg in inner.args:
         match arg:
-            case Named(name=name, value=value) | Binary(op="=", left=Name(parts=(name,)), right=value) if (
+            case ast.Named(name=name, value=value) | ast.Binary(op="=", left=Name(parts=(name,)), right=value) if (
                 name in wanted
             ):
                 wanted[name] = value
@@ -193,7 +171,7 @@ def parts_fields(parts: Call) -> tuple[Field, ...]:
     return PARTS[parts.name.removeprefix("__uql_")]
 
 
-def expand_part(part: Part, fields: Mapping[str, str], span: Span) -> tuple[Derived, tuple[str, ...]]:
+def expand_part(part: Part, fields: Mapping[str, str], span: ast.Span) -> tuple[Derived, tuple[str, ...]]:
     """A table whose last column is a struct, with its fields in the place of it: to be bound, and their names there.
 
     Args:
@@ -205,7 +183,7 @@ def expand_part(part: Part, fields: Mapping[str, str], span: Span) -> tuple[Deri
     items = [SelectItem(Column(of, f.name), f.name) for f in kept]
     whole = Column(of, last.name)
     items += [
-        SelectItem(Call("struct_extract", (whole, String(field)), span=span), name, span=span)
+        SelectItem(Call("struct_extract", (whole, ast.String(field)), span=span), name, span=span)
         for field, name in zip(fields, names, strict=True)
     ]
     return Derived(Select(tuple(items), BoundPart(part, span=span), span=span), of, span=span), names
@@ -266,7 +244,7 @@ def table_of(source: BoundSource, aliases: Set[str]) -> Table | None:
 def columns_of(items: Expr, scope: Scope) -> Iterator[Column]:
     """The columns that an expression names."""
     for node in walk(items):
-        parts = node.parts if isinstance(node, Name) else (node.text,) if isinstance(node, Quoted) else ()
+        parts = node.parts if isinstance(node, Name) else (node.text,) if isinstance(node, ast.Quoted) else ()
         found = scope.find(parts, node.span) if parts else None
         if found is None and len(parts) > 1 and scope.relation(parts[0]) is not None:
             raise scope.unknown(parts, node.span)

@@ -7,33 +7,18 @@ from dataclasses import replace
 
 from uql.base.errors import BindError
 from uql.base.sql_text import first_line
+from uql.compiler import syntax as ast
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bound import BoundQuery
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import is_semantic_query
-from uql.compiler.syntax import (
-    Binary,
-    Call,
-    Derived,
-    Expr,
-    Name,
-    Null,
-    Number,
-    Query,
-    ScalarQuery,
-    Select,
-    SelectItem,
-    Star,
-    String,
-    Union,
-    Window,
-)
+from uql.compiler.syntax import Binary, Call, Expr, Null, Number, ScalarQuery, Select
 from uql.compiler.walk import rewrite
 
 ALIAS = "limited"
 
 
-def by_share(query: Select | Union) -> Select:
+def by_share(query: Select | ast.Union) -> Select:
     """`… LIMIT 10%` as a query over all the rows, of which the first are kept. Raises: BindError (UQL208).
 
     As in DuckDB the share is of all rows, rounded down, and OFFSET skips rows before it.
@@ -45,13 +30,13 @@ def by_share(query: Select | Union) -> Select:
             "LIMIT … PERCENT takes a number from 0 to 100", code="UQL208", span=place, help="as in LIMIT 10%"
         )
     inner = replace(query, limit=None, offset=None, percent=False, ctes=(), to=None, options=())
-    nth = Call("row_number", over=Window())
-    rows = Call("count", (Star(),), over=Window())
+    nth = Call("row_number", over=ast.Window())
+    rows = Call("count", (ast.Star(),), over=ast.Window())
     part = Call("floor", (Binary("/", Binary("*", rows, share), Number("100")),))
     kept = Binary("AND", Binary(">", nth, offset), Binary("<=", nth, Binary("+", offset, part)), span=share.span)
     return Select(
-        (SelectItem(Star()),),
-        Derived(inner, ALIAS),
+        (ast.SelectItem(ast.Star()),),
+        ast.Derived(inner, ALIAS),
         qualify=kept,
         ctes=query.ctes,
         to=query.to,
@@ -61,14 +46,16 @@ def by_share(query: Select | Union) -> Select:
 
 
 def counted(
-    expr: Expr | None, clause: str, statement: Statement, bind: Callable[[Query], tuple[BoundQuery, bool]]
+    expr: Expr | None, clause: str, statement: Statement, bind: Callable[[ast.Query], tuple[BoundQuery, bool]]
 ) -> Expr | None:
     """LIMIT with sub-queries as the numbers that DuckDB gives for them; ALL and NULL mean unlimited. Raises: BindError (UQL208).
 
     Args:
         bind: binds a query; says whether it reads columns of a query around it.
     """
-    everything = isinstance(expr, Null) or (isinstance(expr, Name) and [part.lower() for part in expr.parts] == ["all"])
+    everything = isinstance(expr, Null) or (
+        isinstance(expr, ast.Name) and [part.lower() for part in expr.parts] == ["all"]
+    )
     if clause == "LIMIT" and everything:
         return None
 
@@ -80,7 +67,7 @@ def counted(
 
 
 def _number(
-    query: ScalarQuery, clause: str, statement: Statement, bind: Callable[[Query], tuple[BoundQuery, bool]]
+    query: ScalarQuery, clause: str, statement: Statement, bind: Callable[[ast.Query], tuple[BoundQuery, bool]]
 ) -> Expr:
     bound, correlated = bind(query.query)
     if correlated or len(bound.items) != 1 or is_semantic_query(bound):
@@ -97,5 +84,5 @@ def _number(
     if value is None:
         return Null(span=query.span)
     if isinstance(value, str) and not value.isdigit():
-        return String(value, span=query.span)
+        return ast.String(value, span=query.span)
     return Number(str(value), span=query.span)

@@ -12,28 +12,10 @@ from itertools import chain
 from typing import Any
 
 from uql.base.errors import BindError, UQLSyntaxError
+from uql.compiler import syntax as ast
 from uql.compiler.bind.scope import suggestion
 from uql.compiler.lexer import tokenize
-from uql.compiler.syntax import (
-    Boolean,
-    Call,
-    Cast,
-    Expr,
-    InList,
-    ListExpr,
-    Null,
-    Number,
-    Parameter,
-    Quoted,
-    Select,
-    Span,
-    Statement,
-    String,
-    TypedLiteral,
-    TypeName,
-    Unary,
-    Union,
-)
+from uql.compiler.syntax import Cast, Parameter, Select, Span, String, TypedLiteral, TypeName
 from uql.compiler.virtual import SemText
 from uql.compiler.walk import walk_all, with_children
 
@@ -48,7 +30,7 @@ def substitute(node: Any, values: Mapping[str, object]) -> Any:
     return result
 
 
-def names(statement: Statement | str) -> set[str]:
+def names(statement: ast.Statement | str) -> set[str]:
     """The parameters that a statement names; of a text that is not UQL, as the lexer reads it.
 
     >>> sorted(names("PIVOT (FROM t WHERE day = $day) ON $key"))
@@ -85,25 +67,25 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
             )
         used.add(node.name)
         return constant(values[node.name], node.name, node.span)
-    if isinstance(node, Select | Union):
+    if isinstance(node, Select | ast.Union):
         _check_keys(node, values)
     result = with_children(node, lambda below: _replaced(below, values, used))
-    if isinstance(node, InList):  # IN ($list): the list's items are the list
+    if isinstance(node, ast.InList):  # IN ($list): the list's items are the list
         items = (
-            new.items if isinstance(old, Parameter) and isinstance(new, ListExpr) else (new,)
+            new.items if isinstance(old, Parameter) and isinstance(new, ast.ListExpr) else (new,)
             for old, new in zip(node.items, result.items, strict=True)
         )
         return replace(result, items=tuple(chain.from_iterable(items)))
     return result
 
 
-def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:
+def _check_keys(query: Select | ast.Union, values: Mapping[str, object]) -> None:
     """A parameter that is a key by itself would be a constant, or be taken for the place of an item. Raises: BindError (UQL210)."""
     keys = [("ORDER BY", key.expr) for key in query.order_by]
     if isinstance(query, Select):
         keys += [("GROUP BY", key.expr) for key in query.group_by] + [("DISTINCT ON", key) for key in query.distinct_on]
     for clause, key in keys:
-        if isinstance(key, Call) and key.name in GROUPINGS:
+        if isinstance(key, ast.Call) and key.name in GROUPINGS:
             keys += [(clause, arg) for arg in key.args]
         if isinstance(key, Parameter) and key.name in values and not isinstance(values[key.name], SemText):
             raise BindError(
@@ -114,7 +96,7 @@ def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:
             )
 
 
-def constant(value: object, name: str, span: Span) -> Expr:
+def constant(value: object, name: str, span: Span) -> ast.Expr:
     """A Python value as an expression. Raises: BindError (UQL210) when UQL has no constant for it.
 
     Args:
@@ -130,9 +112,9 @@ def constant(value: object, name: str, span: Span) -> Expr:
         value = None
     match value:
         case None:
-            return Null(span=span)
+            return ast.Null(span=span)
         case bool():
-            return Boolean(value, span=span)
+            return ast.Boolean(value, span=span)
         case int():
             return _signed(str(abs(value)), value < 0, span)
         case float():
@@ -162,9 +144,9 @@ def constant(value: object, name: str, span: Span) -> Expr:
             text = "".join(f"\\x{byte:02X}" for byte in value)
             return Cast(String(text, span=span), TypeName("BLOB"), span=span)
         case list() | tuple():
-            return ListExpr(tuple(constant(part, name, span) for part in value), span=span)
+            return ast.ListExpr(tuple(constant(part, name, span) for part in value), span=span)
         case SemText():
-            asked = Quoted(value.text, forced=True, span=span)
+            asked = ast.Quoted(value.text, forced=True, span=span)
             return asked if value.type is None else Cast(asked, type_name(value.type, span), span=span)
     raise _odd(value, name, span)
 
@@ -189,9 +171,9 @@ def _no_type(text: str, span: Span) -> BindError:
     return BindError(f"{text!r} is not a type", code="UQL210", span=span, help=help)
 
 
-def _signed(digits: str, negative: bool, span: Span) -> Expr:
-    number = Number(digits, span=span)
-    return Unary("-", number, span=span) if negative else number
+def _signed(digits: str, negative: bool, span: Span) -> ast.Expr:
+    number = ast.Number(digits, span=span)
+    return ast.Unary("-", number, span=span) if negative else number
 
 
 def _odd(value: object, name: str, span: Span) -> BindError:

@@ -8,27 +8,11 @@ from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError, UQLError
 from uql.base.schema import Field, Modality, Table
+from uql.compiler import syntax as ast
+from uql.compiler.bind import lateral
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
 from uql.compiler.bind.fields import output_fields
-from uql.compiler.bind.lateral import (
-    FIELD,
-    PARTS,
-    BoundPart,
-    all_columns,
-    columns_of,
-    expand_part,
-    from_the_left,
-    list_of,
-    list_table,
-    name_of,
-    parts_call,
-    parts_fields,
-    put,
-    rows_as_list,
-    sub_query,
-    table_of,
-    values_as_list,
-)
+from uql.compiler.bind.lateral import columns_of, list_of, parts_call, put
 from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, is_pending
@@ -37,24 +21,7 @@ from uql.compiler.formula import conjunction
 from uql.compiler.joins import asks
 from uql.compiler.sql import expression
 from uql.compiler.subqueries import outer_columns
-from uql.compiler.syntax import (
-    Binary,
-    Boolean,
-    Call,
-    Cast,
-    Column,
-    Derived,
-    Expr,
-    Join,
-    Name,
-    Quoted,
-    Select,
-    SelectItem,
-    Source,
-    Span,
-    TableFunction,
-    TableName,
-)
+from uql.compiler.syntax import Binary, Call, Column, Derived, Expr, Join, Name, Span, TableFunction
 from uql.compiler.walk import rewrite, walk
 
 JOIN = Clause("ON", before=True)
@@ -84,21 +51,21 @@ class Sources:
         self.derived, self.forced = derived, forced
         self.used_aliases: set[str] = set()
 
-    def bind(self, source: Source, outer: Scope | None) -> Part:
+    def bind(self, source: ast.Source, outer: Scope | None) -> Part:
         match source:
-            case TableName():
+            case ast.TableName():
                 return self._table(source)
             case TableFunction():
                 items = list_of(source, outer) if outer is not None else None
                 if items is not None:
-                    return self.bind(list_table(source, items), outer)
+                    return self.bind(lateral.list_table(source, items), outer)
                 parts = parts_call(source.call)
                 return self._function(source) if parts is None else self._parts(source, parts, None)
             case Derived():
                 return self._named(source, *self.derived(source))
             case Join():
                 return self._join(source, outer)
-            case BoundPart():
+            case lateral.BoundPart():
                 return source.part
         raise BindError(f"{type(source).__name__} cannot stand after FROM", code="UQL212", span=source.span)
 
@@ -118,7 +85,7 @@ class Sources:
         self.used_aliases.add(wanted.lower())
         return wanted
 
-    def _table(self, source: TableName) -> Part:
+    def _table(self, source: ast.TableName) -> Part:
         if len(source.parts) == 1 and not source.file:
             common = self.commons.get(source.parts[0].lower())
             if common is not None:
@@ -195,7 +162,7 @@ class Sources:
                     args.append(binder.bind(arg, Clause("FROM")))
         except UnknownColumnError as error:  # of a table beside it
             error.help = f"{call.name}(…) in FROM takes constants"
-            if call.name in PARTS:
+            if call.name in lateral.PARTS:
                 error.help += f" and columns of a table before it: FROM t, unnest({call.name}(t.file)) AS p"
             if call.name == "unnest":
                 error.help += " and columns of a table before it: FROM t, unnest(t.list) AS u(item)"
@@ -221,7 +188,7 @@ class Sources:
                 return self._unnested(join, join.right, items, left)
             read = list(columns_of(join.right.call, _names(left)))
             if join.right.call.name == "values" and read:
-                function, items, n = values_as_list(join.right)
+                function, items, n = lateral.values_as_list(join.right)
                 fields = tuple(Field(f"col{i}", "") for i in range(n))
                 fields = renamed(fields, function.columns, function.alias or "", function.span)
                 return self._lateral(join, function, items, left, read, fields)
@@ -242,7 +209,7 @@ class Sources:
             try:
                 right = self.bind(join.right, outer)
             except UnknownColumnError:
-                turned = from_the_left(join)
+                turned = lateral.from_the_left(join)
                 if turned is None:
                     raise
                 self.used_aliases = taken
@@ -299,7 +266,7 @@ class Sources:
             ]
             inner = Part(BoundDerived(query, of, fields), [Relation(of, fields)])
             return _beside(replace(left, relations=beside), self._parts(function, parts, inner))
-        item = replace(fields[-1], name=name_of(function))
+        item = replace(fields[-1], name=lateral.name_of(function))
         alias = self._alias(function.alias or function.call.name, function.span, free=function.alias is None)
         relation = Relation(alias, renamed((item,), function.columns, alias, function.span), of, (inside,))
         source = put(left.source, BoundDerived(query, of, fields))
@@ -326,8 +293,8 @@ class Sources:
             on = conjunction([_equal(left, alias, name, join.span) for name in join.using])
         if on is not None:
             read = [*read, *columns_of(on, _names(left))]
-        function, items = rows_as_list(derived, fields, on)
-        plain = replace(join, on=Boolean(True), using=(), natural=False)
+        function, items = lateral.rows_as_list(derived, fields, on)
+        plain = replace(join, on=ast.Boolean(True), using=(), natural=False)
         part = self._lateral(plain, function, items, left, read, fields)
         if not join.using:
             return part
@@ -359,7 +326,8 @@ class Sources:
         private = fields[-1].private
         own = tuple(replace(f, private=f.private or private) for f in own)
         return _beside(
-            left, self._expand_struct(inner, {f"{FIELD}{i}": f for i, f in enumerate(own)}, alias, function.span)
+            left,
+            self._expand_struct(inner, {f"{lateral.FIELD}{i}": f for i, f in enumerate(own)}, alias, function.span),
         )
 
     def _listed(
@@ -367,17 +335,17 @@ class Sources:
     ) -> tuple[Part, str, BoundQuery, tuple[Field, ...], str]:
         """What stands before a list, and of its table that has the list: alias, query with an item a row, fields, the item's name."""
         aliases = {column.table for column in read} or _aliases(left)
-        of = table_of(left.source, aliases)
+        of = lateral.table_of(left.source, aliases)
         if of is None:
             left = self._together(left)
             assert isinstance(left.source, BoundDerived)
             of = left.source
-        derived, inside = sub_query(join, function, items, left, of)
+        derived, inside = lateral.sub_query(join, function, items, left, of)
         return left, of.alias, *self.derived(derived), inside
 
     def _together(self, left: Part) -> Part:
         """All that stands before a list as one table, each name in its place."""
-        select, names = all_columns(left)
+        select, names = lateral.all_columns(left)
         alias = self._alias("joined", select.span, free=True)
         query, fields = self.derived(Derived(select, alias))
         relations = [
@@ -405,10 +373,10 @@ class Sources:
         if inner is None:
             self._constant_call(replace(parts, name=parts.name.removeprefix("__uql_")))
             self.statement.catalog.offer_parts()
-            item = SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
-            query, fields = self.derived(Derived(Select((item,), None, span=parts.span), alias, span=parts.span))
+            item = ast.SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
+            query, fields = self.derived(Derived(ast.Select((item,), None, span=parts.span), alias, span=parts.span))
             inner = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
-        opening = self._expand_struct(inner, {f.name: f for f in parts_fields(parts)}, alias, parts.span)
+        opening = self._expand_struct(inner, {f.name: f for f in lateral.parts_fields(parts)}, alias, parts.span)
         (found,) = opening.relations
         fields = renamed(found.fields, function.columns, alias, function.span)
         return replace(opening, relations=[replace(found, fields=fields)])
@@ -419,7 +387,7 @@ class Sources:
         Args:
             own: what is known of each field of the struct.
         """
-        derived, inside = expand_part(inner, {key: f.name for key, f in own.items()}, span)
+        derived, inside = lateral.expand_part(inner, {key: f.name for key, f in own.items()}, span)
         query, fields = self.derived(derived)
         kept, found = fields[: -len(own)], fields[-len(own) :]
         known = tuple(
@@ -510,18 +478,18 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
     return found
 
 
-def forced_modalities(query: Select) -> dict[str, Modality]:
+def forced_modalities(query: ast.Select) -> dict[str, Modality]:
     """The columns that the block casts to IMAGE, AUDIO, VIDEO or DOCUMENT, by name in lower case."""
     found: dict[str, Modality] = {}
     for item in query.items:
         for node in walk(item):
-            if isinstance(node, Cast) and node.type.name in MODALITIES and not node.type.dims:
+            if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
                 name = _name_of(node.operand)
                 if name is not None:
                     found[name.lower()] = Modality(node.type.name.lower())
     for part in (query.where, query.having):
         for node in walk(part):
-            if isinstance(node, Cast) and node.type.name in MODALITIES:
+            if isinstance(node, ast.Cast) and node.type.name in MODALITIES:
                 name = _name_of(node.operand)
                 if name is not None:
                     found[name.lower()] = Modality(node.type.name.lower())
@@ -531,4 +499,4 @@ def forced_modalities(query: Select) -> dict[str, Modality]:
 def _name_of(expr: Expr) -> str | None:
     if isinstance(expr, Name):
         return expr.parts[-1]
-    return expr.text if isinstance(expr, Quoted) else None
+    return expr.text if isinstance(expr, ast.Quoted) else None

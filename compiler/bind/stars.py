@@ -7,27 +7,12 @@ from dataclasses import replace
 
 from uql.base.errors import BindError
 from uql.base.schema import Field
+from uql.compiler import syntax as ast
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression
-from uql.compiler.syntax import (
-    Boolean,
-    Call,
-    Column,
-    Expr,
-    Lambda,
-    ListExpr,
-    Name,
-    Named,
-    Number,
-    Position,
-    SelectItem,
-    Span,
-    Star,
-    String,
-    TypeName,
-)
+from uql.compiler.syntax import Call, Column, Expr, ListExpr, Named, SelectItem, Span, Star, String, TypeName
 from uql.compiler.walk import rewrite, walk
 
 MOST_NESTED = 1_000  # structs in one another that unnest(…, recursive := true) takes apart
@@ -56,7 +41,7 @@ def starred(star: Star, scope: Scope) -> list[SelectItem]:
     return found
 
 
-def column_at(position: Position, scope: Scope) -> Expr:
+def column_at(position: ast.Position, scope: Scope) -> Expr:
     """#2: the second column of what * stands for. Raises: BindError (UQL202)."""
     found = [item.expr for _, item in _columns(Star(span=position.span), scope)]
     if not 1 <= int(position.text) <= len(found):
@@ -115,9 +100,9 @@ def with_fields(item: SelectItem, scope: Scope) -> list[SelectItem] | None:
     depth = 1
     for option in call.args[1:]:
         match option:
-            case Named(name="recursive", value=Boolean(value=True)):
+            case Named(name="recursive", value=ast.Boolean(value=True)):
                 depth = MOST_NESTED
-            case Named(name="max_depth", value=Number(text=text)) if text.isdigit():
+            case Named(name="max_depth", value=ast.Number(text=text)) if text.isdigit():
                 depth = int(text)
             case _:
                 return None
@@ -127,7 +112,7 @@ def with_fields(item: SelectItem, scope: Scope) -> list[SelectItem] | None:
 
 def _unnested(value: Expr, type: TypeName | None, scope: Scope, depth: int) -> list[tuple[str, Expr]] | None:
     """The fields of a struct, and to a depth those of the structs in it; None where it is no struct, or holds lists to unnest."""
-    if isinstance(value, Name) and (column := scope.find(value.parts, value.span)) is not None:
+    if isinstance(value, ast.Name) and (column := scope.find(value.parts, value.span)) is not None:
         field = scope.field_of(column[0]) if isinstance(column[0], Column) else None
         type = type_name(field.type, value.span) if field is not None else None
         for inner in column[1]:
@@ -201,7 +186,7 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
                 if name.lower() not in by_name:
                     raise scope.unknown((name,), call.span)
             kept = [by_name[name.lower()] for name in names]
-        case Lambda(names=(_,)):
+        case ast.Lambda(names=(_,)):
             listed = ListExpr(tuple(String(name) for name, _ in named))
             sql = expression(Call("list_transform", (listed, argument)))
             try:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
 from uql.base.sql_text import dotted
+from uql.compiler import syntax as ast
 from uql.compiler.bind.scope import CatalogLike, Scope
 from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
@@ -25,25 +26,7 @@ from uql.compiler.sql import (
     value_type,
 )
 from uql.compiler.subqueries import with_leaves
-from uql.compiler.syntax import (
-    NO_SPAN,
-    Binary,
-    Boolean,
-    Call,
-    Case,
-    Column,
-    Expr,
-    Lambda,
-    Named,
-    Null,
-    Number,
-    Query,
-    Span,
-    String,
-    TypedLiteral,
-    Unary,
-    When,
-)
+from uql.compiler.syntax import NO_SPAN, Column, Expr, String
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import children, walk
 
@@ -59,15 +42,15 @@ class DuckTypes:
     def of(self, expr: Expr, scope: Scope) -> str | None:
         """The DuckDB type of a bound expression that stands alone, None when DuckDB cannot tell."""
         match expr:
-            case Number():
+            case ast.Number():
                 return "DOUBLE"
             case String():
                 return "VARCHAR"
-            case Boolean():
+            case ast.Boolean():
                 return "BOOLEAN"
-            case TypedLiteral():
+            case ast.TypedLiteral():
                 return expr.type
-            case Unary(op="-" | "+"):
+            case ast.Unary(op="-" | "+"):
                 return self.of(expr.operand, scope)
             case Column():
                 field = scope.field_of(expr)
@@ -134,13 +117,13 @@ class DuckTypes:
         """Raises DataError (UQL509) for a string in a CASE that is not a value of the type of the others: DuckDB says so only when it
         runs, behind the calls."""
         exprs = [*(item.expr for item in query.items), query.where, query.having, *(key.expr for key in query.order_by)]
-        for case in (node for expr in exprs if expr is not None for node in walk(expr) if isinstance(node, Case)):
+        for case in (node for expr in exprs if expr is not None for node in walk(expr) if isinstance(node, ast.Case)):
             values = [*(when.value for when in case.whens), case.default]
             strings = [value for value in values if isinstance(value, String)]
-            others = [value for value in values if value is not None and not isinstance(value, String | Null)]
+            others = [value for value in values if value is not None and not isinstance(value, String | ast.Null)]
             if not strings or not others:
                 continue
-            bare = Case(None, tuple(When(Boolean(True), value) for value in others))
+            bare = ast.Case(None, tuple(ast.When(ast.Boolean(True), value) for value in others))
             type = self.of(bare, scope)
             for string in strings if type not in (None, "VARCHAR") else ():
                 with suppress(*self.error):  # a type that it has no name for
@@ -153,7 +136,7 @@ class DuckTypes:
                             help=f"the values of CASE have one type: {ONE_TYPE}",
                         )
 
-    def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
+    def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: ast.Span) -> list[str]:
         """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit.
 
         Args:
@@ -208,17 +191,17 @@ class DuckTypes:
         elif "aggregate" in message.lower():
             calls = [n for p in (query.where, *(k.expr for k in query.group_by), *parts) if p for n in walk(p)]
             aggregates = self.catalog.aggregates
-            span = next((n.span for n in calls if isinstance(n, Call) and n.name in aggregates), NO_SPAN)
+            span = next((n.span for n in calls if isinstance(n, ast.Call) and n.name in aggregates), NO_SPAN)
         return BindError(message, code="UQL209", span=span, help=_instead(message, error))
 
-    def _refusal(self, expr: Expr, scope: Scope) -> tuple[Span, str] | None:
+    def _refusal(self, expr: Expr, scope: Scope) -> tuple[ast.Span, str] | None:
         """The smallest part of an expression that DuckDB refuses with NULLs for its columns, and why."""
         try:
             sql = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
             self.catalog.describe(f"SELECT {sql} AS x")
         except self.error as error:
             for child in children(expr):
-                if isinstance(child, Expr) and not isinstance(child, Lambda | Named):
+                if isinstance(child, Expr) and not isinstance(child, ast.Lambda | ast.Named):
                     inner = self._refusal(child, scope)
                     if inner is not None:
                         return (inner[0] if inner[0].start >= 0 else expr.span), inner[1]
@@ -303,7 +286,7 @@ def asked_instead(function: str) -> str:
 def several_columns(query: BoundSelect) -> BindError:
     """unnest of a struct, or of a list of structs with recursive or max_depth."""
     calls = (
-        node for item in query.items for node in walk(item.expr) if isinstance(node, Call) and node.name == "unnest"
+        node for item in query.items for node in walk(item.expr) if isinstance(node, ast.Call) and node.name == "unnest"
     )
     span = next((call.span for call in calls), NO_SPAN)
     return BindError(
@@ -314,7 +297,7 @@ def several_columns(query: BoundSelect) -> BindError:
     )
 
 
-def null_query(query: Query) -> str:
+def null_query(query: ast.Query) -> str:
     """A sub-query as one row of NULLs of its types: it was judged by itself."""
     assert isinstance(query, Bound)
     items = ", ".join(f"{null_text(item.type)} AS {quote(item.name)}" for item in query.query.items)
@@ -324,9 +307,9 @@ def null_query(query: Query) -> str:
 def _asks_alone(where: Expr) -> bool:
     """Is a WHERE made of texts alone, with AND, OR and NOT?"""
     match where:
-        case Binary(op="AND" | "OR"):
+        case ast.Binary(op="AND" | "OR"):
             return _asks_alone(where.left) and _asks_alone(where.right)
-        case Unary(op="NOT"):
+        case ast.Unary(op="NOT"):
             return _asks_alone(where.operand)
     return isinstance(where, Virtual) and value_type(where.column) == "BOOLEAN"
 

@@ -8,11 +8,10 @@ DuckDB, `formula.implied` gives it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from uql.base.errors import ConfigError
 from uql.compiler import fusions
-from uql.compiler.logical import LogicalPlan, OneInput, SemJoin, Union
+from uql.compiler.logical import LogicalPlan, with_inputs
 from uql.compiler.rules.asked_once import asked_once
 from uql.compiler.rules.constants import constants
 from uql.compiler.rules.filters_into_subqueries import filters_into_subqueries
@@ -40,14 +39,8 @@ RULES: tuple[Rule, ...] = (
 )
 # that look at a block as a whole, not at each node
 WHOLE: frozenset[Rule] = frozenset({semi_join_first, unused_columns})
-CHOICES = (
-    "merged",
-    "order_by_rates",
-    "order_while_running",
-    "order_by_embeddings",
-    *fusions.NAMES,
-    "cascade",
-)  # what else can be switched off: aggregates in the place of those over a sub-query, orders and fusions
+# what else can be switched off: aggregates in the place of those over a sub-query, orders and fusions
+CHOICES = ("merged", "order_by_rates", "order_while_running", *fusions.NAMES, "cascade")
 NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
 
@@ -80,11 +73,4 @@ def apply(plan: LogicalPlan, disabled: tuple[str, ...] = (), rules: tuple[Rule, 
 def _everywhere(plan: LogicalPlan, rule: Rule) -> LogicalPlan:
     if rule in WHOLE:
         return rule(plan)
-    if isinstance(plan, OneInput):
-        below = _everywhere(plan.input, rule)
-        plan = plan if below is plan.input else replace(plan, input=below)
-    elif isinstance(plan, Union | SemJoin):
-        left, right = _everywhere(plan.left, rule), _everywhere(plan.right, rule)
-        if left is not plan.left or right is not plan.right:
-            plan = replace(plan, left=left, right=right)
-    return rule(plan)
+    return rule(with_inputs(plan, lambda below: _everywhere(below, rule)))

@@ -15,7 +15,7 @@ from uql.compiler.bound import (
     BoundTable,
 )
 from uql.compiler.formula import conjunction, conjuncts
-from uql.compiler.logical import LogicalPlan, OneInput, Scan, SqlFilter
+from uql.compiler.logical import LogicalPlan, OneInput, Scan, SqlFilter, with_inputs
 from uql.compiler.rules.inside import changed, is_plain, translated
 from uql.compiler.subqueries import is_semantic_query
 from uql.compiler.syntax import Binary, Column, Expr, InQuery
@@ -33,10 +33,7 @@ def semi_join_first(plan: LogicalPlan) -> LogicalPlan:
         return plan if scan is plan.input else replace(plan, input=scan)
     if isinstance(plan, Scan):
         return _scan(plan, [])
-    if isinstance(plan, OneInput):
-        below = semi_join_first(plan.input)
-        return plan if below is plan.input else replace(plan, input=below)
-    return plan
+    return with_inputs(plan, semi_join_first) if isinstance(plan, OneInput) else plan
 
 
 def _scan(scan: Scan, terms: list[Expr]) -> Scan:

@@ -27,14 +27,7 @@ def unused_columns(plan: logical.LogicalPlan) -> logical.LogicalPlan:
         if isinstance(node, logical.Scan):
             source = with_leaves(node.source, pruned) if node.source is not None else None
             return node if source is node.source else replace(node, source=source)
-        if isinstance(node, logical.SemJoin):
-            left, right = visit(node.left), visit(node.right)
-            same = left is node.left and right is node.right
-            return node if same else replace(node, left=left, right=right)
-        if isinstance(node, logical.OneInput):
-            below = visit(node.input)
-            return node if below is node.input else replace(node, input=below)
-        return node
+        return logical.with_inputs(node, visit)
 
     return visit(plan)
 

@@ -25,7 +25,6 @@ from uql.kernels import asking
 from uql.kernels.answers import Rids
 from uql.kernels.asking import apply_corrections
 from uql.kernels.base import Context
-from uql.kernels.pair_conditions import log_odds_ranking as contrast
 from uql.kernels.pair_conditions.compare_texts import compare
 from uql.kernels.pair_conditions.values import AttributeValues, Side, columns_of, propose
 from uql.kernels.relation import Relation
@@ -60,8 +59,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
 
     Tried where the distinct pairs do not fit in the budget and the distinct rows do, or `method = 'attribute'` asks for it. The result
     is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers; those with a row that has
-    none of the values are asked outright too, or are unknown where the budget does not reach them. Where the answers to pairs do not
-    agree with the attribute, but the model's log-odds rank pairs as it does, it leans to one answer: then the attribute decides them all.
+    none of the values are asked outright too, or are unknown where the budget does not reach them.
 
     Args:
         column: a condition on pairs of rows.
@@ -87,39 +85,31 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     asked = AttributeValues(proposal, sides, ctx, relation.source)
     drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
     agreed, n = await _agreement(column, asked, drawn, relation, ctx)
-    ranked = None
     if n == 0 or agreed < LEAST_AGREEMENT * n:
-        ranked = await _ranked(column, asked, relation, ctx)
-        if ranked is None or ranked < LEAST_AGREEMENT:
-            ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
-            return False
+        ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
+        return False
     said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
     yes = np.flatnonzero((said == 1) & ~relation[column].asked_mask)
     confirmed, m = 0, 0
-    if len(yes) and ranked is None:
+    if len(yes):
         some = np.sort(ctx.rng.choice(yes, min(FOUND_PAIRS, len(yes)), replace=False)).astype(np.int64)
         confirmed, m = await _agreement(column, asked, some, relation, ctx)
         if confirmed < LEAST_AGREEMENT * m:
             ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {confirmed} of {m} pairs found hold')
             return False
-    fill = (said >= 0) & (~relation[column].asked_mask | (ranked is not None))
+    fill = (said >= 0) & ~relation[column].asked_mask
     relation[column].values[fill] = (said[fill] == 1).astype(object)
     relation[column].asked_mask |= fill
     apply_corrections(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
     await _ask_or_leave(column, np.flatnonzero(~relation[column].asked_mask).astype(np.int64), relation, ctx)
     if fill.any():
         level = ctx.settings.confidence
-        low, high = clopper_pearson(agreed, n, level) if n else (0.0, 1.0)
-        relation[column].derived = Checked(1 - low if ranked is None else 1.0, len(asked.values))
+        low, high = clopper_pearson(agreed, n, level)
+        relation[column].derived = Checked(1 - low, len(asked.values))
         ctx.notes.append(
             f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
             f"({level:.0%}: {low:.1%}–{high:.1%})"
             + (f", {confirmed} of {m} pairs that match were confirmed" if m else "")
-            + (
-                ""
-                if ranked is None
-                else f"; the model leans one way for pairs, but ranks them alike (AUC {ranked:.2f})"
-            )
         )
     return True
 
@@ -151,23 +141,6 @@ async def _named(column: VirtualColumn, ctx: Context) -> AttributeComparison | N
     if found is None or ctx.settings.method not in (None, METHOD):
         return None
     return None if (await ctx.gate.provider()).capabilities.weighs_pairs else found
-
-
-async def _ranked(
-    column: VirtualColumn, attribute_values: AttributeValues, relation: Relation, ctx: Context
-) -> float | None:
-    """How well the model's own log-odds rank a block of pairs as the attribute does; None where that cannot be told."""
-    first, second = (side.codes for side in attribute_values.sides)
-    some = contrast.block(first, second, ctx.rng)
-    texts = {side.rows[c] for side in attribute_values.sides for c in side.codes[some]}
-    missing = sum(row not in attribute_values.values and not row.is_null for row in texts)
-    if len(some) < contrast.LEAST_PAIRS or not ctx.purse.fits(missing + len(some)):
-        return None
-    said = await attribute_values.pairs(some)
-    await asking.ask(Stage((column,)), some, relation, ctx)
-    p = relation[column].probabilities[some].astype(np.float64)
-    told = (said >= 0) & ~np.isnan(p)
-    return contrast.rank_agreement(p[told], first[some][told], second[some][told], said[told] == 1)
 
 
 async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:

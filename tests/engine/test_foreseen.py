@@ -1,4 +1,4 @@
-"""Orders row by row where embeddings tell which answers are likely, and the price of a search that learns."""
+"""The price of a search that learns from embeddings, and what the ledger decides before it asks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.compiler.formula import FALSE, OPEN, TRUE
-from uql.kernels import row_order as foreseen
-from uql.kernels.row_order import RowOrder
 from uql.llm.providers.base import Answer, Capabilities, Limits
 from uql.llm.questions import Predicate
 
@@ -56,43 +53,12 @@ def news(blind: bool, disabled: str = "", ledger: str = ":memory:") -> uql.Conne
     return con
 
 
-def calls(blind: bool, disabled: str = "") -> tuple[int, list[tuple]]:
-    with news(blind, disabled) as con:
-        result = con.uql(f"{OR} WITH (budget = 'all')")
-        rows = result.fetchall()
-        return result.cost.calls, rows
-
-
-def test_rows_are_asked_first_what_their_embeddings_make_likely() -> None:
-    by_rows, found = calls(False)
-    by_one, wanted = calls(False, "order_by_embeddings")
-    assert found == wanted
-    assert by_rows < 0.9 * by_one
-
-
-def test_nothing_is_lost_where_embeddings_tell_nothing() -> None:
-    by_rows, found = calls(True)
-    by_one, wanted = calls(True, "order_by_embeddings")
-    assert found == wanted
-    assert by_rows <= 1.01 * by_one
-
-
 def test_what_the_ledger_knows_decides_rows_whatever_the_order_now(tmp_path) -> None:
     with news(False, ledger=str(tmp_path / "ledger.sqlite")) as con:
         first = con.uql(f"{OR} WITH (budget = 'all')")
         rows = first.fetchall()
         again = con.uql(f"{OR} WITH (budget = 'all')")
         assert again.fetchall() == rows and again.cost.calls == 0
-
-
-def test_weights_follow_the_tilt_and_what_is_known() -> None:
-    combinations = np.array([[False, False], [True, False], [False, True], [True, True]])
-    tilt = np.array([[2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
-    made = RowOrder(10, tilt, combinations, np.full(4, 0.25))
-    masks = np.array([[OPEN, TRUE], [OPEN, FALSE]], dtype=np.uint8)
-    weights = foreseen._weights(made, np.array([0, 1]), masks)
-    assert weights[0, 1] / weights[0, 0] == pytest.approx(np.exp(2.0))
-    assert weights[1].tolist() == [0.0, 0.25, 0.0, 0.0]
 
 
 def test_a_search_that_learns_is_priced_below_chance_and_near_what_it_asks() -> None:
