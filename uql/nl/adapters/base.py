@@ -42,19 +42,13 @@ def answer_schema(sources: Sequence[str]) -> Schema:
     return obj({"found": BOOLEAN, "answer": text(1200), "sources": array(one_of(list(sources)), len(sources))})
 
 
-def sub_answer(reply: Mapping[str, Any], adapter: str, confidence: float | None = None) -> SubAnswer:
-    """The answer of a reply in the form of `answer_schema`.
-
-    Args:
-        reply: read already.
-        adapter: its name.
-        confidence: in [0, 1]; None: it states none.
-    """
+def sub_answer(reply: Mapping[str, Any], adapter: str) -> SubAnswer:
+    """The answer of an adapter's reply in the form of `answer_schema`."""
     said = str(reply.get("answer", "")).strip()
     if not reply.get("found", True) or not said:
         return SubAnswer(None, "", adapter=adapter, problem=f"not in the evidence: {said or 'no answer'}")
     named = tuple(dict.fromkeys(str(name) for name in reply.get("sources", ())))
-    return SubAnswer(said, said, named, adapter, confidence)
+    return SubAnswer(said, said, named, adapter)
 
 
 def tokens_of(text: str) -> int:

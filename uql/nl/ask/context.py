@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BudgetError, QuestionError
-from uql.llm.questions import Answers, Question, Row, Write
+from uql.llm.questions import Row, Write
 from uql.llm.run_record import Cost
 from uql.nl.ask.room import Room
 from uql.nl.prompts import Wording, misfit
@@ -209,16 +209,6 @@ class AskContext:
             temperature=wording.temperature,
             seed=wording.seed,
         )
-
-    async def read(self, question: Question, rows: Sequence[Row], *, source: str = "") -> Answers:
-        """One question about rows of a table, to the model that reads rows. Raises as `Gate.ask`.
-
-        Args:
-            question: put about each row.
-            rows: (n,) what is shown.
-            source: the table that they come from.
-        """
-        return await self.gate.ask(question, rows, source=source)
 
     # -------------------------------------------------------------------------------------------------- the tables
     async def uql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> Outcome:

@@ -28,12 +28,12 @@ class Wording:
     seed: int = 0
 
 
-def obj(properties: Mapping[str, Schema], *, required: Sequence[str] | None = None) -> Schema:
-    """The schema of an object of these properties, in this order, all required unless said otherwise."""
+def obj(properties: Mapping[str, Schema]) -> Schema:
+    """The schema of an object of these properties, in this order, all required."""
     return {
         "type": "object",
         "properties": dict(properties),
-        "required": list(properties) if required is None else list(required),
+        "required": list(properties),
         "additionalProperties": False,
     }
 
