@@ -20,7 +20,7 @@ from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.private_lineage import marked, without_values
 from uql.nl.plan.read_plan import SELECTS, statement_of
 from uql.nl.plan.result_schema import Shapes, fields_of
-from uql.nl.prompts import obj, text
+from uql.nl.prompts import Wording, obj, text
 from uql.nl.prompts.planner import SQL
 from uql.nl.schema.discover import schema_text
 from uql.nl.schema.scope import Scope, Source
@@ -64,7 +64,7 @@ class Uql:
             prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
             statement = ""
             try:
-                reply = await ctx.ask(prompt, obj({"sql": text(1500)}), system=SQL, task="uql")
+                reply = await ctx.say(Wording(NAME, "", SQL, prompt, obj({"sql": text(1500)})))
                 statement = completed(statement_of(str(reply.get("sql", ""))), fields)
                 Shapes(sources).of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))

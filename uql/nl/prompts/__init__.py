@@ -13,7 +13,8 @@ Schema = dict[str, Any]
 class Wording:
     """One request: the words, the JSON schema of the reply, a grammar of llama.cpp instead of a schema.
 
-    `max_tokens` 0 leaves the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
+    `task` names the prompt, for traces and scripted replies; `version` is that of the words, where they may change. `max_tokens` 0 leaves
+    the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
     from models that take one.
     """
 
