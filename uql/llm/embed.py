@@ -12,7 +12,7 @@ import base64
 import io
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any
@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
-from uql.base.extras import install
+from uql.base.errors import BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
+from uql.base.extras import need
 from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.failures import FINAL
 from uql.llm.providers.address import address
 from uql.llm.providers.base import CallError, Limits
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
-from uql.llm.providers.wire import posted, retry_after
+from uql.llm.providers.wire import posted
 
 Matrix = NDArray[np.float32]
 TEXTS_AT_ONCE = 128
@@ -38,6 +38,7 @@ SHORTEST = 1_000  # characters: a text that is refused as too long is halved dow
 IMAGES_AT_ONCE = 16
 PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
 TRIES = 6
+VOYAGE_URL = "https://api.voyageai.com/v1"
 CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
 
@@ -153,6 +154,7 @@ class RemoteEmbedder:
 
         Raises: DataError on bytes that are not an image; else as `embed`.
         """
+        need("vectors of pictures", "images", "PIL")
         from PIL import Image, UnidentifiedImageError
 
         distinct = list(dict.fromkeys(image for image in images if image))
@@ -227,7 +229,13 @@ def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
 
 
 class OpenAIEmbedder(RemoteEmbedder):
-    """openai:MODEL, at the vendor's own host."""
+    """openai:MODEL, at the vendor's own host.
+
+    Attributes:
+        encoding: what a request says of the form of the vectors.
+    """
+
+    encoding: Mapping[str, str] = {"encoding_format": "float"}
 
     def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
         super().__init__()
@@ -237,18 +245,18 @@ class OpenAIEmbedder(RemoteEmbedder):
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         return self._replied({"input": texts})
 
-    def _replied(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
+    def _replied(self, body: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
         """The vectors that a request brings, and its tokens. `body`: what is embedded, as a part of its body."""
         with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
-            return worker.submit(asyncio.run, self._post(body)).result()
+            return worker.submit(asyncio.run, self._post(path, body)).result()
 
-    async def _post(self, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
+    async def _post(self, path: str, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
         """One deadline holds for connection, headers and body."""
         opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
-        body = {"model": self.model, "encoding_format": "float", **fields}
+        body = {"model": self.model, **self.encoding, **fields}
         try:
             async with asyncio.timeout(self._timeout_s):
-                reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
+                reply = await posted(opened, path, body, name=self.name, model=self.model)
         except TimeoutError as error:
             raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
         finally:
@@ -288,31 +296,24 @@ class ServerEmbedder(OpenAIEmbedder):
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
         vectors, tokens = [], 0
         for image in opened:
-            held = io.BytesIO()
-            image.save(held, "JPEG", quality=90)
-            url = f"data:image/jpeg;base64,{base64.b64encode(held.getvalue()).decode()}"
-            content = [{"type": "image_url", "image_url": {"url": url}}]
+            content = [{"type": "image_url", "image_url": {"url": _data_url(image, "JPEG", quality=90)}}]
             found, more = self._replied({"messages": [{"role": "user", "content": content}]})
             vectors += found
             tokens += more
         return vectors, tokens
 
 
-class Voyage(RemoteEmbedder):
-    """voyage:MODEL, at the vendor's own host; a multimodal model embeds images too."""
+class Voyage(OpenAIEmbedder):
+    """voyage:MODEL, at the vendor's own host; a multimodal model embeds images too.
 
-    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str | None = None) -> None:
-        super().__init__()
-        try:
-            import voyageai
-            from voyageai.client import Client
-        except ImportError as error:
-            raise ConfigError(
-                "this embedder needs the voyageai package", code="UQL402", help=install("voyage")
-            ) from error
-        self.model, self.name = model, f"voyage:{model}"
-        self._errors: Any = voyageai.error
-        self._client: Any = Client(api_key=api_key, max_retries=0, timeout=timeout_s, base_url=url)
+    Source of the wire format: Voyage AI's API reference, text embeddings and multimodal embeddings.
+    """
+
+    encoding: Mapping[str, str] = {}
+
+    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VOYAGE_URL) -> None:
+        super().__init__(model, api_key=api_key, timeout_s=timeout_s, url=url)
+        self.name = f"voyage:{model}"
 
     @property
     def embeds_images(self) -> bool:
@@ -320,38 +321,31 @@ class Voyage(RemoteEmbedder):
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         if self.embeds_images:
-            return self._send(
-                lambda: self._client.multimodal_embed([[text] for text in texts], self.model, input_type="document")
-            )
-        return self._send(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
+            return self._multimodal([{"type": "text", "text": text} for text in texts])
+        return self._vectors_of({"input": texts})
 
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
-        inputs = [[image] for image in opened]
-        return self._send(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
+        urls = (_data_url(image, "WEBP") for image in opened)
+        return self._multimodal([{"type": "image_base64", "image_base64": url} for url in urls])
 
-    def _send(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
-        errors = self._errors
+    def _multimodal(self, parts: list[dict[str, str]]) -> tuple[list[list[float]], int]:
+        return self._vectors_of({"inputs": [{"content": [part]} for part in parts]}, "/multimodalembeddings")
+
+    def _vectors_of(self, fields: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
         try:
-            reply = send()
-        except errors.AuthenticationError as error:
-            raise AuthError(
-                f"{self.name} refused the key: {error}", help="set VOYAGE_API_KEY in the environment"
-            ) from error
-        except errors.RateLimitError as error:
-            raise CallError(
-                "rate_limit", str(error), retry_after_s=retry_after(getattr(error, "headers", None) or {})
-            ) from error
-        except (errors.InvalidRequestError, errors.MalformedRequestError) as error:
-            if "model" in str(error).lower() and "not" in str(error).lower():
-                raise UnknownModelError(f"{self.name}: {error}") from error
-            raise CallError("bad_request", str(error)) from error
-        except errors.Timeout as error:
-            raise CallError("timeout", str(error)) from error
-        except (errors.ServerError, errors.ServiceUnavailableError, errors.TryAgain) as error:
-            raise CallError("server", str(error)) from error
-        except errors.VoyageError as error:
-            raise CallError("connection", str(error)) from error
-        return [list(vector) for vector in reply.embeddings], int(reply.total_tokens)
+            return self._replied({**fields, "input_type": "document", "truncation": True}, path)
+        except CallError as error:
+            low = error.message.lower()
+            if error.kind == "bad_request" and "model" in low and "not" in low:
+                raise UnknownModelError(f"{self.name}: {error.message}") from error
+            raise
+
+
+def _data_url(image: Any, kind: str, **how: int) -> str:
+    """A picture of Pillow's as a data: address."""
+    held = io.BytesIO()
+    image.save(held, kind, **how)
+    return f"data:image/{kind.lower()};base64,{base64.b64encode(held.getvalue()).decode()}"
 
 
 def _smaller(image: Any) -> Any:
