@@ -144,8 +144,8 @@ def test_the_workspace_reaches_no_file_and_keeps_no_more_rows_than_it_may() -> N
 
     async def kept(ctx: AskContext) -> object:
         await ctx.uql("SELECT id FROM t WHERE id < 3", to="few")
-        found = await ctx.sql("SELECT sum(id) AS s FROM few", to="total")
-        return found.to_pylist(), ctx.table("total").to_pylist(), ctx.workspace.names
+        found = await ctx.workspace.sql("SELECT sum(id) AS s FROM few", to="total")
+        return found.to_pylist(), ctx.workspace.table("total").to_pylist(), ctx.workspace.names
 
     assert _in_workspace(kept) == ([{"s": 3}], [{"s": 3}], ["t", "few", "total"])
 

@@ -11,7 +11,6 @@ import asyncio
 import base64
 import io
 import time
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -44,7 +43,7 @@ CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
 def open_embedder(
     spec: str, settings: Settings | None = None, *, announce: Callable[[str, int], None] | None = None
-) -> RemoteEmbedder:
+) -> OpenAIEmbedder:
     """The embedder of a name.
 
     Args:
@@ -56,7 +55,7 @@ def open_embedder(
     settings = settings or Settings()
     kind, _, model = spec.partition(":")
     timeout_s, offline = settings.timeout_s, settings.offline
-    made: RemoteEmbedder | None = None
+    made: OpenAIEmbedder | None = None
     if kind == "voyage" and model:
         made = Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage", offline=offline), timeout_s=timeout_s)
     if kind == "openai" and model:
@@ -104,17 +103,21 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield held
 
 
-class RemoteEmbedder:
-    """Texts to vectors by requests; equal texts of one call are sent once."""
+class OpenAIEmbedder:
+    """openai:MODEL, at the vendor's own host: texts to vectors by requests; equal texts of one call are sent once.
 
-    name: str
+    Attributes:
+        encoding: what a request says of the form of the vectors.
+    """
 
-    def __init__(self) -> None:
-        self.tokens = 0
-        self.requests = 0
-        self.offline = False
+    encoding: Mapping[str, str] = {"encoding_format": "float"}
+
+    def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+        self.model, self.name = model, f"openai:{model}"
+        self._url, self._key, self._timeout_s = url, api_key, timeout_s
+        self.tokens = self.requests = 0
+        self.offline = self._announced = False
         self.announce: Callable[[str, int], None] | None = None
-        self._announced = False
 
     def _leaving(self, count: int) -> None:
         """Rows are about to leave this machine. Raises ModelError (UQL411) where none may."""
@@ -132,10 +135,6 @@ class RemoteEmbedder:
     def embeds_images(self) -> bool:
         """Are images embedded too, in the space of the texts?"""
         return False
-
-    @abstractmethod
-    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
-        """The vectors of a batch and its tokens. Raises CallError where trying again may help."""
 
     def embed(self, texts: Sequence[str | None]) -> Matrix:
         """(n, d) float32, rows of length 1; zeros for a text that is None or empty.
@@ -207,42 +206,8 @@ class RemoteEmbedder:
             return vectors
         raise AssertionError("unreachable")
 
-
-class _Refused(CallError):
-    """A request that is larger than the vendor takes."""
-
-
-def _large(message: str) -> bool:
-    low = message.lower()
-    return "token" in low or "too long" in low or "context length" in low or "too large" in low
-
-
-def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
-    width = len(next(iter(found.values()), ()))
-    out = np.zeros((len(items), width), np.float32)
-    for i, item in enumerate(items):
-        if item:
-            out[i] = found[item]
-    lengths = np.linalg.norm(out, axis=1, keepdims=True)
-    out /= np.where(lengths > 0, lengths, 1.0)
-    return out
-
-
-class OpenAIEmbedder(RemoteEmbedder):
-    """openai:MODEL, at the vendor's own host.
-
-    Attributes:
-        encoding: what a request says of the form of the vectors.
-    """
-
-    encoding: Mapping[str, str] = {"encoding_format": "float"}
-
-    def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
-        super().__init__()
-        self.model, self.name = model, f"openai:{model}"
-        self._url, self._key, self._timeout_s = url, api_key, timeout_s
-
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        """The vectors of a batch and its tokens. Raises CallError where trying again may help."""
         return self._replied({"input": texts})
 
     def _replied(self, body: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
@@ -267,6 +232,26 @@ class OpenAIEmbedder(RemoteEmbedder):
             return [list(map(float, item["embedding"])) for item in ordered], int(tokens)
         except (KeyError, TypeError, ValueError) as error:
             raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
+
+
+class _Refused(CallError):
+    """A request that is larger than the vendor takes."""
+
+
+def _large(message: str) -> bool:
+    low = message.lower()
+    return "token" in low or "too long" in low or "context length" in low or "too large" in low
+
+
+def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
+    width = len(next(iter(found.values()), ()))
+    out = np.zeros((len(items), width), np.float32)
+    for i, item in enumerate(items):
+        if item:
+            out[i] = found[item]
+    lengths = np.linalg.norm(out, axis=1, keepdims=True)
+    out /= np.where(lengths > 0, lengths, 1.0)
+    return out
 
 
 class ServerEmbedder(OpenAIEmbedder):

@@ -554,7 +554,7 @@ class Gate(Sender):
         for j, key in enumerate(slot.keys):
             if key in failed and slot.answers[j] is None:
                 gone = failed[key]
-                slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message, gone.raw))
+                slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message))
             answer = slot.answers[j]
             if answer is not None and key in mine and not mine[key].done():
                 mine[key].set_result(answer)

@@ -44,7 +44,7 @@ class StructGPT:
         fields = {f.name: f for f in table.visible_fields}
         statement = await self._filter(subquery, table, columns, fields, ctx)
         try:
-            rows = (await ctx.sql(statement, tables=[table.name])).to_pylist()
+            rows = (await ctx.workspace.sql(statement, tables=[table.name])).to_pylist()
         except GuardError as error:
             return SubAnswer(None, "", (table.name,), NAME, problem=f"its filter cannot be run: {error.message}")
         if not rows:

@@ -105,7 +105,7 @@ class Uql:
                     outcome = await ctx.uql(node.body, tables=tables, to=node.name)
                     table, notes = outcome.table, [*notes, *caveats(outcome)]
                 else:
-                    table = await ctx.sql(node.body, tables=tables, to=node.name)
+                    table = await ctx.workspace.sql(node.body, tables=tables, to=node.name)
                 made.append(node.name)
         except _MENDED as error:
             return SubAnswer(None, "", adapter=NAME, problem=error_line(error))

@@ -15,8 +15,6 @@ from uql.nl.prompts import Wording, misfit
 from uql.nl.schema.scope import Scope, Source
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.base.settings import Settings
     from uql.engine.outcome import Outcome
     from uql.llm.gate import Gate
@@ -187,27 +185,3 @@ class AskContext:
         named = budget_of(text)
         gate = self.gate if named is None else self.step(to or "uql", calls=named).gate
         return await self.workspace.uql(text, gate, tables=tables, to=to)
-
-    async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
-        """The rows of a concrete SELECT that a model wrote, run by the guard. Arguments and errors as `uql`.
-
-        Args:
-            text: the SELECT.
-            tables: that it may name; None: all.
-            to: keeps the rows under this name.
-        """
-        return await self.workspace.sql(text, tables=tables, to=to)
-
-    def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
-        """The rows of a source or of a node's result. Raises UnknownTableError.
-
-        Args:
-            name: of a source or a node.
-            columns: None: all.
-            limit: rows at most; None: all.
-        """
-        return self.workspace.table(name, columns=columns, limit=limit)
-
-    def put(self, name: str, table: pa.Table) -> None:
-        """Keeps rows under a name that later nodes read."""
-        self.workspace.put(name, table)
