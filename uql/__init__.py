@@ -34,18 +34,7 @@ _PLACES = {
     "register_functions": "uql.api.functions",
     "sem": "uql.api.sem",
 }
-__all__ = [
-    "Connection",
-    "Estimate",
-    "Result",
-    "UQLError",
-    "__version__",
-    "attach",
-    "connect",
-    "parse",
-    "register_functions",
-    "sem",
-]
+__all__ = [*_PLACES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

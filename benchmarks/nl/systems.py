@@ -99,11 +99,11 @@ def takes_router(system: str) -> bool:
 
 def options_of(system: str, router: Any = None) -> dict[str, Any]:
     """The options of `ask` that make a system."""
-    from uql.nl.adapters import in_process, open_adapter
+    from uql.nl.adapters import open_adapter, open_adapters
 
     if system in ("dag", "interleaved"):
         return {"mode": system}
-    made: dict[str, Any] = {"mode": "meta", "adapters": in_process(), "aggregate": True}
+    made: dict[str, Any] = {"mode": "meta", "adapters": open_adapters(), "aggregate": True}
     if system == "meta":
         return made
     if takes_router(system):

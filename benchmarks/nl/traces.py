@@ -37,7 +37,7 @@ def run(
         limit: questions a suite at most; None: all.
         tell: is told each trace as it is made.
     """
-    from uql.nl.adapters import in_process
+    from uql.nl.adapters import open_adapters
     from uql.nl.routers.collect import Training, collect
 
     made: list[Trace] = []
@@ -49,7 +49,7 @@ def run(
                 operator, modality = operator_of(one)
                 training = Training(one.words, found.words(one), operator, modality)
                 with opened(found, one, shared, Path(folder) / str(number), model) as con:
-                    made += collect(con.session, [training], in_process(), planner=model, tell=tell)
+                    made += collect(con.session, [training], open_adapters(), planner=model, tell=tell)
     return made
 
 

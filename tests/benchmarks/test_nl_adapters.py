@@ -245,7 +245,7 @@ def test_a_worker_shows_images_as_images_and_goes_on(name: str, tmp_path: Path) 
     source = {"name": "flags", "description": "", "columns": columns, "rows": rows}
     order = {"subquery": "Which {x}?", "sources": [source], "endpoint": {"url": "", "token": "", "model": "m"}}
     done = subprocess.run(
-        [sys.executable, str(environments.WORKERS / f"{name}_worker.py")],
+        [sys.executable, str(environments.WORKERS / "worker.py"), str(environments.WORKERS / f"{name}_worker.py")],
         input=f"{json.dumps(order)}\n{json.dumps({**order, 'sources': []})}\n",
         capture_output=True,
         text=True,

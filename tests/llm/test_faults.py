@@ -316,7 +316,7 @@ def test_offline_answers_from_the_ledger_and_fails_on_a_miss(run, tmp_path: Path
         async with Gate.open(settings, model=Scripted(), calls=None) as g:
             known = await g.ask(SO, [row("x")])
         provider = Scripted()
-        async with Gate.open(settings, model=provider, calls=None, offline=True) as g:
+        async with Gate.open(settings.with_values(offline=True), model=provider, calls=None) as g:
             assert (await g.ask(SO, [row("x")])).values == known.values
             with pytest.raises(ModelError, match="UQL411"):
                 await g.ask(SO, [row("x"), row("y")])

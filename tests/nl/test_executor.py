@@ -24,6 +24,7 @@ from uql.nl.guard import workspace
 from uql.nl.guard.gate_bridge import apart
 from uql.nl.guard.workspace import Workspace
 from uql.nl.plan.dag import Node, NodeKind, SubAnswer
+from uql.nl.prompts import Wording
 from uql.nl.schema.scope import Source
 
 
@@ -143,8 +144,8 @@ def test_the_workspace_reaches_no_file_and_keeps_no_more_rows_than_it_may() -> N
 
     async def kept(ctx: AskContext) -> object:
         await ctx.uql("SELECT id FROM t WHERE id < 3", to="few")
-        found = await ctx.sql("SELECT sum(id) AS s FROM few", to="total")
-        return found.to_pylist(), ctx.table("total").to_pylist(), ctx.workspace.names
+        found = await ctx.workspace.sql("SELECT sum(id) AS s FROM few", to="total")
+        return found.to_pylist(), ctx.workspace.table("total").to_pylist(), ctx.workspace.names
 
     assert _in_workspace(kept) == ([{"s": 3}], [{"s": 3}], ["t", "few", "total"])
 
@@ -152,8 +153,8 @@ def test_the_workspace_reaches_no_file_and_keeps_no_more_rows_than_it_may() -> N
 def test_a_step_counts_its_own_calls_and_keeps_to_its_share() -> None:
     async def steps(ctx: AskContext) -> object:
         one, two = ctx.step("one", calls=1), ctx.step("two")
-        said = await one.ask("say a", task="a")
-        await two.ask("say b", task="b")
+        said = await one.say(Wording("a", "", "You answer.", "say a"))
+        await two.say(Wording("b", "", "You answer.", "say b"))
         return said, one.cost.calls, two.cost.calls, ctx.cost.calls, one.gate.calls_left, ctx.gate.calls_left
 
     shop = Connected([Scripted("a", "A"), Scripted("b", "B")])

@@ -54,9 +54,8 @@ async def _calibrate(con: Connection, condition: str, rows: list[Row], labels: l
             raise DataError(f"{provider.name} gives no probabilities to calibrate", code="UQL517")
         found = calibration.fit(list(answers.probabilities), labels)
         if keep:
-            calibration.keep(gate.ledger, provider.name, condition, found if found.better else None)
             held = _held_against(answers.probabilities, labels, found.better)
-            calibration.keep_audit(gate.ledger, provider.name, condition, held)
+            calibration.keep(gate.ledger, provider.name, condition, found if found.better else None, held)
         return found
 
 

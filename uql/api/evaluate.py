@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.base.errors import BudgetError, DataError
 from uql.llm.budget import Budget
+from uql.llm.gate import Gate
 from uql.llm.questions import Choice, Predicate, Question, Row, Write
 from uql.operators.texts import quoted
 from uql.sampling.intervals import Interval, wilson
@@ -210,8 +211,6 @@ class _Work:
 
     async def _evaluate_text(self, text: str, model: Any, at: Codes, ledger: Ledger) -> tuple[Evaluated, Codes]:
         """What came of one text and model over the rows `at`, and the (n,) answers: -1 for none."""
-        from uql.llm.gate import Gate
-
         async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
             answers = await gate.ask(self._question(text), [self.rows[i] for i in at])
             provider, cost = await gate.provider(), replace(gate.cost)
@@ -308,8 +307,6 @@ class _Work:
 
     async def _proposed(self, text: str, model: Any, count: int, at: Codes, said: Codes, ledger: Ledger) -> list[str]:
         """New wordings by the model, which sees mistakes of the first one; no text twice."""
-        from uql.llm.gate import Gate
-
         schema = {
             "type": "object",
             "properties": {"wordings": {"type": "array", "items": {"type": "string"}}},

@@ -22,17 +22,17 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from uql.base.errors import BudgetError, ConfigError
 from uql.base.extras import install
+from uql.llm.questions import Cell, Choice, Extract, Failure, Predicate, Question, Row, Score
+from uql.llm.run_record import Cost, Run
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.base.settings import Settings
-    from uql.llm.gate import Cost, Gate
+    from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
-    from uql.llm.questions import Failure, Question
 
 T = TypeVar("T")
 SIGNATURES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -101,8 +101,6 @@ class Functions:
     @property
     def cost(self) -> Cost:
         """What was paid since they were registered, or since `reset()`."""
-        from uql.llm.gate import Cost
-
         return self._gate.cost if self._gate is not None else Cost()
 
     def reset(self) -> None:
@@ -136,8 +134,6 @@ class Functions:
     # ------------------------------------------------------------------------------------------------------------ asking
     def _answer_batch(self, function: str, text: pa.Array, about: pa.Array, labels: pa.Array | None = None) -> pa.Array:
         """The answers for a batch: rows of one question are asked together. NULL in any argument gives NULL and no call."""
-        import pyarrow as pa
-
         texts = text.to_pylist()
         listed = labels.to_pylist() if labels is not None else [[]] * len(texts)
         wanted: dict[Question, list[int]] = {}
@@ -151,8 +147,6 @@ class Functions:
         return pa.array(values, type=pa.type_for_alias(_ARROW[SIGNATURES[function][1]]))
 
     async def _answers(self, rows_of: dict[Question, list[int]], texts: list[str]) -> list[tuple[Question, list[Any]]]:
-        from uql.llm.questions import Cell, Row
-
         gate = self._open_gate()
         result: list[tuple[Question, list[Any]]] = []
         for question, indices in rows_of.items():
@@ -168,8 +162,6 @@ class Functions:
         return result
 
     def _embedded(self, text: pa.Array) -> pa.Array:
-        import pyarrow as pa
-
         texts = text.to_pylist()
         with self._lock:
             if self._embedder is None:
@@ -180,7 +172,7 @@ class Functions:
 
     # ------------------------------------------------------------------------------------------------- the gate's thread
     def _open_gate(self) -> Gate:
-        from uql.llm.gate import Gate, Run
+        from uql.llm.gate import Gate
 
         if self._gate is None:
             run = Run(uuid.uuid4().hex[:12], self._settings.seed, SOURCE)
@@ -212,8 +204,6 @@ class Functions:
 
 def _question(function: str, text: str, labels: list[str | None]) -> Question:
     """What a function asks. Braces are doubled: there are no columns to stand in holes."""
-    from uql.llm.questions import Choice, Extract, Predicate, Score
-
     plain = text.replace("{", "{{").replace("}", "}}")
     match function:
         case "uql_if":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path as P
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from uql.base.arrow_values import durations, for_pandas, python_values
@@ -244,16 +245,12 @@ class Result:
 
     def write_parquet(self, path: str | Path) -> None:
         """The rows as a Parquet file, an estimated column x with x_low and x_high."""
-        from pathlib import Path as P
-
         from uql.show.render import write_parquet
 
         write_parquet(self.run().table, P(path), estimates=self.estimates)
 
     def write_csv(self, path: str | Path) -> None:
         """The rows as a CSV file with a header, an estimated column x with x_low and x_high."""
-        from pathlib import Path as P
-
         from uql.show.render import write_csv
 
         with P(path).open("w", encoding="utf-8", newline="") as stream:

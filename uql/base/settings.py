@@ -6,9 +6,11 @@ The same names work in WITH (…), SET uql.*, connect(…), UQL_* and uql.toml, 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from math import isfinite
+from functools import partial
+from math import inf, isfinite
 from typing import Any, Literal
 
 from uql.base.endpoints import Endpoint, NamedPrice, endpoints, prices
@@ -212,122 +214,103 @@ def meanings() -> dict[str, str]:
 MOST_ROWS = 100  # that share a request
 MOST_WHOLE = 2**63 - 1  # the ledger keeps whole numbers in 64 bits
 LEAST = 1e-9  # of a share, of what it lacks to 1, and of an error: beyond, intervals are beyond floating point
-_WHOLE = {"seed", "concurrency", "max_tokens"}
-_SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
-_POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
-_BOOL = {"partial", "exact", "fresh", "hedge", "batch", "soft", "describe", "listen", "progress", "offline", "urls"}
-_CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
-_REQUIRED = {
-    "hedge", "batch", "partial", "fresh",
-    "accuracy", "models",
-    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "listen", "examples", "disabled_rules", "offline",
-    "endpoints", "prices", "plugins", "soft",
-    "urls", "rows_per_request", "exact_below", "exact_seconds",
-}  # fmt: skip
+WORDS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 
 
 def _checked(name: str, value: Any) -> Any:
     """The value in the setting's type, or ConfigError saying what it may be."""
-
-    def bad(expected: str) -> ConfigError:
-        return ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {expected}")
-
+    read, expected = _RULES.get(name, (_text, "a text"))
     if value is None:
-        if name in _REQUIRED:
-            raise bad("never empty")
-        return None
-    if name == "budget":
-        if isinstance(value, str) and value.lower() == "all":
-            return "all"
-        whole = _whole(value, 0)
-        if whole is None:
-            raise bad("a whole number of calls from 0 on (0: the ledger alone), or 'all'")
-        return whole
-    if name in ("strata", "rows_per_request") and isinstance(value, str) and value.lower() == "auto":
-        return "auto"
-    if name == "rows_per_request":
-        whole = _whole(value, 1, MOST_ROWS)
-        if whole is None:
-            raise bad(f"a whole number from 1 to {MOST_ROWS}, or 'auto'")
-        return whole
-    if name == "strata":
-        whole = _whole(value, 2)
-        if whole is None:
-            raise bad("a whole number from 2 on, or 'auto'")
-        return whole
-    if name in _WHOLE:
-        low = 0 if name == "seed" else 1
-        whole = _whole(value, low)
-        if whole is None:
-            raise bad(f"a whole number from {low} on, of 64 bits")
-        return whole
-    if name == "total":
-        number = _number(value)
-        if number is None or not 0 <= number <= 1 - LEAST:
-            raise bad("a share from 0 on and below 1, as 0.125")
-        return number
-    if name in _SHARE:
-        number = _number(value)
-        if number is None or not LEAST <= number <= 1 - LEAST:
-            raise bad("a share between 0 and 1, as 0.95")
-        return number
-    if name in ("exact_below", "exact_seconds"):
-        number = _number(value)
-        if number is None or number < 0:
-            raise bad("a number from 0 on; 0: rows are asked within the budget alone")
-        return number
-    if name in _POSITIVE:
-        number = _number(value)
-        if number is None or number < LEAST:
-            raise bad(f"a positive number, from {LEAST} on")
-        return number
-    if name in _BOOL:
-        flag = _flag(value)
-        if flag is None:
-            raise bad("true or false")
-        return flag
-    if name == "examples":
-        flag = _flag(value)
-        return flag if flag is not None else str(value)
-    if name in _CHOICE:
-        if value not in _CHOICE[name]:
-            raise bad("one of " + ", ".join(repr(c) for c in _CHOICE[name]))
-        return value
-    if name in ("endpoints", "prices"):
-        return endpoints(value) if name == "endpoints" else prices(value)
-    if name == "plugins":
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            raise bad("a list of names in the user's file")
-        return tuple(value)
-    if name == "models":
-        names = tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
-        if len(names) not in (0, 2) or not all(isinstance(n, str) for n in names):
-            raise bad("two models, the small one first, as ['openai:small', 'openai:large']")
-        return names
-    if name == "disabled_rules":
-        return tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
-    if not isinstance(value, str):
-        raise bad("a text")
-    return value
+        if name not in _REQUIRED:
+            return None
+        found, expected = None, "never empty"
+    else:
+        found = read(value)
+    if found is None:
+        raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {expected}")
+    return found
 
 
-def _whole(value: Any, low: int, high: int = MOST_WHOLE) -> int | None:
-    number = value if isinstance(value, int) and not isinstance(value, bool) else _number(value)
-    return int(number) if number is not None and number == int(number) and low <= number <= high else None
-
-
-def _number(value: Any) -> float | None:
+# ------------------------------------------------------------------------------- readers: None for what is not possible
+def _number(value: Any, low: float = -inf, high: float = inf) -> float | None:
     if isinstance(value, bool):
         return None
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if isfinite(number) else None
+    return number if isfinite(number) and low <= number <= high else None
+
+
+def _whole(value: Any, low: int, high: int = MOST_WHOLE, word: str = "") -> int | str | None:
+    """A whole number, or the word that may stand in its place."""
+    if word and isinstance(value, str) and value.lower() == word:
+        return word
+    number = value if isinstance(value, int) and not isinstance(value, bool) else _number(value)
+    return int(number) if number is not None and number == int(number) and low <= number <= high else None
 
 
 def _flag(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    words = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-    return words.get(str(value).lower())
+    return value if isinstance(value, bool) else WORDS.get(str(value).lower())
+
+
+def _flag_or_text(value: Any) -> bool | str:
+    flag = _flag(value)
+    return str(value) if flag is None else flag
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
+
+
+def _two_models(value: Any) -> tuple[str, ...] | None:
+    names = _names(value)
+    return names if len(names) in (0, 2) and all(isinstance(n, str) for n in names) else None
+
+
+def _plugins(value: Any) -> tuple[str, ...] | None:
+    fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    return tuple(value) if fits else None
+
+
+def _choice(*choices: str) -> tuple[Callable[[Any], Any], str]:
+    return lambda value: value if value in choices else None, "one of " + ", ".join(map(repr, choices))
+
+
+_SHARE = partial(_number, low=LEAST, high=1 - LEAST), "a share between 0 and 1, as 0.95"
+_POSITIVE = partial(_number, low=LEAST), f"a positive number, from {LEAST} on"
+_FROM_ZERO = partial(_number, low=0), "a number from 0 on; 0: rows are asked within the budget alone"
+_COUNT = partial(_whole, low=1), "a whole number from 1 on, of 64 bits"
+_BOOL = _flag, "true or false"
+# How a setting's value is read, and what it may be, in words; without an entry it is a text.
+_RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    **dict.fromkeys(("accuracy", "confidence", "recall", "precision", "explore"), _SHARE),
+    **dict.fromkeys(("error", "max_cost", "max_seconds", "timeout_s", "confirm_over"), _POSITIVE),
+    **dict.fromkeys(("exact_below", "exact_seconds"), _FROM_ZERO),
+    **dict.fromkeys(("concurrency", "max_tokens"), _COUNT),
+    **{f.name: _BOOL for f in fields(Settings) if str(f.type) in ("bool", "bool | None")},
+    "seed": (partial(_whole, low=0), "a whole number from 0 on, of 64 bits"),
+    "budget": (
+        partial(_whole, low=0, word="all"),
+        "a whole number of calls from 0 on (0: the ledger alone), or 'all'",
+    ),
+    "rows_per_request": (
+        partial(_whole, low=1, high=MOST_ROWS, word="auto"),
+        f"a whole number from 1 to {MOST_ROWS}, or 'auto'",
+    ),
+    "strata": (partial(_whole, low=2, word="auto"), "a whole number from 2 on, or 'auto'"),
+    "total": (partial(_number, low=0, high=1 - LEAST), "a share from 0 on and below 1, as 0.125"),
+    "on_error": _choice("null", "raise", "drop"),
+    "quoted": _choice("guard", "lenient", "strict"),
+    "examples": (_flag_or_text, ""),
+    "endpoints": (endpoints, ""),
+    "prices": (prices, ""),
+    "plugins": (_plugins, "a list of names in the user's file"),
+    "models": (_two_models, "two models, the small one first, as ['openai:small', 'openai:large']"),
+    "disabled_rules": (_names, ""),
+}
+_REQUIRED = {f.name for f in fields(Settings) if "None" not in str(f.type)}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uql.base.extras import need
@@ -19,9 +19,6 @@ from uql.features.cache import forget_pages, save_parts
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.static import static_embedder
 from uql.sampling.row_hash import rows_below
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MESSAGE = 64 * 1024  # bytes of an answer at most, of more than one row
 PLACE = "__uql_place"  # the column of the place of a row in its share
@@ -126,8 +123,6 @@ class Shard:
         return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
     def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
-        import pyarrow as pa
-
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
         if isinstance(selection, Head):
             found = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {selection.order} LIMIT {selection.limit}")
@@ -202,8 +197,6 @@ def _short(vectors: Matrix) -> Matrix:
 
 def _message(rows: pa.Table) -> tuple[bytes, int]:
     """As many of the first rows as fit, compressed, and how many are left."""
-    import pyarrow as pa
-
     each = max(1.0, rows.nbytes / max(1, rows.num_rows))
     n = min(rows.num_rows, max(1, int(4 * MESSAGE / each)))  # text is compressed to a third or so
     while True:

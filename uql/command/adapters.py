@@ -9,6 +9,8 @@ import typer
 
 from uql.command import options
 from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.nl.adapters import HERE, environments
+from uql.nl.adapters.environments import KNOWN, folder, installed
 
 app = new_app(
     "Ways to answer a part of a question: those of UQL itself, and those of other libraries, each in an environment of its own."
@@ -18,9 +20,6 @@ app = new_app(
 @command(app, "list")
 def list_() -> None:
     """The adapters, what they do, and which are installed."""
-    from uql.nl.adapters import HERE
-    from uql.nl.adapters.environments import KNOWN, folder, installed
-
     for name in HERE:
         print(f"{name:<13} here")
     for name, known in KNOWN.items():
@@ -38,8 +37,6 @@ def install(
     yes: options.Yes = False,
 ) -> None:
     """Make the environment of an adapter and fetch its packages, at pinned versions."""
-    from uql.nl.adapters import environments
-
     known = environments.adapter_spec(name)
     if environments.installed(name):
         narrate(f"{name} is there: {environments.folder(name)}")
@@ -56,6 +53,4 @@ def install(
 @command(app)
 def remove(name: Annotated[str, typer.Argument(help="An adapter of `uql adapters list`.")]) -> None:
     """Delete the environment of an adapter."""
-    from uql.nl.adapters import environments
-
     narrate(f"{name} is deleted" if environments.remove(name) else f"{name} was not installed")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from uql.base.config import load, misspelt_variables, user_file
 from uql.command import options
 from uql.command.outcome import UsageError, command, narrate, new_app
 from uql.command.output import print_json
@@ -25,7 +26,6 @@ def show(
     as_json: options.Json = False,
 ) -> None:
     """Print every setting with its value and its origin."""
-    from uql.base.config import load, misspelt_variables
     from uql.base.postgres_url import without_password
 
     found, origins = load(**options.settings_of(settings))
@@ -45,8 +45,6 @@ def show(
 @command(app)
 def path() -> None:
     """Print where the user's own file is looked for."""
-    from uql.base.config import user_file
-
     print(user_file())
 
 

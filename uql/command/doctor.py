@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from uql.base import config, keys
 from uql.base.errors import UQLError
 from uql.base.settings import Settings
 from uql.base.version import __version__
@@ -54,8 +55,6 @@ def doctor(
     The model of the settings, and those of --model, get two short questions; servers are asked for their lists of models only.
     Exit code 3 where a model does not answer.
     """
-    from uql.base import config
-
     settings, origins = config.load()
     tried = list(models or ([settings.model] if settings.model else settings.models))
     checks = [*_installed(), *_places(settings, origins), *_keys(), *_local()]
@@ -105,8 +104,6 @@ def _places(settings: Settings, origins: dict[str, str]) -> Iterator[Check]:
 
 
 def _keys() -> Iterator[Check]:
-    from uql.base import keys
-
     found = keys.places()
     for name, place in found.items():
         yield Check("key", name, "ok", place)
@@ -128,8 +125,6 @@ def _local() -> Iterator[Check]:
 
 def _servers(settings: Settings) -> Iterator[Check]:
     """Ollama, and the vendors whose key is set: do they list models?"""
-    from uql.base import keys
-
     quick, found = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S)), keys.places()
     for name in SERVERS:
         key = keys.VENDORS.get(name)

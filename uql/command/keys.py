@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from uql.base import keys
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
 from uql.command.output import print_json
@@ -33,8 +34,6 @@ def set_(
 
     It is asked for without being shown, or read from standard input. It is not an argument, because shells keep a history.
     """
-    from uql.base import keys
-
     variable = keys.variable(name)
     if sys.stdin.isatty():
         key = typer.prompt(f"key for {variable}", hide_input=True, err=True)
@@ -50,8 +49,6 @@ def set_(
 @command(app, "list")
 def list_(as_json: options.Json = False) -> None:
     """Which keys are set, and where; never the keys."""
-    from uql.base import keys
-
     found = keys.places()
     problem = keys.keyring_problem()
     if problem is not None:
@@ -68,8 +65,6 @@ def list_(as_json: options.Json = False) -> None:
 @command(app)
 def remove(name: Name) -> int:
     """Forget a key, in the keyring and in the file."""
-    from uql.base import keys
-
     variable = keys.variable(name)
     if keys.remove(variable):
         return Code.OK

@@ -12,9 +12,12 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from uql.base import config
+from uql.base.errors import DataError
 from uql.command import options
 from uql.command.outcome import Code, command, narrate, new_app
 from uql.command.output import print_json
+from uql.llm import model_files as models
 
 if TYPE_CHECKING:
     from uql.llm.model_files import ModelReport
@@ -32,9 +35,7 @@ def pull(
     quiet: options.NoProgress = False,
 ) -> int:
     """Fetch a model, unless it is there. What was fetched before a break is used. Prints the path of its file or folder."""
-    from uql.base.errors import DataError
     from uql.base.extras import need
-    from uql.llm import model_files as models
 
     if name == models.WHISPER:
         need("transcripts", "audio", "faster_whisper")
@@ -62,8 +63,6 @@ def list_(
     as_json: options.Json = False,
 ) -> None:
     """The models that can be downloaded and those that are installed; with a server, the models it serves."""
-    from uql.llm import model_files as models
-
     if server is not None:
         names = _served(server)
         print_json(names) if as_json else print(*names, sep="\n")
@@ -81,7 +80,6 @@ def list_(
 def _served(server: str) -> list[str]:
     import asyncio
 
-    from uql.base import config
     from uql.llm.providers.hosted import models_of
 
     return asyncio.run(models_of(server, config.load()[0]))
@@ -95,9 +93,6 @@ def test(
     ] = "local",
 ) -> int:
     """Ask a model one question of each kind and say what it can do."""
-    from uql.base import config
-    from uql.llm import model_files as models
-
     settings, _ = config.load()
     report = models.test_model(model, settings)
     _print_report(report)

@@ -56,16 +56,7 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
         parameters: values of `$name`.
     Raises: UQLError of any kind that running it would raise before it asks a model.
     """
-    from uql.compiler.syntax import (
-        CopyQuery,
-        CreateSemanticTable,
-        CreateTable,
-        DropSemanticTable,
-        Explain,
-        Insert,
-        Refresh,
-        SetOption,
-    )
+    from uql.compiler import syntax as ast
     from uql.compiler.unparse import unparse
 
     match statement:
@@ -73,16 +64,16 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
             if '"' not in statement or statement.lstrip()[:7].upper() == "EXPLAIN":
                 return "DuckDB"
             return _of_duckdbs(con, source, parameters)
-        case SetOption():
+        case ast.SetOption():
             con.uql(source).arrow()
             return f"SET {statement.name}"
-        case CreateTable() | Insert() | CopyQuery():
+        case ast.CreateTable() | ast.Insert() | ast.CopyQuery():
             return con.uql(f"EXPLAIN {unparse(statement.query)}", **parameters).explain()
-        case CreateSemanticTable() | Refresh() | DropSemanticTable():
+        case ast.CreateSemanticTable() | ast.Refresh() | ast.DropSemanticTable():
             from uql.session.semantic_tables import plan as changes
 
             return changes(con.session, statement)
-        case Explain():
+        case ast.Explain():
             return con.uql(source, **parameters).explain()
     return con.uql(f"EXPLAIN {source}", **parameters).explain()
 

@@ -140,15 +140,23 @@ def _scope(model: str) -> str:
     return f"calibration of {model}"
 
 
-def keep(ledger: Ledger, model: str, condition: str, calibration: Calibration | None) -> None:
-    """Use it for this condition from now on; None: none.
+def _audited(model: str) -> str:
+    return f"audited probabilities of {model}"
+
+
+def keep(
+    ledger: Ledger, model: str, condition: str, calibration: Calibration | None, audit: Mapping[str, float]
+) -> None:
+    """Use them for this condition from now on.
 
     Args:
         model: its name, with the settings that change its answers.
         condition: the text of the question.
         calibration: None: no longer any.
+        audit: the calibration of the condition from labelled rows, as queries use it: numbers by name.
     """
     ledger.keep_statistics(_scope(model), {condition: None if calibration is None else asdict(calibration)})
+    ledger.keep_statistics(_audited(model), {condition: dict(audit)})
 
 
 def load_calibrations(ledger: Ledger, model: str) -> dict[str, Calibration]:
@@ -167,21 +175,6 @@ def applied(calibrations: Mapping[str, Calibration], question: Question, answers
     """
     found = calibrations.get(question.text) if isinstance(question.reply(), YesNo) else None
     return answers if found is None else apply(found, answers)
-
-
-def _audited(model: str) -> str:
-    return f"audited probabilities of {model}"
-
-
-def keep_audit(ledger: Ledger, model: str, condition: str, audit: Mapping[str, float] | None) -> None:
-    """Store the calibration of this condition from labelled rows, as queries use it; None removes it.
-
-    Args:
-        model: its name, with the settings that change its answers.
-        condition: the text of the question.
-        audit: numbers by name; None: no longer any.
-    """
-    ledger.keep_statistics(_audited(model), {condition: None if audit is None else dict(audit)})
 
 
 def kept_audits(ledger: Ledger, model: str) -> dict[str, dict[str, float]]:

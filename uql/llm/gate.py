@@ -65,11 +65,9 @@ class Gate(Sender):
         owned: bool,
         budget: Budget,
         run: Run,
-        plugins: tuple[str, ...],
-        offline: bool,
     ) -> None:
         super().__init__(settings, ledger, budget, run)
-        self._owned, self._plugins, self._offline = owned, plugins, offline
+        self._owned = owned
         self._default = provider
         self._providers: dict[str, Provider] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -94,25 +92,22 @@ class Gate(Sender):
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
 
-    def part(self, *, calls: int | None = None, settings: Settings | None = None, statement: str = "") -> Gate:
+    def part(self, *, calls: int | None = None, statement: str = "") -> Gate:
         """A gate with costs and warnings of its own that shares all else: models, limits, ledger, questions in flight, events.
 
         It is not closed; this gate must stay open while it is used, and have opened its model (`await self.provider()`).
 
         Args:
             calls: it may make at most; None: what the whole run has left.
-            settings: of this part; None: those of the self.
             statement: what it is for.
         """
         made = Gate(
-            settings or self.settings,
+            self.settings,
             provider=self._default,
             ledger=self.ledger,
             owned=False,
             budget=Share(self.budget, calls),
             run=Run(self.run.id, self.run.seed, statement),
-            plugins=self._plugins,
-            offline=self._offline,
         )
         made.events, made._unfinished = self.events, self._unfinished
         made._providers, made._opening = self._providers, self._opening
@@ -131,18 +126,16 @@ class Gate(Sender):
         ledger: Ledger | None = None,
         budget: Budget | None = None,
         calls: int | Literal["settings"] | None = "settings",
-        plugins: tuple[str, ...] = (),
-        offline: bool = False,
     ) -> Gate:
         """A gate for one run.
 
         Args:
-            settings: model, ledger, budget, max_cost, max_seconds, max_tokens, concurrency, on_error, timeout_s are read.
+            settings: model, ledger, budget, max_cost, max_seconds, max_tokens, concurrency, on_error, timeout_s, plugins are read;
+                offline: what the ledger does not hold is an error (UQL411), nothing is sent.
             model: a provider, or the name of one, instead of settings.model. A provider given stays open.
             ledger: shared with others and left open; None: that of settings.ledger, closed with the gate.
             budget: shared with other gates of the run; None: a new one of `calls` calls.
             calls: None is unlimited; "settings": those of the settings, by default as many as for a query that returns rows.
-            offline: replay a ledger: what it does not hold is an error (UQL411), nothing is sent.
         Raises: ConfigError where the ledger cannot be used; a model is opened when it is first asked.
         """
         if calls == "settings":
@@ -158,8 +151,6 @@ class Gate(Sender):
             owned=ledger is None,
             budget=budget,
             run=run or Run("run", settings.seed),
-            plugins=plugins or settings.plugins,
-            offline=offline or settings.offline,
         )
 
     async def __aenter__(self) -> Gate:
@@ -228,7 +219,7 @@ class Gate(Sender):
         if found is None:
             async with self._opening.setdefault(key, asyncio.Lock()):
                 if key not in self._providers:
-                    opened = await asyncio.to_thread(open_provider, spec, self.settings, plugins=self._plugins)
+                    opened = await asyncio.to_thread(open_provider, spec, self.settings, plugins=self.settings.plugins)
                     if self.settings.batch:
                         opened = self._in_batches(opened)
                     try:
@@ -296,7 +287,7 @@ class Gate(Sender):
         return next(self._limiters[key] for key, value in self._providers.items() if value is provider)
 
     async def _asking(
-        self, questions: Sequence[Question], model: str | Provider | None, source: str = "", together: int = 1
+        self, questions: Sequence[Question], model: str | Provider | None = None, source: str = "", together: int = 1
     ) -> Asking:
         """What an ask puts to a model; its arguments are those of `ask`."""
         provider = await self.provider(model)
@@ -417,20 +408,15 @@ class Gate(Sender):
         text = question.text if isinstance(question.reply(), YesNo) else ""
         return provider.name, self._audits.get(provider.name, {}).get(text)
 
-    async def ever_asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
+    async def ever_asked(self, questions: Sequence[Question]) -> bool:
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
-        asking = await self._asking(questions, model, together=2)
+        asking = await self._asking(questions, together=2)
         return any(self.people.knows(q) for q in questions) or await self.ledger.ever_asked(
             [*asking.heads, *asking.shared]
         )
 
     async def ledger_answers(
-        self,
-        questions: Sequence[Question],
-        rows: Sequence[Row],
-        *,
-        model: str | Provider | None = None,
-        together: int = 1,
+        self, questions: Sequence[Question], rows: Sequence[Row], *, together: int = 1
     ) -> tuple[Answers, ...]:
         """What the ledger answers, at no call: the other rows fail with the kind "budget".
 
@@ -440,11 +426,10 @@ class Gate(Sender):
         Args:
             questions: (q,) put about each row.
             rows: (n,) what is shown.
-            model: None: that of the settings.
             together: rows that share one request.
         Returns: (q,) the answers to each question, n each.
         """
-        asking = await self._asking(questions, model, together=together)
+        asking = await self._asking(questions, together=together)
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
         until = math.inf if self.run.started is None else self.run.started
@@ -532,7 +517,7 @@ class Gate(Sender):
                     unanswered.append(slot)
             await self._record([], events)
             await self._record_cached(asking, whole)
-            if unanswered and self._offline:
+            if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
                     code="UQL411",
@@ -569,7 +554,7 @@ class Gate(Sender):
         for j, key in enumerate(slot.keys):
             if key in failed and slot.answers[j] is None:
                 gone = failed[key]
-                slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message, gone.raw))
+                slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message))
             answer = slot.answers[j]
             if answer is not None and key in mine and not mine[key].done():
                 mine[key].set_result(answer)

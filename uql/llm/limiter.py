@@ -67,7 +67,6 @@ class Limiter:
 
     Args:
         concurrency: the user's own number of requests in flight: a cap, and no adapting above it.
-        rng: of the jitter in pauses.
         share: gives slices of the rates, where other processes use the same ones.
     """
 
@@ -76,14 +75,13 @@ class Limiter:
         limits: Limits,
         *,
         concurrency: int | None = None,
-        rng: random.Random | None = None,
         share: Share | None = None,
     ) -> None:
         self.most = max(1, concurrency if concurrency is not None else limits.concurrency)
         self.adaptive = limits.adaptive
         self.window = float(min(self.most, 8) if limits.adaptive and concurrency is None else self.most)
         self.in_flight = 0
-        self._rng = rng or random.Random(0)
+        self._rng = random.Random(0)  # of the jitter in pauses
         self._requests = Bucket("requests", limits.requests_per_minute, share)
         self._tokens = Bucket("tokens", limits.tokens_per_minute, share)
         self._limits = limits

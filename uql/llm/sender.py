@@ -130,7 +130,7 @@ class Sender:
                     self._give_up(fault, provider)
                 for j in open_now:
                     errors[j] = "" if wire else fault.message
-                    before[j] = Problem(fault.kind, fault.message, fault.raw)
+                    before[j] = Problem(fault.kind, fault.message)
                     if last:
                         done[j] = Answer(problem=before[j])
                 if not last and wire:

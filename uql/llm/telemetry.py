@@ -10,7 +10,7 @@ from uql.base.extras import install
 from uql.llm.events import Event
 
 
-def spans(tracer_name: str = "uql") -> Callable[[Any], None]:
+def spans() -> Callable[[Any], None]:
     """A listener that makes one span of each call, answer of the ledger and row given up, by the semantic conventions for
     generative models. No row's text is in it. Other events of a connection are passed over.
 
@@ -20,7 +20,7 @@ def spans(tracer_name: str = "uql") -> Callable[[Any], None]:
         from opentelemetry import trace
     except ImportError as error:
         raise ConfigError("spans need the package opentelemetry-api", code="UQL402", help=install("otel")) from error
-    tracer = trace.get_tracer(tracer_name)
+    tracer = trace.get_tracer("uql")
 
     def listen(event: Any) -> None:
         if not isinstance(event, Event):

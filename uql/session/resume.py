@@ -11,12 +11,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import BindError, ConfigError
 from uql.base.settings import Settings
+from uql.llm.ledger_rows import StoredRun
 from uql.llm.run_record import Run
 
 if TYPE_CHECKING:
@@ -34,26 +35,19 @@ _NAMED = re.compile(rf"\b({'|'.join(TABLES)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class Before(StoredRun):
     """The sittings that a run has had: what they were given, and what they paid."""
 
-    id: str
-    statement: str
-    started: float  # seconds since the epoch
-    status: str
-    seed: int
     settings: Mapping[str, Any]
     parameters: Mapping[str, Any] | None  # None: some are no JSON values
     rates: Mapping[str, Any]
     database: str | None
     folder: str
     read_only: bool
-    tokens: int
-    usd: float
     since: float  # answers paid for from then on are draws of the run
-    root: str  # the run that drew first; "": this one
-    steps: tuple[int, ...]  # the calls of the sittings that it goes on with
-    calls: int | Literal["settings"] | None  # its own
+    root: str = ""  # the run that drew first; "": this one
+    steps: tuple[int, ...] = ()  # the calls of the sittings that it goes on with
+    calls: int | Literal["settings"] | None = "settings"  # its own
 
     def restored(self, session: Settings) -> tuple[Settings, Mapping[str, Any]]:
         """The settings and the parameters that the run was given; the ledger is that of the session.
@@ -155,26 +149,10 @@ def find(token: str, ledger: Ledger) -> Before:
     try:
         told = json.loads(stored.details)
         given = {name: value for name, value in told["settings"].items() if name not in OWN}
-        settings = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        return Before(
-            stored.id,
-            stored.statement,
-            stored.started,
-            stored.status,
-            stored.seed,
-            settings,
-            told["parameters"],
-            told["rates"],
-            told["database"],
-            told["folder"],
-            told["read_only"],
-            stored.tokens,
-            stored.usd,
-            told.get("since", stored.started),
-            told.get("root", ""),
-            tuple(told.get("steps", ())),
-            told.get("calls", "settings"),
-        )
+        told["settings"] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        told["steps"] = tuple(told.get("steps", ()))
+        own = {f.name for f in fields(Before)} - {f.name for f in fields(StoredRun)}
+        return Before(**asdict(stored), **{"since": stored.started} | {n: told[n] for n in own & set(told)})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"what it takes to continue the run {stored.id} cannot be read", code="UQL412", help="run it anew"

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from uql.base.current_database import current_database
 from uql.base.errors import BindError, DataError, UnknownTableError, UQLError
 from uql.base.sql_text import quote
@@ -37,8 +40,6 @@ from uql.session.semantic_store import Changes, Definition
 from uql.sources.frames import is_frame
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.base.schema import Table
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
@@ -381,9 +382,6 @@ class _Work:
 
     def _corrected_keys(self) -> pa.Table | None:
         """Keys of the rows that people answered about, or took an answer back of, since the last refresh; None: of none."""
-        import numpy as np
-        import pyarrow as pa
-
         from uql.kernels.relation import Relation
         from uql.llm.corrections import touched
 
@@ -452,9 +450,6 @@ class _Work:
 
     async def ended(self, output: Output, ctx: Context) -> None:
         """Notes the groups, the model, and which rows have no answer, while the run's tables are there."""
-        import numpy as np
-        import pyarrow as pa
-
         from uql.kernels.sem_filter import recalled
 
         self.groups = dict(ctx.groups)
@@ -490,8 +485,6 @@ def _may_be_estimates(bound: BoundStatement) -> frozenset[str]:
 
 def _change_report(name: str, changes: Changes | None, outcome: Outcome | None = None) -> Outcome:
     """One row of what changed, with the cost and the errors of the run."""
-    import pyarrow as pa
-
     counts = ("rows", "added", "changed", "removed")
     row = {"table": pa.array([name])}
     row |= {n: pa.array([None if changes is None else getattr(changes, n)], type=pa.int64()) for n in counts}

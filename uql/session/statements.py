@@ -16,8 +16,22 @@ from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.statement_targets import changed, options, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
+from uql.kernels.duck import Duck, typed_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
+from uql.session.store_estimates import (
+    counted,
+    estimated_variable,
+    listed,
+    mark,
+    placed,
+    refusal,
+    rows_with_bounds,
+    sets_variable,
+    together,
+)
+from uql.show.render import unique_names
+from uql.sources.catalog import ESTIMATED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,9 +62,6 @@ def write(
         bound: its query.
     Raises: DataError (UQL509); BudgetError (UQL401) where a table has no columns for the interval of an estimate.
     """
-    from uql.kernels.duck import Duck, typed_columns
-    from uql.session.store_estimates import counted, mark, rows_with_bounds, together
-
     duck = Duck(catalog.cursor)
     if isinstance(statement, Insert) and len(statement.columns) == outcome.table.num_columns:
         rows, into, types = rows_with_bounds(catalog, statement.name, statement.columns, outcome)
@@ -70,8 +81,6 @@ def write(
 
 def _bounded(outcome: Outcome) -> tuple[pa.Table, list[str]]:
     """The rows of an outcome with the ends of its intervals, each column with a name of its own, and their DuckDB types."""
-    from uql.show.render import unique_names
-
     table = outcome.bounded()
     types = iter(outcome.types)
     own = set(outcome.table.column_names)
@@ -111,7 +120,6 @@ def answer_types(catalog: Catalog, statement: Insert, bound: BoundStatement) -> 
         bound: the query of the statement.
     """
     from uql.compiler.bind.fields import output_fields
-    from uql.session.store_estimates import listed
 
     fields = output_fields(bound.query)
     if not any(field.is_answer and field.type == "VARCHAR" for field in fields):
@@ -139,7 +147,6 @@ def check_target(
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
     from uql.kernels.finish import null_columns
-    from uql.show.render import unique_names
 
     target = statement.path if isinstance(statement, CopyQuery) else statement.name[-1]
     start = source.find(target)
@@ -206,9 +213,6 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
         outcome: its rows.
         text: the statement, for the comment of the table.
     """
-    from uql.kernels.duck import Duck, typed_columns
-    from uql.sources.catalog import ESTIMATED
-
     check_to(connection, name, text)
     table, kinds = _bounded(outcome)
     chosen = typed_columns(table.column_names, kinds)
@@ -240,7 +244,6 @@ def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> Non
 
 def _made_by_to(comment: str) -> bool:
     from uql.session.semantic_store import MADE_ESTIMATED
-    from uql.sources.catalog import ESTIMATED
 
     other = comment.removeprefix(ESTIMATED).upper().startswith(("CREATE", "INSERT", "UPDATE", "DELETE", "MERGE"))
     return comment.startswith((MADE_BY_TO, ESTIMATED)) and not comment.startswith(MADE_ESTIMATED) and not other
@@ -348,8 +351,6 @@ def _without_options(source: str, partial: bool) -> tuple[str, bool]:
 
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
-    from uql.session.store_estimates import estimated_variable, mark, placed, refusal, sets_variable, together
-
     change = changed(source)
     reads = catalog.estimates_read(source, change.name if change is not None else ())
     if reads and sets_variable(source):
@@ -374,8 +375,6 @@ def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outco
         sql: one statement of DuckDB's.
         parameters: values of `$name`.
     """
-    from uql.session.store_estimates import counted
-
     check_sql_reads(catalog, sql)
     catalog.orders_known = False
     outcome, connection = text_outcome([], None), catalog.cursor

@@ -28,11 +28,13 @@ from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
 from uql.command.script import pieces
+from uql.compiler.parser import parse, parse_script
 from uql.compiler.syntax import Explain, Query, Select, Union
 from uql.llm.run_record import Cost
 from uql.shell.completion import UQLCompleter, texts_in
 from uql.shell.lexer import UQLLexer, highlighted, style
 from uql.show import render
+from uql.show.progress import Progress
 from uql.show.render import cost_line
 
 if TYPE_CHECKING:
@@ -171,7 +173,6 @@ class Shell:
 
     def _in_background(self, begin: Callable[[], Result]) -> Result:
         """Runs so that Ctrl-C can end it: the first sends nothing more and keeps what was answered, the second leaves."""
-        from uql.show.progress import Progress
 
         def interrupted() -> None:
             if self._twice():
@@ -211,7 +212,6 @@ class Shell:
         elif ask is None:
             self.say("error: questions in words are not part of this installation; write UQL")
         else:
-            from uql.show.progress import Progress
 
             def planned(price: Any, plan: Any) -> bool:
                 shown.hide()
@@ -348,8 +348,6 @@ def complete(text: str) -> bool:
     >>> complete("SELECT 1"), complete("SELECT ';"), complete("SELECT 1;"), complete(".help"), complete("? why")
     (False, False, True, True, True)
     """
-    from uql.compiler.parser import parse_script
-
     stripped = text.strip()
     if not stripped or stripped[0] in ".?":
         return True
@@ -367,8 +365,6 @@ def mistake(con: Connection, text: str) -> str:
     Names are looked up after a space, a line or a `;`, when no word is half typed. Makes no call.
     """
     import duckdb
-
-    from uql.compiler.parser import parse, parse_script
 
     if not text.strip() or text.lstrip()[0] in ".?":
         return ""
@@ -390,8 +386,6 @@ def mistake(con: Connection, text: str) -> str:
 
 def _writes(source: str) -> bool:
     """Is it a statement that runs at once when it is read? It has no price to ask about first."""
-    from uql.compiler.parser import parse
-
     try:
         tree = parse(source)
     except UQLSyntaxError:

@@ -6,6 +6,9 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+from pyarrow import types
+
 from uql.base.errors import DataError
 from uql.base.media_types import media_type
 from uql.base.printable import printable
@@ -13,8 +16,6 @@ from uql.show.plots import MAX_ROWS, Plot
 from uql.show.render import cell_width, format_estimate
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.engine.outcome import Outcome
     from uql.sampling.base import Estimate
 
@@ -51,8 +52,6 @@ class _Shape:
     """The columns of a result by what they can be in a plot."""
 
     def __init__(self, outcome: Outcome, text: str) -> None:
-        from pyarrow import types
-
         self.outcome, self.data = outcome, outcome.table
 
         def named(fits: Callable[[Any], bool]) -> list[str]:
@@ -123,8 +122,6 @@ class _Shape:
         return self._plot({"mark": "point", "encoding": {"x": x, "y": y}, "width": 480, "height": 320}, picked)
 
     def pictures(self) -> Plot:
-        import pyarrow as pa
-
         if not self.images:
             raise DataError("no column holds images", code="UQL514", help="select a BLOB of PNG, JPEG or WebP bytes")
         name = self.images[0]
@@ -165,8 +162,6 @@ class _Shape:
 
     def _with_interval(self, value: str, others: dict[str, str]) -> pa.Table:
         """A column as `v` with its interval as `low` and `high`, NULL where exact, and others by their new names."""
-        import pyarrow as pa
-
         found = _listed(self.outcome.estimates.get(value))
         n = self.data.num_rows
         ends = [(None, None) if i >= len(found) or found[i].exact else (found[i].low, found[i].high) for i in range(n)]
@@ -215,15 +210,11 @@ def _listed(found: Estimate | list[Estimate] | None) -> Sequence[Estimate]:
 
 def _columns(data: pa.Table, named: dict[str, str]) -> pa.Table:
     """Columns under new names; the first of equal names."""
-    import pyarrow as pa
-
     return pa.table({new: data.column(data.column_names.index(old)) for new, old in named.items()})
 
 
 def _texts(data: pa.Table, column: str, missing: bool) -> pa.Table:
     """The labels as texts, each different: bars of one name would be stacked."""
-    import pyarrow as pa
-
     values = [""] * data.num_rows if missing else [str(v) for v in data.column(column).to_pylist()]
     seen: dict[str, int] = {}
     named = []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from dataclasses import dataclass, field, fields
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
@@ -22,6 +22,11 @@ class Request:
     seed: int = 0  # of the fence around the row
     errors: tuple[str, ...] = ()  # what was wrong with the reply of the first try, one text a question ("" where right)
     timeout_s: float = 120.0
+
+    def only(self, places: Sequence[int]) -> Request:
+        """With the questions at these places alone."""
+        errors = tuple(self.errors[n] for n in places) if self.errors else ()
+        return replace(self, questions=tuple(self.questions[n] for n in places), errors=errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,6 @@ class CallError(Exception):
         kind: str,
         message: str,
         *,
-        raw: str = "",
         retry_after_s: float | None = None,
         input_tokens: int = 0,
         output_tokens: int = 0,
@@ -88,7 +92,7 @@ class CallError(Exception):
     ) -> None:
         super().__init__(message)
         self.parameter, self.sent = parameter, sent
-        self.kind, self.message, self.raw, self.retry_after_s = kind, message, raw, retry_after_s
+        self.kind, self.message, self.retry_after_s = kind, message, retry_after_s
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from uql.llm.chunks import LONGEST, room
 from uql.llm.pictures import fitted
 from uql.llm.prompts import fused
-from uql.llm.providers.base import Answer, CallError, Problem, Request, RowsRequest
+from uql.llm.providers.base import Answer, CallError, Request, RowsRequest
 from uql.llm.providers.labels import label_masses
 from uql.llm.questions import Cell, Question, Row
 from uql.operators.replies import Level, OneOf, YesNo
@@ -19,6 +19,7 @@ from uql.operators.rows import media
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
 BRACES = 32  # tokens of a reply beside its values
 ROW_TOKENS = 16  # of a row's number and braces in a list of answers
+IMAGE_TOKENS = 3200  # of one picture at most
 SOUND_BYTES_A_TOKEN = 100  # of a sound or a video of which nobody knows how long it is
 # of a sound or a video, at most: Gemini counts 258 for a frame each second, 32 for its sound, and the times
 SECOND_TOKENS = 320
@@ -42,14 +43,14 @@ def rows_output_at_most(request: RowsRequest) -> int:
     return len(request.rows) * (output_at_most(request.questions) + ROW_TOKENS)
 
 
-def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, int]:
+def tokens_at_most(request: Request) -> tuple[int, int]:
     """Upper bounds: a token is at least one byte of the text."""
     size = 2000
     shown = [request.row, *(row for q in request.questions for row in q.shown)]
     for row in shown:
         for cell in row.cells:
             if isinstance(cell.value, bytes):
-                size += _media_tokens(cell, len(cell.value), image_tokens)
+                size += _media_tokens(cell, len(cell.value))
             elif cell.value is not None:
                 size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
         size += sum(len(value) + 20 for _, value in row.holes)
@@ -58,10 +59,10 @@ def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, 
     return size, output_at_most(request.questions)
 
 
-def _media_tokens(cell: Cell, size: int, image_tokens: int) -> int:
+def _media_tokens(cell: Cell, size: int) -> int:
     """An upper bound of the tokens of an image, a sound or a video of `size` bytes."""
     if not cell.media_type.startswith(("audio/", "video/")):
-        return image_tokens
+        return IMAGE_TOKENS
     return int(cell.seconds + 1) * SECOND_TOKENS if cell.seconds else size // SOUND_BYTES_A_TOKEN
 
 
@@ -181,15 +182,3 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
                 answer, value=sum(i * s for i, s in enumerate(spread)), probability=max(spread), distribution=spread
             )
     return answer
-
-
-def refused(kind: str, message: str, count: int, raw: str = "") -> tuple[Answer, ...]:
-    """The same problem for several questions.
-
-    Args:
-        kind: of failure.
-        message: what the provider said.
-        count: questions.
-        raw: the reply.
-    """
-    return (Answer(problem=Problem(kind, message, raw)),) * count

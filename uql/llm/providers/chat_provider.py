@@ -85,9 +85,7 @@ class ChatProvider:
         if len(places) == len(replies):
             return Reply(await self._together(request, can, usage), **usage.totals())
         if places:
-            errors = tuple(request.errors[n] for n in places) if request.errors else ()
-            shapes = replace(request, questions=tuple(request.questions[n] for n in places), errors=errors)
-            answers.update(zip(places, await self._together(shapes, can, usage), strict=True))
+            answers.update(zip(places, await self._together(request.only(places), can, usage), strict=True))
         for n, reply in enumerate(replies):
             if isinstance(reply, Text):
                 answers[n] = await self._write(request.questions[n], reply, request, can, usage)

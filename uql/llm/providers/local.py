@@ -126,7 +126,7 @@ class Local:
                 alone = len(request.questions) == 1 and not request.row.holes
                 answers.append(self._one(loaded, question, request.row, error, usage, alone=alone))
             except CallError as failure:
-                answers.append(Answer(problem=Problem(failure.kind, failure.message, failure.raw)))
+                answers.append(Answer(problem=Problem(failure.kind, failure.message)))
         return Reply(tuple(answers), usage.input_tokens, usage.output_tokens, 1, tuple(usage.warnings))
 
     def _one(

@@ -139,9 +139,7 @@ class OpenAI(Compatible):
             said = await self._decide([questions[n] for n in part], request.row, request.seed, usage)
             answers.update(zip(part, said, strict=True))
         if rest:
-            errors = tuple(request.errors[n] for n in rest) if request.errors else ()
-            others = replace(request, questions=tuple(questions[n] for n in rest), errors=errors)
-            answers.update(zip(rest, await super()._together(others, can, usage), strict=True))
+            answers.update(zip(rest, await super()._together(request.only(rest), can, usage), strict=True))
         return tuple(answers[n] for n in range(len(questions)))
 
     async def _complete(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> ChatReply:

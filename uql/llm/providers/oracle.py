@@ -26,8 +26,9 @@ from typing import Any
 from uql.base import toml_file
 from uql.base.errors import ConfigError, DataError
 from uql.base.settings import Settings
+from uql.base.sql_text import quote
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
-from uql.llm.providers.oracle_rows import quoted, rows_of
+from uql.llm.providers.oracle_rows import rows_of
 from uql.llm.providers.oracle_write import written
 from uql.llm.questions import NONE, Question, Row, Write
 from uql.operators.record import Subject
@@ -379,4 +380,4 @@ def _sort_key(value: Any) -> float:
     try:
         return float(str(value))
     except ValueError:
-        raise DataError(f"a comparison needs a number as the oracle's answer, not {quoted(str(value))}") from None
+        raise DataError(f"a comparison needs a number as the oracle's answer, not {quote(str(value))}") from None

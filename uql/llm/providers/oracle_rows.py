@@ -11,11 +11,8 @@ from typing import Any
 
 from uql.base.errors import ConfigError, DataError
 from uql.base.locked_duckdb import lock
+from uql.base.sql_text import literal, quote
 from uql.llm.questions import Row
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _digest(value: str | bytes) -> bytes:
@@ -69,14 +66,12 @@ class Rows:
             if not found.exists():
                 raise ConfigError(f"{file}: {name} = {path!r}: there is no file {found}", code="UQL402")
             try:
-                self._db.execute(
-                    f"CREATE TABLE {name}_file AS SELECT * FROM '{str(found).replace(chr(39), chr(39) * 2)}'"
-                )
+                self._db.execute(f"CREATE TABLE {name}_file AS SELECT * FROM {literal(str(found))}")
             except duckdb.Error as error:
                 raise DataError(f"{file}: {found} cannot be read: {error}") from None
             if key.lower() not in [c.lower() for c in self._columns(f"{name}_file")]:
                 raise ConfigError(f"{file}: {found} has no column {key!r}", code="UQL402")
-        k = quoted(key)
+        k = quote(key)
         try:
             self._db.execute("CREATE TABLE rows AS SELECT row_number() OVER () - 1 AS __i, * FROM data_file")
             self._db.execute(
@@ -104,7 +99,7 @@ class Rows:
                 help=f"columns: {', '.join(self.columns)}",
             )
         with self._lock:
-            return [row[0] for row in self._db.execute(f"SELECT {quoted(column)} FROM rows ORDER BY __i").fetchall()]
+            return [row[0] for row in self._db.execute(f"SELECT {quote(column)} FROM rows ORDER BY __i").fetchall()]
 
     def _columns(self, table: str) -> list[str]:
         return [row[0] for row in self._db.execute(f"DESCRIBE {table}").fetchall()]
@@ -116,7 +111,7 @@ class Rows:
             return self._index[column]
 
     def _indexed(self, column: str) -> dict[bytes, list[int]]:
-        name = quoted(column)
+        name = quote(column)
         kinds = self._db.execute(f"SELECT DISTINCT typeof({name}) FROM rows LIMIT 1").fetchall()
         value = name if not kinds or kinds[0][0] in ("VARCHAR", "BLOB") else f"CAST({name} AS VARCHAR)"
         index: dict[bytes, list[int]] = {}
@@ -165,7 +160,7 @@ class Rows:
 
     def matching(self, labels: list[str], sql: str) -> list[list[str]]:
         """The pairs of labels a and b for which an expression over them is true."""
-        values = ",".join("('" + label.replace("'", "''") + "')" for label in labels)
+        values = ",".join(f"({literal(label)})" for label in labels)
         found = self._run(f"SELECT a, b FROM (VALUES {values}) x(a), (VALUES {values}) y(b) WHERE ({sql})", sql)
         return [[str(a), str(b)] for a, b in found]
 

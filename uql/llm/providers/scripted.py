@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,4 @@ class ScriptedModel:
 
 def _reading(request: Request) -> Request:
     """The questions about rows of a request."""
-    kept = [n for n, q in enumerate(request.questions) if not isinstance(q.reply(), Text)]
-    errors = tuple(request.errors[n] for n in kept) if request.errors else ()
-    return replace(request, questions=tuple(request.questions[n] for n in kept), errors=errors)
+    return request.only([n for n, q in enumerate(request.questions) if not isinstance(q.reply(), Text)])

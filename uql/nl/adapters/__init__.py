@@ -36,13 +36,8 @@ def open_adapter(name: str) -> Adapter:
 
 
 def open_adapters(names: Sequence[str] = HERE) -> dict[str, Adapter]:
-    """Adapters by name, in this order."""
+    """Adapters by name, in this order; without names those that need nothing installed."""
     return {name: open_adapter(name) for name in names}
-
-
-def in_process() -> dict[str, Adapter]:
-    """The adapters that need nothing installed."""
-    return open_adapters(HERE)
 
 
 def available() -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from uql.base.media_types import media_type
 from uql.base.schema import Modality
 from uql.llm.questions import Cell
 from uql.nl.ask.context import AskContext
@@ -14,7 +15,6 @@ from uql.nl.prompts import BOOLEAN, Schema, array, obj, one_of, text
 from uql.nl.schema.scope import Source
 from uql.operators.texts import neutral, quoted
 
-ALL = tuple(Operator)
 ROWS_READ = 2_000  # of a source, among which evidence is chosen
 LONGEST_CELL = 600  # characters
 _WORD = re.compile(r"\w+")
@@ -42,19 +42,13 @@ def answer_schema(sources: Sequence[str]) -> Schema:
     return obj({"found": BOOLEAN, "answer": text(1200), "sources": array(one_of(list(sources)), len(sources))})
 
 
-def sub_answer(reply: Mapping[str, Any], adapter: str, confidence: float | None = None) -> SubAnswer:
-    """The answer of a reply in the form of `answer_schema`.
-
-    Args:
-        reply: read already.
-        adapter: its name.
-        confidence: in [0, 1]; None: it states none.
-    """
+def sub_answer(reply: Mapping[str, Any], adapter: str) -> SubAnswer:
+    """The answer of an adapter's reply in the form of `answer_schema`."""
     said = str(reply.get("answer", "")).strip()
     if not reply.get("found", True) or not said:
         return SubAnswer(None, "", adapter=adapter, problem=f"not in the evidence: {said or 'no answer'}")
     named = tuple(dict.fromkeys(str(name) for name in reply.get("sources", ())))
-    return SubAnswer(said, said, named, adapter, confidence)
+    return SubAnswer(said, said, named, adapter)
 
 
 def tokens_of(text: str) -> int:
@@ -114,7 +108,7 @@ def evidence(
         shown = [f.name for f in source.visible_fields if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
         if not shown:
             continue
-        rows = ctx.table(name, columns=shown, limit=ROWS_READ).to_pylist()
+        rows = ctx.workspace.table(name, columns=shown, limit=ROWS_READ).to_pylist()
         lines = sorted((written(row, shown) for row in rows), key=lambda line: -overlap(query, line))
         held = fitting(lines, share)
         left = source.row_count - len(held)
@@ -155,24 +149,16 @@ def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list
         beside = [f.name for f in source.visible_fields if f.modality is Modality.STRUCTURED][:3]
         if not pictured or len(cells) >= most:
             continue
-        for row in ctx.table(name, columns=[*pictured, *beside], limit=most).to_pylist():
+        for row in ctx.workspace.table(name, columns=[*pictured, *beside], limit=most).to_pylist():
             told = ", ".join(str(row[c])[:40] for c in beside if row[c] is not None)
             for column in pictured:
                 if isinstance(row[column], bytes) and len(cells) < most:
-                    cells.append(
-                        Cell(
-                            f"{name} {column} ({told})" if told else f"{name} {column}",
-                            row[column],
-                            "",
-                            media(row[column]),
-                        )
-                    )
+                    shown = f"{name} {column} ({told})" if told else f"{name} {column}"
+                    cells.append(Cell(shown, row[column], "", media(row[column])))
     return cells
 
 
 def media(data: bytes) -> str:
     """The media type of an image, by its first bytes."""
-    if data[:4] == b"RIFF":
-        return "image/webp"
-    starts = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-    return next((kind for start, kind in starts.items() if data.startswith(start)), "image/png")
+    found = media_type(data)
+    return found if found.startswith("image/") else "image/png"

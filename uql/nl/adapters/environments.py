@@ -103,7 +103,7 @@ def adapter(name: str, *, timeout_s: float | None = None) -> ProcessAdapter:
     if not installed(name):
         raise ConfigError(f"the adapter {name} is not installed", code="UQL642", help=f"uql adapters install {name}")
     place = folder(name)
-    command = (str(_python(place)), "-I", str(WORKERS / f"{name}_worker.py"))
+    command = (str(_python(place)), "-I", str(WORKERS / "worker.py"), str(WORKERS / f"{name}_worker.py"))
     made = ProcessAdapter(name, command, what.operators, place / "home")
     return made if timeout_s is None else ProcessAdapter(name, command, what.operators, place / "home", timeout_s)
 

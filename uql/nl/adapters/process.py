@@ -173,7 +173,7 @@ def _source_body(source: Source, ctx: AskContext) -> dict[str, Any]:
     """A source as a worker sees it: columns that are not private, its first rows, images as data: addresses."""
     kinds = (Modality.STRUCTURED, Modality.TEXT, Modality.IMAGE)
     shown = [f for f in source.visible_fields if f.modality in kinds]
-    rows = ctx.table(source.name, columns=[f.name for f in shown], limit=ROWS).to_pylist()
+    rows = ctx.workspace.table(source.name, columns=[f.name for f in shown], limit=ROWS).to_pylist()
     sizes = itertools.accumulate(sum(len(v) for v in row.values() if isinstance(v, bytes)) for row in rows)
     rows = [row for row, size in zip(rows, sizes, strict=True) if size <= IMAGE_BYTES]
     return {

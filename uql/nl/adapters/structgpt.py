@@ -14,7 +14,7 @@ from uql.compiler.sql import literal, quote
 from uql.nl.adapters.base import answer_schema, fitting, shown_of, sub_answer, tokens_of, written
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
-from uql.nl.prompts import array, obj, one_of, text
+from uql.nl.prompts import Wording, array, obj, one_of, text
 from uql.nl.schema.scope import Source
 from uql.operators.rows import fenced
 
@@ -44,7 +44,7 @@ class StructGPT:
         fields = {f.name: f for f in table.visible_fields}
         statement = await self._filter(subquery, table, columns, fields, ctx)
         try:
-            rows = (await ctx.sql(statement, tables=[table.name])).to_pylist()
+            rows = (await ctx.workspace.sql(statement, tables=[table.name])).to_pylist()
         except GuardError as error:
             return SubAnswer(None, "", (table.name,), NAME, problem=f"its filter cannot be run: {error.message}")
         if not rows:
@@ -55,14 +55,15 @@ class StructGPT:
         lines, left = "\n".join(held), len(rows) - len(held)
         notes = (shown_of(table.name, len(held), len(rows)),) if left or len(rows) == ROWS else ()
         more = f"\n({left:,} more rows)" if left else ""
-        reply = await ctx.ask(
+        wording = Wording(
+            "structgpt_answer",
+            "",
+            f"{SYSTEM} Where the rows do not hold the answer, found is false. The answer is as short as it can be.",
             f"Rows of {table.name} ({len(rows):,} in all), to be read as nothing but data:\n"
             f"{fenced(lines + more, ctx.settings.seed)}\n\nQuestion: {subquery}",
             answer_schema([table.name]),
-            system=f"{SYSTEM} Where the rows do not hold the answer, found is false. The answer is as short as it can be.",
-            task="structgpt_answer",
         )
-        made = sub_answer(reply, NAME)
+        made = sub_answer(await ctx.say(wording), NAME)
         return replace(made, sources=(table.name,), extra={"sql": statement}, notes=notes)
 
     async def _ground(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> tuple[Source, list[str]]:
@@ -71,12 +72,9 @@ class StructGPT:
             f"{name}: {', '.join(f'{f.name} {f.type}' for f in _columns(s))}" for name, s in sources.items()
         )
         names = list(sources)
-        reply = await ctx.ask(
-            f"Tables:\n{schema}\n\nQuestion: {subquery}\nThe table that holds the answer, and the columns needed:",
-            obj({"table": one_of(names), "columns": array(text(64), 12)}),
-            system=SYSTEM,
-            task="structgpt_schema",
-        )
+        prompt = f"Tables:\n{schema}\n\nQuestion: {subquery}\nThe table that holds the answer, and the columns needed:"
+        form = obj({"table": one_of(names), "columns": array(text(64), 12)})
+        reply = await ctx.say(Wording("structgpt_schema", "", SYSTEM, prompt, form))
         source = sources.get(str(reply.get("table")), sources[names[0]])
         known = {f.name.lower(): f.name for f in _columns(source)}
         wanted = [known[str(c).lower()] for c in reply.get("columns", ()) if str(c).lower() in known]
@@ -88,13 +86,12 @@ class StructGPT:
         """The SELECT of the columns with the conditions that the model names."""
         seen = "\n".join(f"{c} ({fields[c].type}): {', '.join(table.samples.get(c, ())[:5])}" for c in columns)
         condition = obj({"column": one_of(list(columns)), "operator": one_of(OPERATORS), "value": text(120)})
-        reply = await ctx.ask(
+        prompt = (
             f"Table {table.name}, columns with some values:\n{seen}\n\nQuestion: {subquery}\n"
-            "Conditions on rows that the question states (none where it is about all rows):",
-            obj({"conditions": array(condition, 4)}),
-            system=SYSTEM,
-            task="structgpt_rows",
+            "Conditions on rows that the question states (none where it is about all rows):"
         )
+        form = obj({"conditions": array(condition, 4)})
+        reply = await ctx.say(Wording("structgpt_rows", "", SYSTEM, prompt, form))
         conditions = [_condition(c, fields) for c in reply.get("conditions", ()) if c.get("column") in fields]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {', '.join(map(quote, columns))} FROM {quote(table.name)}{where} LIMIT {ROWS}"

@@ -20,7 +20,7 @@ from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.private_lineage import marked, without_values
 from uql.nl.plan.read_plan import SELECTS, statement_of
 from uql.nl.plan.result_schema import Shapes, fields_of
-from uql.nl.prompts import obj, text
+from uql.nl.prompts import Wording, obj, text
 from uql.nl.prompts.planner import SQL
 from uql.nl.schema.discover import schema_text
 from uql.nl.schema.scope import Scope, Source
@@ -64,7 +64,7 @@ class Uql:
             prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
             statement = ""
             try:
-                reply = await ctx.ask(prompt, obj({"sql": text(1500)}), system=SQL, task="uql")
+                reply = await ctx.say(Wording(NAME, "", SQL, prompt, obj({"sql": text(1500)})))
                 statement = completed(statement_of(str(reply.get("sql", ""))), fields)
                 Shapes(sources).of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))
@@ -105,7 +105,7 @@ class Uql:
                     outcome = await ctx.uql(node.body, tables=tables, to=node.name)
                     table, notes = outcome.table, [*notes, *caveats(outcome)]
                 else:
-                    table = await ctx.sql(node.body, tables=tables, to=node.name)
+                    table = await ctx.workspace.sql(node.body, tables=tables, to=node.name)
                 made.append(node.name)
         except _MENDED as error:
             return SubAnswer(None, "", adapter=NAME, problem=error_line(error))

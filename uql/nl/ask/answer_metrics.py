@@ -120,14 +120,15 @@ async def semantic_hit(ctx: AskContext | None, question: str, answer: str, refer
         return 1.0
     if ctx is None:
         return 0.0
-    from uql.nl.prompts import BOOLEAN, obj
+    from uql.nl.prompts import BOOLEAN, Wording, obj
 
-    reply = await ctx.ask(
+    wording = Wording(
+        "judge",
+        "",
+        "You judge answers. Other words for the same thing are right; a missing, wrong or contradicting fact is not.",
         f"Question: {question}\nReference answer: {reference}\nAnswer given: {answer}\n"
         "Does the answer given say the same as the reference answer to this question?",
         obj({"same": BOOLEAN}),
-        system="You judge answers. Other words for the same thing are right; a missing, wrong or contradicting fact is not.",
-        task="judge",
         max_tokens=20,
     )
-    return float(bool(reply.get("same")))
+    return float(bool((await ctx.say(wording)).get("same")))

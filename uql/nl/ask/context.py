@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BudgetError, QuestionError
-from uql.llm.questions import Answers, Question, Row, Write
+from uql.llm.questions import Row, Write
 from uql.llm.run_record import Cost
 from uql.nl.ask.room import Room
 from uql.nl.prompts import Wording, misfit
 from uql.nl.schema.scope import Scope, Source
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.base.settings import Settings
     from uql.engine.outcome import Outcome
     from uql.llm.gate import Gate
@@ -123,59 +121,35 @@ class AskContext:
         """The sizes of prompts to that model and of its replies."""
         return Room.of(await self.can(), self.sizes)
 
-    async def ask(
-        self,
-        prompt: str,
-        schema: Mapping[str, Any] | None = None,
-        *,
-        system: str = "You answer exactly what is asked.",
-        task: str = "plan",
-        shown: Sequence[Row] = (),
-        row: Row | None = None,
-        max_tokens: int = 0,
-        version: str = "",
-        grammar: str = "",
-        temperature: float = 0.0,
-        seed: int = 0,
-    ) -> Any:
-        """One question of planning or writing to the model.
+    async def say(self, wording: Wording, row: Row | None = None) -> Any:
+        """The reply of the planning model to one request of planning or writing.
 
         Args:
-            prompt: as it is sent; braces have no meaning.
-            schema: JSON schema of the reply; None: plain text.
-            system: the instruction of the system.
-            task: names the prompt, for traces and scripted replies.
-            shown: rows that the prompt is about, listed before it, shortened and fenced as data.
-            row: a row shown whole, with its images.
-            max_tokens: of the reply; 0: as the room of the model says for the task. A reply that is cut there is asked for once more,
+            wording: its words are sent as they are; braces have no meaning. A reply that is cut at `max_tokens` is asked for once more,
                 with all the room that there is.
-            version: of the words, where they may change.
-            grammar: of llama.cpp, that a model of this machine holds its reply to; others do not see it.
-            temperature, seed: above 0 the reply is drawn by chance; models that take no temperature do not see them.
-        Returns: a str, or the parsed JSON value.
+            row: shown whole, with its images.
+        Returns: a str, or the parsed JSON value where there is a schema.
         Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
             provider raises for every row.
         """
-        room = await self.room()
-        tokens = max_tokens or room.reply(task)
-        fault, given = "", {"system": system, "version": version, "grammar": grammar}
-        if temperature:
-            given |= {"temperature": f"{temperature:g}", "seed": str(seed)}
+        room, schema = await self.room(), wording.schema
+        fault, given = "", {"system": wording.system, "version": wording.version, "grammar": wording.grammar}
+        if wording.temperature:
+            given |= {"temperature": f"{wording.temperature:g}", "seed": str(wording.seed)}
         for _ in (1, 2):
-            asked = f"{prompt}\n\n(Your last reply could not be used: {fault})" if fault else prompt
+            asked = f"{wording.user}\n\n(Your last reply could not be used: {fault})" if fault else wording.user
             question = Write(
                 asked.replace("{", "{{").replace("}", "}}"),
-                task=task,
-                schema=None if schema is None else json.dumps(schema, sort_keys=False),
-                shown=tuple(shown),
+                task=wording.task,
+                schema=None if schema is None else json.dumps(schema),
                 parameters=tuple((k, v) for k, v in given.items() if v),
-                max_tokens=tokens,
+                max_tokens=wording.max_tokens or room.reply(wording.task),
             )
             reply = await self._written(question, row or Row(), asked, most=room.output)
-            fault = (misfit(reply, dict(schema)) if schema is not None else None) or ""
+            fault = (misfit(reply, schema) if schema is not None else None) or ""
             if not fault:
                 return reply
-        raise QuestionError(f"the model gave no usable reply ({task}): {fault}", code="UQL632")
+        raise QuestionError(f"the model gave no usable reply ({wording.task}): {fault}", code="UQL632")
 
     async def _written(self, question: Write, row: Row, prompt: str, *, most: int) -> Any:
         """The reply to one request, kept in `prompts`; one that was cut is asked for again with `most` tokens."""
@@ -196,30 +170,6 @@ class AskContext:
         self.prompts.append(Prompted(task, prompt, answers.values[0]))
         return answers.values[0]
 
-    async def say(self, wording: Wording) -> Any:
-        """One request of `uql.nl.prompts` to the planning model. Raises as `ask`."""
-        return await self.ask(
-            wording.user,
-            wording.schema,
-            system=wording.system,
-            task=wording.task,
-            max_tokens=wording.max_tokens,
-            version=wording.version,
-            grammar=wording.grammar,
-            temperature=wording.temperature,
-            seed=wording.seed,
-        )
-
-    async def read(self, question: Question, rows: Sequence[Row], *, source: str = "") -> Answers:
-        """One question about rows of a table, to the model that reads rows. Raises as `Gate.ask`.
-
-        Args:
-            question: put about each row.
-            rows: (n,) what is shown.
-            source: the table that they come from.
-        """
-        return await self.gate.ask(question, rows, source=source)
-
     # -------------------------------------------------------------------------------------------------- the tables
     async def uql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> Outcome:
         """The outcome of a UQL query that a model wrote, guarded and run in the workspace.
@@ -235,27 +185,3 @@ class AskContext:
         named = budget_of(text)
         gate = self.gate if named is None else self.step(to or "uql", calls=named).gate
         return await self.workspace.uql(text, gate, tables=tables, to=to)
-
-    async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
-        """The rows of a concrete SELECT that a model wrote, run by the guard. Arguments and errors as `uql`.
-
-        Args:
-            text: the SELECT.
-            tables: that it may name; None: all.
-            to: keeps the rows under this name.
-        """
-        return await self.workspace.sql(text, tables=tables, to=to)
-
-    def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
-        """The rows of a source or of a node's result. Raises UnknownTableError.
-
-        Args:
-            name: of a source or a node.
-            columns: None: all.
-            limit: rows at most; None: all.
-        """
-        return self.workspace.table(name, columns=columns, limit=limit)
-
-    def put(self, name: str, table: pa.Table) -> None:
-        """Keeps rows under a name that later nodes read."""
-        self.workspace.put(name, table)

@@ -34,10 +34,10 @@ async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -
         case NodeKind.UQL:
             tables = [*ctx.sources, *node.inputs]
             outcome = await ctx.uql(node.body, tables=tables, to=node.name)
-            table = ctx.table(node.name)
+            table = ctx.workspace.table(node.name)
             return Output(table, outcome=outcome, fields=_fields(node, table, outputs, ctx))
         case NodeKind.SQL:
-            table = await ctx.sql(node.body, tables=[*ctx.sources, *node.inputs], to=node.name)
+            table = await ctx.workspace.sql(node.body, tables=[*ctx.sources, *node.inputs], to=node.name)
             return Output(table, fields=_fields(node, table, outputs, ctx))
         case NodeKind.PYTHON:
             return await _python(node, outputs, ctx)
@@ -45,7 +45,7 @@ async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -
             from uql.nl.ask.plan_checks import typed
             from uql.nl.plan.nodes.plot import make_plots
 
-            tables_ = {name: ctx.table(name) for name in node.inputs}
+            tables_ = {name: ctx.workspace.table(name) for name in node.inputs}
             if tables_ and not any(table.num_rows for table in tables_.values()):
                 return Output(next(iter(tables_.values())))  # nothing matches, and nothing is drawn
             body = typed(node.body, {name: fields_of(table, {}) for name, table in tables_.items()})
@@ -60,12 +60,12 @@ async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) ->
     given: dict[str, Any] = {}
     for name in node.inputs:
         made = outputs.get(name)
-        given[name] = ctx.table(name) if made is None or made.table is not None else made.value
+        given[name] = ctx.workspace.table(name) if made is None or made.table is not None else made.value
     done = await asyncio.to_thread(run_python, node.body, given)
     if done.table is None:
         private = any(f.private for name in node.inputs if name in outputs for f in outputs[name].fields)
         return Output(value=done.value, fields=(Field("value", "JSON", private=True),) if private else ())
-    ctx.put(node.name, done.table)
+    ctx.workspace.put(node.name, done.table)
     return Output(done.table, done.value, fields=_fields(node, done.table, outputs, ctx))
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+import sqlglot
+from sqlglot import exp
+
 from uql.base.errors import UQLError
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Node, Select, TableName, Union
@@ -95,9 +98,6 @@ def _placed(node: Any, paths: Mapping[str, tuple[str, ...]]) -> Any:
 
 def _sql(text: str, origins: Mapping[str, str]) -> str:
     """The same of DuckDB's own SQL."""
-    import sqlglot
-    from sqlglot import exp
-
     if not origins:
         return text
     tree = sqlglot.parse_one(text, read="duckdb")

@@ -38,7 +38,7 @@ from uql.nl.plan.row_lineage import Lineage
 from uql.nl.prompts import planner as words
 from uql.nl.prompts import readings as reading_words
 from uql.nl.schema import semantic_model
-from uql.nl.schema.discover import discover, relevant, shortlist
+from uql.nl.schema.discover import discover, relevant, schema_text, shortlist
 from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
@@ -325,8 +325,6 @@ class _Asking:
         many = len(self.scope.sources) > 6
         asked = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
         if asked:
-            from uql.nl.schema.discover import schema_text
-
             shown = schema_text(self.scope, tokens=self.planner.tokens - 600)
             step = self.ctx.step("readings")
             try:

@@ -255,7 +255,7 @@ class Answerer:
         if table is None:
             return output
         private = {name.lower() for name in output.sub.private}
-        ctx.put(node.name, table)
+        ctx.workspace.put(node.name, table)
         ctx.workspace.hide(node.name, [name for name in table.column_names if name.lower() in private])
         fields = tuple(replace(f, private=f.name.lower() in private) for f in fields_of(table, {}))
         return replace(output, table=table, fields=fields)

@@ -6,7 +6,7 @@ once), CAESURA (logical steps mapped one after another), Meta Engine (sub-querie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
@@ -104,13 +104,6 @@ class Plan:
 
     def __getitem__(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
-
-    def after(self, names: Iterable[str]) -> frozenset[str]:
-        """The nodes that depend on any of `names`, directly or not, without `names` themselves."""
-        start, found = frozenset(names), set(names)
-        while more := {n.name for n in self.nodes if n.name not in found and found.intersection(n.inputs)}:
-            found |= more
-        return frozenset(found) - start
 
 
 @dataclass(frozen=True, slots=True)

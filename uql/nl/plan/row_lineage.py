@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from uql.base.errors import UQLError
 from uql.base.sqlglot_trees import read_sql
 from uql.nl.ask.outputs import Output
@@ -17,7 +19,6 @@ from uql.nl.plan.dag import Node, NodeKind, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from sqlglot import exp
 
 SHOWN = 20  # rows behind a row that are kept
 
@@ -93,8 +94,6 @@ def statement_behind(text: str, row: Mapping[str, Any]) -> str | None:
     >>> statement_behind("SELECT city, count(*) AS n FROM shops WHERE open GROUP BY city", {"city": "Leeds", "n": 2})
     "SELECT * FROM shops WHERE open AND city IS NOT DISTINCT FROM 'Leeds' LIMIT 20"
     """
-    from sqlglot import exp
-
     try:
         tree = read_sql(text)[0]
     except (ValueError, IndexError):
@@ -104,8 +103,6 @@ def statement_behind(text: str, row: Mapping[str, Any]) -> str | None:
 
 
 def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
-    from sqlglot import exp
-
     source = tree.args.get("from_") or tree.args.get("from")
     joins = tree.args.get("joins") or []
     if source is None or tree.args.get("with_") or tree.args.get("with"):
@@ -135,8 +132,6 @@ def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
 
 def literal(value: Any) -> exp.Expr | None:
     """A value as SQL; None for what has no plain literal."""
-    from sqlglot import exp
-
     if value is None:
         return exp.null()
     if isinstance(value, bool | int | float | str):

@@ -13,7 +13,8 @@ Schema = dict[str, Any]
 class Wording:
     """One request: the words, the JSON schema of the reply, a grammar of llama.cpp instead of a schema.
 
-    `max_tokens` 0 leaves the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
+    `task` names the prompt, for traces and scripted replies; `version` is that of the words, where they may change. `max_tokens` 0 leaves
+    the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
     from models that take one.
     """
 
@@ -28,12 +29,12 @@ class Wording:
     seed: int = 0
 
 
-def obj(properties: Mapping[str, Schema], *, required: Sequence[str] | None = None) -> Schema:
-    """The schema of an object of these properties, in this order, all required unless said otherwise."""
+def obj(properties: Mapping[str, Schema]) -> Schema:
+    """The schema of an object of these properties, in this order, all required."""
     return {
         "type": "object",
         "properties": dict(properties),
-        "required": list(properties) if required is None else list(required),
+        "required": list(properties),
         "additionalProperties": False,
     }
 

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from uql.base.errors import DataError
 from uql.nl.plan.dag import Operator
 
@@ -76,17 +79,11 @@ def scored_subqueries(traces: Iterable[Trace], adapters: Sequence[str] | None = 
 
 def write_traces(path: str | Path, traces: Sequence[Trace]) -> None:
     """Writes traces as Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.Table.from_pylist([asdict(trace) for trace in traces], schema=_schema()), path)
 
 
 def read_traces(path: str | Path) -> list[Trace]:
     """Reads traces. Raises DataError (UQL514) where the file is no Parquet, or a column or value is not right."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if not Path(path).exists():
         raise DataError(f"there is no file {path}", code="UQL514", help="uql router collect makes one")
     try:
@@ -122,7 +119,5 @@ def modality_of(operator: str) -> str:
 
 
 def _schema() -> Any:
-    import pyarrow as pa
-
     kinds = {"str": pa.string(), "float": pa.float64(), "int": pa.int64()}
     return pa.schema([(f.name, kinds[str(f.type)]) for f in fields(Trace)])

@@ -67,6 +67,6 @@ async def held_values(ctx: AskContext, scope: Scope, column: str) -> list[Sequen
         if f is None or f.is_unstructured:
             continue
         wanted = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))
-        held = await ctx.sql(wanted.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
+        held = await ctx.workspace.sql(wanted.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
         found.append([str(each) for each in held.column(0).to_pylist() if each is not None])
     return found

@@ -184,7 +184,7 @@ async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
     sql, shown = found
     try:
         tables = list(context.scope.sources)
-        places = (await context.ctx.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
+        places = (await context.ctx.workspace.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
     except GuardError:
         return []
     if len(places) <= shown or places[-1] != places[-2]:

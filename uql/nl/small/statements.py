@@ -204,7 +204,7 @@ class Statements:
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
         text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
-        return await self.context.ctx.sql(text, tables=self._tables)
+        return await self.context.ctx.workspace.sql(text, tables=self._tables)
 
     def _where(self, why: str, known: Scope) -> str:
         """The columns that a name which DuckDB did not find may mean."""

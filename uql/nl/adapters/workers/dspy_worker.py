@@ -1,10 +1,7 @@
-"""DSPy in an environment of its own: a signature program with ChainOfThought. Orders on stdin, one answer a line on stdout."""
+"""DSPy in an environment of its own: a signature program with ChainOfThought."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import sys
 from typing import Any
 
 CHARS = 12_000  # of the evidence
@@ -30,7 +27,7 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
         dspy.Image(row[column])
         for source in order["sources"]
         for row in source["rows"]
-        for column in pictured(source)
+        for column in source["images"]
         if row[column] is not None
     ][:IMAGES]
     shown = {"images": pictures} if pictures else {}
@@ -50,27 +47,5 @@ def evidence(sources: list[dict[str, Any]]) -> str:
     share = CHARS // max(1, len(sources))
     parts = []
     for source in sources:
-        lines = [written(row, pictured(source)) for row in source["rows"]]
-        parts.append(f"{source['name']}: {source['description']}\n" + "\n".join(lines)[:share])
+        parts.append(f"{source['name']}: {source['description']}\n" + "\n".join(source["texts"])[:share])
     return "\n\n".join(parts)
-
-
-def pictured(source: dict[str, Any]) -> list[str]:
-    """The columns of images."""
-    return [column["name"] for column in source["columns"] if column["holds"] == "image"]
-
-
-def written(row: dict[str, Any], images: list[str]) -> str:
-    """A row as JSON, without NULLs and without its images."""
-    return json.dumps({k: v for k, v in row.items() if v is not None and k not in images}, ensure_ascii=False)
-
-
-def main() -> None:
-    for line in sys.stdin:
-        with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-            reply = answer(json.loads(line))
-        print(json.dumps(reply, default=str), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,12 @@
 """LlamaIndex in an environment of its own: the rows as documents, the nearest retrieved with their images, an answer from them. A baseline.
 
-Orders on stdin, one answer a line on stdout. Model and embedder are those of the gate's endpoint.
+Model and embedder are those of the gate's endpoint.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
-import sys
 import urllib.request
 from typing import Any
 
@@ -67,42 +65,21 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
 
     documents, pictures = [], {}
     for source in order["sources"]:
-        images = pictured(source)
-        for row in source["rows"]:
-            one = Document(text=written(row, images), metadata={"source": source["name"]})
+        for row, text in zip(source["rows"], source["texts"], strict=True):
+            one = Document(text=text, metadata={"source": source["name"]})
             documents.append(one)
-            pictures[one.doc_id] = [base64.b64decode(row[c].partition(",")[2]) for c in images if row[c] is not None]
+            shown = (row[column] for column in source["images"] if row[column] is not None)
+            pictures[one.doc_id] = [base64.b64decode(url.partition(",")[2]) for url in shown]
     if not documents:
         return {"text": "", "problem": "there are no rows"}
     index = VectorStoreIndex.from_documents(documents, embed_model=Near(embed_batch_size=64))
     asked = order["subquery"]
     nodes = index.as_retriever(similarity_top_k=NEAREST).retrieve(asked)
-    shown = [picture for node in nodes for picture in pictures[node.node.ref_doc_id]]
-    if shown:
+    seen = [picture for node in nodes for picture in pictures[node.node.ref_doc_id]]
+    if seen:
         said = f"Context:\n{chr(10).join(node.text for node in nodes)}\nAnswer from the context and its images alone: {asked}"
-        blocks = [TextBlock(text=said), *(ImageBlock(image=picture) for picture in shown)]
+        blocks = [TextBlock(text=said), *(ImageBlock(image=picture) for picture in seen)]
         reply: Any = model.chat([ChatMessage(role="user", blocks=blocks)]).message.content
     else:
         reply = index.as_query_engine(llm=model, similarity_top_k=NEAREST).query(asked)
     return {"text": str(reply).strip(), "sources": sorted({node.metadata["source"] for node in nodes})}
-
-
-def pictured(source: dict[str, Any]) -> list[str]:
-    """The columns of images."""
-    return [column["name"] for column in source["columns"] if column["holds"] == "image"]
-
-
-def written(row: dict[str, Any], images: list[str]) -> str:
-    """A row as JSON, without NULLs and without its images."""
-    return json.dumps({k: v for k, v in row.items() if v is not None and k not in images}, ensure_ascii=False)
-
-
-def main() -> None:
-    for line in sys.stdin:
-        with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-            reply = answer(json.loads(line))
-        print(json.dumps(reply, default=str), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,8 @@
-"""LOTUS in an environment of its own: images noted row by row with sem_map, then sem_agg over the rows of all sources.
-
-Orders on stdin, one answer a line on stdout.
-"""
+"""LOTUS in an environment of its own: images noted row by row with sem_map, then sem_agg over the rows of all sources."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
 from typing import Any
 
 ROWS = 60  # of a source that are read
@@ -26,9 +21,8 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
     asked = order["subquery"].replace("{", "(").replace("}", ")")  # braces name columns
     texts, named = [], []
     for source in order["sources"]:
-        rows, images = source["rows"][:ROWS], pictured(source)
-        lines = [written(row, images) for row in rows]
-        for column in images:
+        rows, lines = source["rows"][:ROWS], source["texts"][:ROWS]
+        for column in source["images"]:
             notes = picture_notes(lines, [row[column] for row in rows], asked)
             lines = [
                 json.dumps({**json.loads(line), "note": note}, ensure_ascii=False) if note else line
@@ -65,24 +59,3 @@ def picture_notes(lines: list[str], pictures: list[Any], question: str) -> list[
     ]
     held = dict(zip(there, (str(note).strip() for note in notes), strict=True))
     return [held.get(i, "") for i in range(len(lines))]
-
-
-def pictured(source: dict[str, Any]) -> list[str]:
-    """The columns of images."""
-    return [column["name"] for column in source["columns"] if column["holds"] == "image"]
-
-
-def written(row: dict[str, Any], images: list[str]) -> str:
-    """A row as JSON, without NULLs and without its images."""
-    return json.dumps({k: v for k, v in row.items() if v is not None and k not in images}, ensure_ascii=False)
-
-
-def main() -> None:
-    for line in sys.stdin:
-        with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
-            reply = answer(json.loads(line))
-        print(json.dumps(reply, default=str), flush=True)
-
-
-if __name__ == "__main__":
-    main()
