@@ -11,7 +11,7 @@ from uql.base.settings import Settings
 if TYPE_CHECKING:
     from uql.features.store import FeatureStore
     from uql.kernels.row_features import RowFeatures
-    from uql.llm.embed import OpenAIEmbedder
+    from uql.llm.embed import RemoteEmbedder
 
 LEAVING = ("the texts that samples are drawn by",)
 
@@ -43,7 +43,7 @@ class Vectors:
             self._stores[key] = FeatureStore(folder, embedder, self._embedded)
         return RowFeatures(self._stores[key])
 
-    def _open(self, named: str, settings: Settings) -> OpenAIEmbedder:
+    def _open(self, named: str, settings: Settings) -> RemoteEmbedder:
         from uql.llm.embed import open_embedder
 
         def announce(model: str, texts: int) -> None:

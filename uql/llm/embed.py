@@ -11,7 +11,8 @@ import asyncio
 import base64
 import io
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any
@@ -19,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.errors import BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
-from uql.base.extras import need
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
+from uql.base.extras import install
 from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.failures import FINAL
 from uql.llm.providers.address import address
 from uql.llm.providers.base import CallError, Limits
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
-from uql.llm.providers.wire import posted
+from uql.llm.providers.wire import posted, retry_after
 
 Matrix = NDArray[np.float32]
 TEXTS_AT_ONCE = 128
@@ -37,13 +38,12 @@ SHORTEST = 1_000  # characters: a text that is refused as too long is halved dow
 IMAGES_AT_ONCE = 16
 PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
 TRIES = 6
-VOYAGE_URL = "https://api.voyageai.com/v1"
 CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
 
 def open_embedder(
     spec: str, settings: Settings | None = None, *, announce: Callable[[str, int], None] | None = None
-) -> OpenAIEmbedder:
+) -> RemoteEmbedder:
     """The embedder of a name.
 
     Args:
@@ -55,7 +55,7 @@ def open_embedder(
     settings = settings or Settings()
     kind, _, model = spec.partition(":")
     timeout_s, offline = settings.timeout_s, settings.offline
-    made: OpenAIEmbedder | None = None
+    made: RemoteEmbedder | None = None
     if kind == "voyage" and model:
         made = Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage", offline=offline), timeout_s=timeout_s)
     if kind == "openai" and model:
@@ -103,21 +103,17 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield held
 
 
-class OpenAIEmbedder:
-    """openai:MODEL, at the vendor's own host: texts to vectors by requests; equal texts of one call are sent once.
+class RemoteEmbedder:
+    """Texts to vectors by requests; equal texts of one call are sent once."""
 
-    Attributes:
-        encoding: what a request says of the form of the vectors.
-    """
+    name: str
 
-    encoding: Mapping[str, str] = {"encoding_format": "float"}
-
-    def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
-        self.model, self.name = model, f"openai:{model}"
-        self._url, self._key, self._timeout_s = url, api_key, timeout_s
-        self.tokens = self.requests = 0
-        self.offline = self._announced = False
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.requests = 0
+        self.offline = False
         self.announce: Callable[[str, int], None] | None = None
+        self._announced = False
 
     def _leaving(self, count: int) -> None:
         """Rows are about to leave this machine. Raises ModelError (UQL411) where none may."""
@@ -136,6 +132,10 @@ class OpenAIEmbedder:
         """Are images embedded too, in the space of the texts?"""
         return False
 
+    @abstractmethod
+    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        """The vectors of a batch and its tokens. Raises CallError where trying again may help."""
+
     def embed(self, texts: Sequence[str | None]) -> Matrix:
         """(n, d) float32, rows of length 1; zeros for a text that is None or empty.
 
@@ -153,7 +153,6 @@ class OpenAIEmbedder:
 
         Raises: DataError on bytes that are not an image; else as `embed`.
         """
-        need("vectors of pictures", "images", "PIL")
         from PIL import Image, UnidentifiedImageError
 
         distinct = list(dict.fromkeys(image for image in images if image))
@@ -206,33 +205,6 @@ class OpenAIEmbedder:
             return vectors
         raise AssertionError("unreachable")
 
-    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
-        """The vectors of a batch and its tokens. Raises CallError where trying again may help."""
-        return self._replied({"input": texts})
-
-    def _replied(self, body: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
-        """The vectors that a request brings, and its tokens. `body`: what is embedded, as a part of its body."""
-        with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
-            return worker.submit(asyncio.run, self._post(path, body)).result()
-
-    async def _post(self, path: str, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
-        """One deadline holds for connection, headers and body."""
-        opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
-        body = {"model": self.model, **self.encoding, **fields}
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                reply = await posted(opened, path, body, name=self.name, model=self.model)
-        except TimeoutError as error:
-            raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
-        finally:
-            await opened.close()
-        try:
-            ordered = sorted(reply["data"], key=lambda item: int(item["index"]))
-            tokens = (reply.get("usage") or {}).get("total_tokens", 0)  # some servers count none
-            return [list(map(float, item["embedding"])) for item in ordered], int(tokens)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
-
 
 class _Refused(CallError):
     """A request that is larger than the vendor takes."""
@@ -252,6 +224,41 @@ def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
     lengths = np.linalg.norm(out, axis=1, keepdims=True)
     out /= np.where(lengths > 0, lengths, 1.0)
     return out
+
+
+class OpenAIEmbedder(RemoteEmbedder):
+    """openai:MODEL, at the vendor's own host."""
+
+    def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+        super().__init__()
+        self.model, self.name = model, f"openai:{model}"
+        self._url, self._key, self._timeout_s = url, api_key, timeout_s
+
+    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        return self._replied({"input": texts})
+
+    def _replied(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
+        """The vectors that a request brings, and its tokens. `body`: what is embedded, as a part of its body."""
+        with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
+            return worker.submit(asyncio.run, self._post(body)).result()
+
+    async def _post(self, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
+        """One deadline holds for connection, headers and body."""
+        opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
+        body = {"model": self.model, "encoding_format": "float", **fields}
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
+        except TimeoutError as error:
+            raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
+        finally:
+            await opened.close()
+        try:
+            ordered = sorted(reply["data"], key=lambda item: int(item["index"]))
+            tokens = (reply.get("usage") or {}).get("total_tokens", 0)  # some servers count none
+            return [list(map(float, item["embedding"])) for item in ordered], int(tokens)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
 
 class ServerEmbedder(OpenAIEmbedder):
@@ -281,24 +288,31 @@ class ServerEmbedder(OpenAIEmbedder):
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
         vectors, tokens = [], 0
         for image in opened:
-            content = [{"type": "image_url", "image_url": {"url": _data_url(image, "JPEG", quality=90)}}]
+            held = io.BytesIO()
+            image.save(held, "JPEG", quality=90)
+            url = f"data:image/jpeg;base64,{base64.b64encode(held.getvalue()).decode()}"
+            content = [{"type": "image_url", "image_url": {"url": url}}]
             found, more = self._replied({"messages": [{"role": "user", "content": content}]})
             vectors += found
             tokens += more
         return vectors, tokens
 
 
-class Voyage(OpenAIEmbedder):
-    """voyage:MODEL, at the vendor's own host; a multimodal model embeds images too.
+class Voyage(RemoteEmbedder):
+    """voyage:MODEL, at the vendor's own host; a multimodal model embeds images too."""
 
-    Source of the wire format: Voyage AI's API reference, text embeddings and multimodal embeddings.
-    """
-
-    encoding: Mapping[str, str] = {}
-
-    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VOYAGE_URL) -> None:
-        super().__init__(model, api_key=api_key, timeout_s=timeout_s, url=url)
-        self.name = f"voyage:{model}"
+    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str | None = None) -> None:
+        super().__init__()
+        try:
+            import voyageai
+            from voyageai.client import Client
+        except ImportError as error:
+            raise ConfigError(
+                "this embedder needs the voyageai package", code="UQL402", help=install("voyage")
+            ) from error
+        self.model, self.name = model, f"voyage:{model}"
+        self._errors: Any = voyageai.error
+        self._client: Any = Client(api_key=api_key, max_retries=0, timeout=timeout_s, base_url=url)
 
     @property
     def embeds_images(self) -> bool:
@@ -306,31 +320,38 @@ class Voyage(OpenAIEmbedder):
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         if self.embeds_images:
-            return self._multimodal([{"type": "text", "text": text} for text in texts])
-        return self._vectors_of({"input": texts})
+            return self._send(
+                lambda: self._client.multimodal_embed([[text] for text in texts], self.model, input_type="document")
+            )
+        return self._send(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
 
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
-        urls = (_data_url(image, "WEBP") for image in opened)
-        return self._multimodal([{"type": "image_base64", "image_base64": url} for url in urls])
+        inputs = [[image] for image in opened]
+        return self._send(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
 
-    def _multimodal(self, parts: list[dict[str, str]]) -> tuple[list[list[float]], int]:
-        return self._vectors_of({"inputs": [{"content": [part]} for part in parts]}, "/multimodalembeddings")
-
-    def _vectors_of(self, fields: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
+    def _send(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
+        errors = self._errors
         try:
-            return self._replied({**fields, "input_type": "document", "truncation": True}, path)
-        except CallError as error:
-            low = error.message.lower()
-            if error.kind == "bad_request" and "model" in low and "not" in low:
-                raise UnknownModelError(f"{self.name}: {error.message}") from error
-            raise
-
-
-def _data_url(image: Any, kind: str, **how: int) -> str:
-    """A picture of Pillow's as a data: address."""
-    held = io.BytesIO()
-    image.save(held, kind, **how)
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(held.getvalue()).decode()}"
+            reply = send()
+        except errors.AuthenticationError as error:
+            raise AuthError(
+                f"{self.name} refused the key: {error}", help="set VOYAGE_API_KEY in the environment"
+            ) from error
+        except errors.RateLimitError as error:
+            raise CallError(
+                "rate_limit", str(error), retry_after_s=retry_after(getattr(error, "headers", None) or {})
+            ) from error
+        except (errors.InvalidRequestError, errors.MalformedRequestError) as error:
+            if "model" in str(error).lower() and "not" in str(error).lower():
+                raise UnknownModelError(f"{self.name}: {error}") from error
+            raise CallError("bad_request", str(error)) from error
+        except errors.Timeout as error:
+            raise CallError("timeout", str(error)) from error
+        except (errors.ServerError, errors.ServiceUnavailableError, errors.TryAgain) as error:
+            raise CallError("server", str(error)) from error
+        except errors.VoyageError as error:
+            raise CallError("connection", str(error)) from error
+        return [list(vector) for vector in reply.embeddings], int(reply.total_tokens)
 
 
 def _smaller(image: Any) -> Any:
