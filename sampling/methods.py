@@ -134,6 +134,15 @@ def _stratified(s: Sample) -> AggregateSampler:
     return StratifiedSampler(s.n_rows, s.budget, strata=strata, size=s.size, **s.common)
 
 
+def _importance(s: Sample) -> AggregateSampler:
+    from uql.sampling.importance import ImportanceSampler, guess_from
+
+    guess = guess_from(s.prior) if s.prior is not None else np.ones(s.n_rows)
+    if s.size is not None:
+        guess = guess * np.abs(np.nan_to_num(s.size))
+    return ImportanceSampler(s.n_rows, s.budget, guess=guess, **s.common)
+
+
 def _learned(h: Hunt) -> RetrievalSampler:
     from uql.sampling.retrieval import LearnedSearch
 
@@ -166,6 +175,7 @@ AGGREGATE: dict[str, MakeAggregate] = {
     "asd": aggregate(_asd),
     "uqe": aggregate(_uqe),
     "uniform": aggregate(_uniform),
+    "importance": aggregate(_importance),
     "stratified": aggregate(_stratified),
 }
 
@@ -175,5 +185,6 @@ RETRIEVAL: dict[str, MakeRetrieval] = {
     "learned": retrieval(_learned),
     "uqe": retrieval(_uqe_search),
     "uniform": retrieval(_random_search),
+    "importance": retrieval(_random_search),
     "stratified": retrieval(_random_search),
 }

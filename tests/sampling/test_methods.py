@@ -7,6 +7,7 @@ from sampler_contract import World, ask_all, errors, holds
 from uql.sampling.asd import AsdSampler
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
 from uql.sampling.clusters import best_clusters, separation
+from uql.sampling.importance import ImportanceSampler, inclusion
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch, Search
 from uql.sampling.stratified import allocate
@@ -209,6 +210,20 @@ def test_known_rows_are_certain_and_weigh_one():
         ]  # fmt: skip
         assert all(e.low >= 200 for e in found), name
         assert abs(np.mean([e.value for e in found]) - 300) < 15, name
+
+
+def test_proposition_1_a_proposal_proportional_to_the_answer_has_no_variance():
+    rng = np.random.default_rng(0)
+    value = rng.uniform(1, 5, 500)
+    for seed in range(5):
+        sampler = ImportanceSampler(500, 50, rng=np.random.default_rng(seed), guess=value, uniform=0.0)
+        told(sampler, np.ones(500))
+        assert sampler.total(value[sampler.labelled]).value == pytest.approx(value.sum(), rel=1e-9)
+
+
+def test_inclusion_chances_sum_to_the_draws_and_stay_chances():
+    chance = inclusion(np.array([100.0, 50.0, 1.0, 1.0, 1.0]), 3)
+    assert chance.sum() == pytest.approx(3) and chance.max() <= 1.0 and chance.min() > 0
 
 
 def test_allocation_is_proportional_and_keeps_the_sum():

@@ -103,7 +103,7 @@ def drawing_of(
     if calls == 0:
         return None
     kept = {f.name: getattr(settings, f.name) for f in fields(Settings) if f.name not in LIMITS | BESIDE}
-    fixed = settings.precision is not None or settings.models
+    fixed = settings.precision is not None or settings.models or settings.method == "importance"
     tables = [name for name in (settings.audit, settings.examples) if isinstance(name, str)]
     judged = [_rows_of(name, duck) for name in tables]
     parts = (__version__, normal, model, sorted(kept.items()), calls if fixed else "", judged)
