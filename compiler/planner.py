@@ -96,7 +96,8 @@ def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[s
     values = physical.Values(groups, stages((*groups, *early)), stages(tuple(c for c in late if c not in early)))
     whole = join_plan(node)
     filter = _named(filter, whole)
-    columns = _columns(replace(query, where=conjunction([*asked, *pushed])), aliases_in(whole))
+    settled = replace(query, where=conjunction([*asked, *pushed]), having=aggregate.having)
+    columns = _columns(replace(query, where=settled.where), aliases_in(whole))
     if isinstance(whole, OuterJoin):
         join, pushed = push(whole, conjuncts(conjunction(pushed)))
         scan = physical.Scan(None, join, conjunction(pushed), columns)
@@ -110,10 +111,10 @@ def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[s
     )
     nested = tuple(
         (part, inner(part.query))
-        for part in in_expressions(*expressions(query))
+        for part in in_expressions(*expressions(settled))
         if is_semantic_query(part.query) and not part.correlated
     )
-    below = physical.SubQueries(derived_plans, nested, *correlated(query, inner))
+    below = physical.SubQueries(derived_plans, nested, *correlated(settled, inner))
     return Block(scan, below, filter, values, aggregate, summaries, project, _order(query))
 
 

@@ -194,7 +194,7 @@ class SemanticStatements(Statements):
 
     def _of_sets(self, keys: list[str]) -> list[str]:
         """Without places: of a key that stands twice, once by its place, DuckDB shows the value of the later one."""
-        return [key for key in keys if not key.isdigit()] or keys
+        return [key for key in keys if not key.isdigit()] or keys[:1]
 
     def _sort_name(self, items: list[str], columns: dict[str, str]) -> str:
         return super()._sort_name(items, _plain(columns))

@@ -231,6 +231,18 @@ def test_the_items_of_a_list_are_keys_of_one_table(con):
     assert "unnest(t.list) AS u(item)" in error.value.help
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "true OR EXISTS (SELECT 1 FROM reviews v WHERE v.film = r.film AND <joke v.text>)",
+        "true OR id IN (SELECT id FROM reviews v WHERE <joke v.text>)",
+    ],
+)
+def test_a_sub_query_in_a_condition_that_is_settled_is_not_asked(labels, condition):
+    result = labels.uql(budget="all").uql(both(f"SELECT id FROM reviews r WHERE {condition}")[0])
+    assert (len(result.fetchall()), result.cost.calls) == (44, 0)
+
+
 def differences(con, sql, seeds):
     """The random statements of these seeds whose rows or errors are not those of SQL over the labels."""
     found = []

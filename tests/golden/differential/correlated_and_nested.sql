@@ -39,3 +39,14 @@ SELECT r.id FROM reviews r WHERE <pos r.text> AND r.stars > (SELECT avg(v.s) FRO
 SELECT r.id FROM reviews r WHERE r.stars > (SELECT avg(v.s) FROM (SELECT r.stars AS s, r.film AS f FROM reviews r WHERE <joke r.text>) v WHERE v.f = r.film)
 WITH v AS (SELECT film AS f, text FROM reviews) SELECT id FROM reviews WHERE EXISTS (SELECT 1 FROM v WHERE f = film AND <joke v.text>)
 WITH v AS (SELECT film AS f, <joke>::BOOLEAN AS j FROM reviews) SELECT id FROM reviews WHERE EXISTS (SELECT 1 FROM v WHERE f = film AND j)
+SELECT id FROM reviews WHERE true OR EXISTS (SELECT 1 FROM (SELECT film AS f, text FROM reviews) AS v WHERE f = film AND <joke v.text>)
+SELECT id FROM reviews WHERE <pos> AND (true OR EXISTS (SELECT 1 FROM (SELECT film AS f, text FROM reviews) AS v WHERE f = film AND <joke v.text>))
+SELECT film FROM reviews WHERE <pos> EXCEPT SELECT film FROM reviews WHERE true OR EXISTS (SELECT 1 FROM (SELECT film AS f, text FROM reviews) AS v WHERE f = film AND <joke v.text>)
+SELECT film FROM reviews WHERE true OR EXISTS (SELECT 1 FROM reviews v WHERE v.film = reviews.film AND <joke v.text>)
+SELECT film FROM reviews WHERE <pos> AND (false AND EXISTS (SELECT 1 FROM reviews v WHERE v.film = reviews.film AND <joke v.text>))
+SELECT id, CASE WHEN true THEN id ELSE (SELECT count(*) FROM reviews v WHERE v.film = reviews.film AND <joke v.text>) END AS k FROM reviews
+SELECT id FROM reviews WHERE <pos> AND (true OR id IN (SELECT id FROM reviews WHERE <joke>))
+SELECT film, count(*) FROM reviews GROUP BY film HAVING film IN (SELECT film FROM reviews WHERE <joke>) AND count(*) FILTER (<pos>) > 3
+SELECT film, count(*) FROM reviews r GROUP BY film HAVING EXISTS (SELECT 1 FROM reviews v WHERE v.film = r.film AND <joke v.text>) AND count(*) > 3
+SELECT film, count(*) FROM reviews r GROUP BY film HAVING true OR EXISTS (SELECT 1 FROM reviews v WHERE v.film = r.film AND <joke v.text>)
+SELECT id FROM reviews r WHERE false OR (<pos r.text> AND NOT (true AND EXISTS (SELECT 1 FROM reviews v WHERE v.id = r.id + 1 AND <joke v.text>)))
