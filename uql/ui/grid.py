@@ -100,7 +100,7 @@ def cell(outcome: Outcome, row: int, column: int, load: Callable[[str, str], obj
     """
     if not (0 <= row < outcome.table.num_rows and 0 <= column < outcome.table.num_columns):
         raise DataError(f"there is no cell {row}, {column}", code="UQL513")
-    value = None
+    value: Any = None
     with suppress(OverflowError):  # a date or an interval beyond Python's: it is shown as DuckDB's text
         value = outcome.table.column(column)[row].as_py()
     kind = media(outcome)[column] if isinstance(value, str) else ""
