@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from uql.base.errors import GuardError
+from uql.base.errors import ConfigError, GuardError
 from uql.nl.plan.nodes.python import check_python, run_python
 
 GAMES = pa.table({"team": ["Heat", "Suns", "Heat"], "points": [101, 99, 88], "logo": [b"\x89PNG", b"", None]})
@@ -149,3 +150,14 @@ def test_a_name_that_is_not_given_is_refused_before_anything_runs(source: str) -
 )
 def test_names_that_the_source_gives_itself_are_no_fault(source: str) -> None:
     assert check_python(source, ["late"]) == source
+
+
+@pytest.mark.parametrize("program", ["no/such/program", "a_folder"])
+def test_an_interpreter_that_cannot_be_started_is_an_error_of_the_installation(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a_folder").mkdir()
+    monkeypatch.setenv("MONTY_BIN", str(tmp_path / program))
+    with pytest.raises(ConfigError, match="program of pydantic-monty") as raised:
+        run_python("1", {})
+    assert raised.value.code == "UQL610" and "pip install" in str(raised.value.help)

@@ -159,6 +159,9 @@ def run_python(
         raise _refused(f"{place}{type(inner).__name__}: {inner}"[:300]) from error
     except monty.MontyError as error:
         raise _refused(str(error).strip()[:300]) from error
+    except (OSError, RuntimeError) as error:  # its program is not there, or may not be started
+        message = f"Python in a plan needs the program of pydantic-monty: {error}"
+        raise ConfigError(message, code="UQL610", help=install("ask")) from error
     counted = [0]
     plain = _plain(value, counted)
     return PythonOutput(_as_json(plain), _as_table(plain), said.output[:10_000])
