@@ -221,6 +221,10 @@ class Saying:
         usage = {"input_tokens": 1, "output_tokens": 1}
         return {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "usage": usage}
 
+    def generated(self, body: dict[str, Any]) -> dict[str, Any]:
+        text = self.text(body["generationConfig"].get("responseJsonSchema"))
+        return {"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}]}
+
 
 def _completion(text: str, likely: dict[str, float]) -> dict[str, Any]:
     steps = [{"token": word, "logprob": math.log(p)} for word, p in likely.items() if p > 0]
@@ -251,6 +255,7 @@ def test_every_provider_reads_what_a_model_says(
                 "/responses": model.responses,
                 "/decisions": model.decisions,
                 "/v1/messages": model.messages,
+                "/models/gemini-x:generateContent": model.generated,
             }
             monkeypatch.setattr("wire_cases.ROUTES", routes)
             monkeypatch.setattr("wire_cases.llama", model.completion)

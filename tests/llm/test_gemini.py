@@ -73,6 +73,7 @@ def test_images_sounds_and_videos_are_sent_as_files(run) -> None:
             assert not (await g.ask(SO, rows)).failures
             other = await g.ask(SO, [shown("video/x-matroska"), shown("application/pdf")])
             assert [f.kind for f in other.failures] == ["bad_request"] * 2
+            assert g.cost.calls == len(rows) == len(told.bodies), "what cannot be shown is no call"
         sent = {part["mimeType"]: body["contents"][0]["parts"][0].get("videoMetadata")
                 for body in told.bodies for part in [body["contents"][0]["parts"][0]["inlineData"]]}  # fmt: skip
         assert set(sent) == {

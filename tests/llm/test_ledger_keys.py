@@ -42,6 +42,12 @@ def test_the_key_of_an_answer_is_the_one_that_it_was_paid_under(key: str) -> Non
     assert keyed(b"s", question_key(MODEL, GOLDEN[key]), row_key(ROW)).hex() == key
 
 
+def test_how_long_a_sound_lasts_makes_no_other_question_of_it() -> None:
+    short, long = (Row((Cell("call", b"RIFF", "", "audio/wav", seconds),)) for seconds in (0.0, 9.0))
+    assert row_key(short) == row_key(long)
+    assert encoded(short) == encoded(long)
+
+
 def test_rows_that_share_a_request_have_keys_of_their_own() -> None:
     head = question_key(MODEL, Predicate("it is so"), together=True)
     assert keyed(b"s", head, row_key(ROW)).hex() == "bda7bfc40978a46ca2ab23861e02d51203b35c1a"

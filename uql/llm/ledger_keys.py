@@ -110,8 +110,10 @@ def encoded(value: Any) -> str:
 
 @lru_cache(maxsize=64)
 def _added(kind: Any, known: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    """The fields added after encoding 1 was fixed, with their defaults."""
-    return tuple((held.name, held.default) for held in fields(kind) if held.name not in (*known, "examples"))
+    """The fields added after encoding 1 was fixed, with their defaults; those that make no difference to what is asked are left out."""
+    return tuple(
+        (held.name, held.default) for held in fields(kind) if held.compare and held.name not in (*known, "examples")
+    )
 
 
 def row_key(row: Row) -> bytes:

@@ -38,9 +38,8 @@ class Cell:
     value: str | bytes | None
     table: str = ""  # alias of the table: tells the two sides of a pair apart
     media_type: str = ""  # "image/png", "audio/wav", … where the value is bytes
-    seconds: float = field(
-        default=0.0, compare=False
-    )  # that a sound or a video lasts, by which it is billed; 0: not known
+    # that a sound or a video lasts, by which it is billed; 0: not known
+    seconds: float = field(default=0.0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

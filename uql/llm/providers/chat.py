@@ -85,13 +85,12 @@ def cut(row: Row, context: int | None, reserved: int) -> tuple[Row, bool]:
 def picture(cell: Cell) -> tuple[str, str]:
     """A picture as (media type, base64), downsized to what models look at. Raises CallError on what is none."""
     if not isinstance(cell.value, bytes) or not cell.media_type.startswith("image/"):
-        raise CallError(
-            "bad_request", f"the column {cell.name} ({cell.media_type or 'bytes'}) cannot be shown to this model"
-        )
+        what = f"the column {cell.name} ({cell.media_type or 'bytes'})"
+        raise CallError("bad_request", f"{what} cannot be shown to this model", sent=False)
     try:
         data, kind = fitted(cell.value, cell.media_type)
     except ValueError as error:
-        raise CallError("unreadable", f"the column {cell.name}: {error}") from error
+        raise CallError("unreadable", f"the column {cell.name}: {error}", sent=False) from error
     return kind, base64.b64encode(data).decode()
 
 
