@@ -41,7 +41,7 @@ RULES: Rules = {
     "call : filtered OVER LPAREN RPAREN": lambda p: _with(p[1], span(p), over=ast.Window(span=span(p, 3, 4))),
     "call : filtered OVER LPAREN window RPAREN": lambda p: _with(p[1], span(p), over=p[4]),
     "call : filtered OVER NAME": lambda p: _with(p[1], span(p), over=ast.Window(name=p[3], span=span(p, 3))),
-    "window : parted | parted frame": lambda p: ast.Window(*p[1], p[2] if len(p) == 3 else "", span=span(p)),
+    "window : parted | parted frame": lambda p: ast.Window(p[1][0], p[1][1], p[2] if len(p) == 3 else "", span=span(p)),
     "window : frame": lambda p: ast.Window(frame=p[1], span=span(p)),
     "parted : PARTITION BY expressions | PARTITION BY expressions ORDER BY order_keys": lambda p: (
         tuple(p[3]),
