@@ -17,14 +17,9 @@ def p_calls_same(p: P) -> None:
     p[0] = p[1]
 
 
-def p_method(p: P) -> None:
-    """call : call DOT identifier LPAREN RPAREN
-    | call DOT identifier LPAREN arguments RPAREN"""
-    args = tuple(p[5]) if len(p) == 7 else ()
-    p[0] = ast.Call(lower(p[3]), (p[1], *args), span=span(p))
-
-
 RULES: Rules = {
+    "call : call DOT identifier LPAREN RPAREN": lambda p: ast.Call(lower(p[3]), (p[1],), span=span(p)),
+    "call : call DOT identifier LPAREN arguments RPAREN": lambda p: ast.Call(lower(p[3]), (p[1], *p[5]), span=span(p)),
     "call : call DOT identifier %prec DOTTED": lambda p: ast.Call(
         "struct_extract", (p[1], ast.String(p[3])), span=span(p)
     ),
@@ -34,22 +29,36 @@ RULES: Rules = {
     "plain_call : path LPAREN arguments IGNORE_NULLS RPAREN | path LPAREN arguments RESPECT_NULLS RPAREN": lambda p: (
         make_call(p, tuple(p[3]), ignore_nulls=p.slice[4].type == "IGNORE_NULLS")
     ),
+    "plain_call : path LPAREN arguments ORDER BY order_keys RPAREN": lambda p: make_call(
+        p, tuple(p[3]), order_by=tuple(p[6])
+    ),
+    "plain_call : path LPAREN DISTINCT arguments ORDER BY order_keys RPAREN": lambda p: make_call(
+        p, tuple(p[4]), distinct=True, order_by=tuple(p[7])
+    ),
     "filtered : plain_call FILTER LPAREN WHERE expr RPAREN | plain_call FILTER LPAREN expr RPAREN": lambda p: _with(
         p[1], span(p), filter=p[len(p) - 2]
     ),
+    "call : filtered OVER LPAREN RPAREN": lambda p: _with(p[1], span(p), over=ast.Window(span=span(p, 3, 4))),
+    "call : filtered OVER LPAREN window RPAREN": lambda p: _with(p[1], span(p), over=p[4]),
     "call : filtered OVER NAME": lambda p: _with(p[1], span(p), over=ast.Window(name=p[3], span=span(p, 3))),
+    "window : parted | parted frame": lambda p: ast.Window(p[1][0], p[1][1], p[2] if len(p) == 3 else "", span=span(p)),
     "window : frame": lambda p: ast.Window(frame=p[1], span=span(p)),
     "parted : PARTITION BY expressions | PARTITION BY expressions ORDER BY order_keys": lambda p: (
         tuple(p[3]),
         tuple(p[6]) if len(p) == 7 else (),
     ),
     "parted : ORDER BY order_keys": lambda p: ((), tuple(p[3])),
+    "frame : FRAME frame_end": lambda p: f"{p[1].upper()} {p[2]}",
+    "frame : FRAME BETWEEN frame_end AND frame_end": lambda p: f"{p[1].upper()} BETWEEN {p[3]} AND {p[5]}",
     "frame_end : UNBOUNDED PRECEDING | UNBOUNDED FOLLOWING | CURRENT ROW | NUMBER PRECEDING | NUMBER FOLLOWING": lambda p: (
         f"{p[1].upper()} {p[2].upper()}"
     ),
     "frame_end : literal_interval PRECEDING | literal_interval FOLLOWING": lambda p: f"{p[1]} {p[2].upper()}",
     "star : STAR": lambda p: ast.Star(span=span(p)),
     "star : QUOTED DOT STAR": lambda p: ast.Star(p[1], span=span(p)),
+    "order_key : directed | directed NULLS FIRST | directed NULLS LAST": lambda p: ast.OrderKey(
+        p[1][0], p[1][1] == "DESC", p[3].upper() if len(p) == 4 else None, p[1][1] is not None, span=span(p)
+    ),
     "directed : expr | expr ASC | expr DESC": lambda p: (p[1], p[2].upper() if len(p) == 3 else None),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
@@ -81,13 +90,6 @@ def p_call(p: P) -> None:
 def _is_in(expr: Expr) -> TypeGuard[ast.Call]:
     """Is it `x IN y`, y a value?"""
     return isinstance(expr, ast.Call) and expr.name == "list_contains" and len(expr.args) == 2
-
-
-def p_call_ordered(p: P) -> None:
-    """plain_call : path LPAREN arguments ORDER BY order_keys RPAREN
-    | path LPAREN DISTINCT arguments ORDER BY order_keys RPAREN"""
-    n = len(p)
-    p[0] = make_call(p, tuple(p[n - 5]), distinct=n == 9, order_by=tuple(p[n - 2]))
 
 
 _TRIMS = {"leading": "ltrim", "trailing": "rtrim"}
@@ -146,22 +148,8 @@ def p_call_within(p: P) -> None:
     p[0] = ast.Call(names[call.name], (keys[0].expr, *args), span=span(p))
 
 
-def p_call_over(p: P) -> None:
-    """call : filtered OVER LPAREN RPAREN
-    | filtered OVER LPAREN window RPAREN"""
-    window = p[4] if len(p) == 6 else ast.Window(span=span(p, 3, 4))
-    p[0] = _with(p[1], span(p), over=window)
-
-
 def _with(call: ast.Call, place: Span, *, filter: Expr | None = None, over: ast.Window | None = None) -> ast.Call:
     return replace(call, filter=filter or call.filter, over=over or call.over, span=place)
-
-
-def p_window(p: P) -> None:
-    """window : parted
-    | parted frame"""
-    partition, order = p[1]
-    p[0] = ast.Window(partition, order, p[2] if len(p) == 3 else "", span=span(p))
 
 
 def p_window_of(p: P) -> None:
@@ -171,13 +159,6 @@ def p_window_of(p: P) -> None:
     if more.name:
         raise p.lexer.error_at("a window is made from one other", span(p))
     p[0] = replace(more, name=p[1], span=span(p))
-
-
-def p_frame(p: P) -> None:
-    """frame : FRAME frame_end
-    | FRAME BETWEEN frame_end AND frame_end"""
-    ends = p[2] if len(p) == 3 else f"BETWEEN {p[3]} AND {p[5]}"
-    p[0] = f"{p[1].upper()} {ends}"
 
 
 def p_frame_exclude(p: P) -> None:
@@ -205,12 +186,3 @@ def p_star_of(p: P) -> None:
     if len(p[1]) > 1:
         raise p.lexer.error_at("only one name may stand before .*", span(p, 1))
     p[0] = ast.Star(p[1][0], span=span(p))
-
-
-def p_order_key(p: P) -> None:
-    """order_key : directed
-    | directed NULLS FIRST
-    | directed NULLS LAST"""
-    expr, direction = p[1]
-    nulls = p[3].upper() if len(p) == 4 else None
-    p[0] = ast.OrderKey(expr, direction == "DESC", nulls, direction is not None, span=span(p))

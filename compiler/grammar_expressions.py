@@ -90,6 +90,8 @@ RULES: Rules = {
         _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3]), span=span(p))
     ),
     "expr : LAMBDA identifiers COLON expr": lambda p: ast.Lambda(tuple(p[2]), p[4], span=span(p)),
+    "or_terms : conjunction | or_terms OR conjunction": lambda p: _with_term(p),
+    "and_terms : negation | and_terms AND negation": lambda p: _with_term(p),
     "disjunction : or_terms": lambda p: chain("OR", p[1]),
     "conjunction : and_terms": lambda p: chain("AND", p[1]),
     "negation : NOT negation": lambda p: ast.Unary("NOT", p[2], span=span(p)),
@@ -111,6 +113,29 @@ RULES: Rules = {
     "range : range like concat | range NOT like concat": lambda p: ast.Like(
         p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5, span=span(p)
     ),
+    "range : range like concat ESCAPE concat": lambda p: ast.Like(
+        p[1], as_string(p[3]), p[2], escape=as_string(p[5]), span=span(p)
+    ),
+    "range : range NOT like concat ESCAPE concat": lambda p: ast.Like(
+        p[1], as_string(p[4]), p[3], True, as_string(p[6]), span=span(p)
+    ),
+    "range : range BETWEEN concat AND concat": lambda p: ast.Between(
+        p[1], as_string(p[3]), as_string(p[5]), span=span(p)
+    ),
+    "range : range NOT BETWEEN concat AND concat": lambda p: ast.Between(
+        p[1], as_string(p[4]), as_string(p[6]), True, span=span(p)
+    ),
+    "range : range IN list": lambda p: _contains(p),
+    "range : range NOT IN list": lambda p: ast.Unary("NOT", _contains(p), span=span(p)),
+    "list : path": lambda p: ast.Name(p[1], span=span(p)),
+    "list : call": lambda p: p[1],
+    "list : list DCOLON type | text DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
+    "range : range IN PARAMETER": lambda p: ast.InList(p[1], (ast.Parameter(p[3], span=span(p, 3)),), span=span(p)),
+    "range : range NOT IN PARAMETER": lambda p: ast.InList(
+        p[1], (ast.Parameter(p[4], span=span(p, 4)),), True, span=span(p)
+    ),
+    "range : range SIMILAR TO concat": lambda p: _matches_whole(p),
+    "range : range NOT SIMILAR TO concat": lambda p: ast.Unary("NOT", _matches_whole(p), span=span(p)),
     "like : LIKE | ILIKE | GLOB": lambda p: p[1].upper(),
     # arithmetic
     "turned : TILDE turned": lambda p: ast.Unary("~", p[2], span=span(p)),
@@ -168,27 +193,27 @@ def _lambda(p: P, left: Expr, body: Expr) -> ast.Lambda | None:
     return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body, span=span(p))
 
 
-def p_or_terms(p: P) -> None:
-    """or_terms : conjunction
-    | or_terms OR conjunction"""
-    _add_term(p)
-
-
-def p_and_terms(p: P) -> None:
-    """and_terms : negation
-    | and_terms AND negation"""
-    _add_term(p)
-
-
-def _add_term(p: P) -> None:
+def _with_term(p: P) -> list[tuple[Expr, Span]]:
     terms = [] if len(p) == 2 else p[1]
     terms.append((p[len(p) - 1], span(p, len(p) - 1)))
-    p[0] = terms
+    return terms
+
+
+def _contains(p: P) -> Expr:
+    """x IN y, y a value."""
+    return ast.Call("list_contains", (p[len(p) - 1], p[1]), span=span(p))
+
+
+def _matches_whole(p: P) -> Expr:
+    """x SIMILAR TO y"""
+    return ast.Call("regexp_full_match", (p[1], as_string(p[len(p) - 1])), span=span(p))
 
 
 def p_in_list(p: P) -> None:
     """range : range IN LPAREN expressions RPAREN
-    | range NOT IN LPAREN expressions RPAREN"""
+    | range NOT IN LPAREN expressions RPAREN
+    | range IN LBRACKET expressions RBRACKET
+    | range NOT IN LBRACKET expressions RBRACKET"""
     items = tuple(as_string(item) for item in p[len(p) - 2])
     p[0] = ast.InList(p[1], items, negated=len(p) == 7, span=span(p))
 
@@ -211,63 +236,6 @@ def p_quantified_list(p: P) -> None:
         return
     item = ast.SelectItem(ast.Call("unnest", (ast.ListExpr(tuple(p[6]), span=span(p, 5, 7)),)), span=span(p, 5, 7))
     p[0] = ast.Quantified(ast.Select((item,), span=span(p, 4, 8)), p[3], p[2], p[1], span=span(p))
-
-
-def p_in_value(p: P) -> None:
-    """range : range IN list
-    | range NOT IN list"""
-    found: Expr = ast.Call("list_contains", (p[len(p) - 1], p[1]), span=span(p))
-    p[0] = found if len(p) == 4 else ast.Unary("NOT", found, span=span(p))
-
-
-def p_list_name(p: P) -> None:
-    """list : path"""
-    p[0] = ast.Name(p[1], span=span(p))
-
-
-def p_list_call(p: P) -> None:
-    """list : call"""
-    p[0] = p[1]
-
-
-def p_list_cast(p: P) -> None:
-    """list : list DCOLON type
-    | text DCOLON type"""
-    p[0] = ast.Cast(p[1], p[3], span=span(p))
-
-
-def p_in_brackets(p: P) -> None:
-    """range : range IN LBRACKET expressions RBRACKET
-    | range NOT IN LBRACKET expressions RBRACKET"""
-    p_in_list(p)
-
-
-def p_between(p: P) -> None:
-    """range : range BETWEEN concat AND concat
-    | range NOT BETWEEN concat AND concat"""
-    low, high = as_string(p[len(p) - 3]), as_string(p[len(p) - 1])
-    p[0] = ast.Between(p[1], low, high, negated=len(p) == 7, span=span(p))
-
-
-def p_like_escape(p: P) -> None:
-    """range : range like concat ESCAPE concat
-    | range NOT like concat ESCAPE concat"""
-    pattern, escape = as_string(p[len(p) - 3]), as_string(p[len(p) - 1])
-    p[0] = ast.Like(p[1], pattern, p[len(p) - 4], negated=len(p) == 7, escape=escape, span=span(p))
-
-
-def p_in_parameter(p: P) -> None:
-    """range : range IN PARAMETER
-    | range NOT IN PARAMETER"""
-    listed = ast.Parameter(p[len(p) - 1], span=span(p, len(p) - 1))
-    p[0] = ast.InList(p[1], (listed,), negated=len(p) == 5, span=span(p))
-
-
-def p_similar(p: P) -> None:
-    """range : range SIMILAR TO concat
-    | range NOT SIMILAR TO concat"""
-    found: Expr = ast.Call("regexp_full_match", (p[1], as_string(p[len(p) - 1])), span=span(p))
-    p[0] = ast.Unary("NOT", found, span=span(p)) if len(p) == 6 else found
 
 
 _LIKE = {"~~": "LIKE", "~~*": "ILIKE", "~~~": "GLOB"}

@@ -34,105 +34,63 @@ RULES: Rules = {
     "sampled : NAME LPAREN sample_size RPAREN REPEATABLE LPAREN NUMBER RPAREN": lambda p: (
         f"{p[1]}({p[3]}) REPEATABLE ({p[7]})"
     ),
+    # joins
+    "joined : source NATURAL JOIN table": lambda p: ast.Join("INNER", p[1], p[4], natural=True, span=span(p)),
+    "joined : source NATURAL kind JOIN table": lambda p: ast.Join(p[3], p[1], p[5], natural=True, span=span(p)),
+    "joined : source JOIN table ON expr": lambda p: ast.Join("INNER", p[1], p[3], p[5], span=span(p)),
+    "joined : source kind JOIN table ON expr | source asof JOIN table ON expr": lambda p: ast.Join(
+        p[2], p[1], p[4], p[6], span=span(p)
+    ),
+    "joined : source JOIN table USING LPAREN identifiers RPAREN": lambda p: ast.Join(
+        "INNER", p[1], p[3], using=tuple(p[6]), span=span(p)
+    ),
+    "joined : source kind JOIN table USING LPAREN identifiers RPAREN": lambda p: ast.Join(
+        p[2], p[1], p[4], using=tuple(p[7]), span=span(p)
+    ),
+    "joined : source asof JOIN table USING LPAREN identifiers RPAREN": lambda p: ast.Join(
+        p[2], p[1], p[4], using=tuple(p[7]), span=span(p)
+    ),
+    # tables
+    "table : dotted | dotted named": lambda p: ast.TableName(p[1], **_alias(p), span=span(p)),
+    "table : STRING | STRING named": lambda p: ast.TableName((p[1],), file=True, **_alias(p), span=span(p)),
+    "table : dotted TABLESAMPLE sampled | dotted named TABLESAMPLE sampled": lambda p: ast.TableName(
+        p[1], sample=p[len(p) - 1], **_alias(p), span=span(p)
+    ),
+    "table : subquery | subquery named | LATERAL subquery | LATERAL subquery named": lambda p: ast.Derived(
+        _listed(p), **_alias(p), span=span(p)
+    ),
+    "table : function | function named | LATERAL function | LATERAL function named": lambda p: ast.TableFunction(
+        _listed(p), **_alias(p), span=span(p)
+    ),
+    "table : bracketed_values | bracketed_values named": lambda p: ast.TableFunction(
+        p[1].call, **_alias(p), span=span(p)
+    ),
+    "table : LATERAL bracketed_values | LATERAL bracketed_values named": lambda p: ast.TableFunction(
+        p[2].call, **_alias(p), span=span(p)
+    ),
+    "named : NAME LPAREN identifiers RPAREN | AS identifier LPAREN identifiers RPAREN": lambda p: (
+        p[len(p) - 4],
+        tuple(p[len(p) - 2]),
+    ),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 
 
-def p_join_natural(p: P) -> None:
-    """joined : source NATURAL JOIN table
-    | source NATURAL kind JOIN table"""
-    kind = p[3] if len(p) == 6 else "INNER"
-    p[0] = ast.Join(kind, p[1], p[len(p) - 1], natural=True, span=span(p))
+def _listed(p: P) -> Any:
+    """What stands in FROM, perhaps behind LATERAL."""
+    return p[2] if p.slice[1].type == "LATERAL" else p[1]
 
 
-def p_join_on(p: P) -> None:
-    """joined : source JOIN table ON expr
-    | source kind JOIN table ON expr
-    | source asof JOIN table ON expr"""
-    n = len(p)
-    p[0] = ast.Join("INNER" if n == 6 else p[2], p[1], p[n - 3], p[n - 1], span=span(p))
-
-
-def p_join_using(p: P) -> None:
-    """joined : source JOIN table USING LPAREN identifiers RPAREN
-    | source kind JOIN table USING LPAREN identifiers RPAREN
-    | source asof JOIN table USING LPAREN identifiers RPAREN"""
-    n = len(p)
-    p[0] = ast.Join("INNER" if n == 8 else p[2], p[1], p[n - 5], using=tuple(p[n - 2]), span=span(p))
-
-
-def p_table(p: P) -> None:
-    """table : dotted
-    | dotted named"""
-    alias, columns = _alias(p)
-    p[0] = ast.TableName(p[1], alias, columns=columns, span=span(p))
-
-
-def p_table_file(p: P) -> None:
-    """table : STRING
-    | STRING named"""
-    alias, columns = _alias(p)
-    p[0] = ast.TableName((p[1],), alias, True, columns, span=span(p))
-
-
-def p_table_sample(p: P) -> None:
-    """table : dotted TABLESAMPLE sampled
-    | dotted named TABLESAMPLE sampled"""
-    alias, columns = p[2] if len(p) == 5 else (None, ())
-    p[0] = ast.TableName(p[1], alias, False, columns, p[len(p) - 1], span=span(p))
-
-
-def p_table_query(p: P) -> None:
-    """table : subquery
-    | subquery named
-    | LATERAL subquery
-    | LATERAL subquery named"""
-    query, alias, columns = _aliased(p)
-    p[0] = ast.Derived(query, alias, columns, span=span(p))
-
-
-def p_table_values(p: P) -> None:
-    """table : bracketed_values
-    | bracketed_values named
-    | LATERAL bracketed_values
-    | LATERAL bracketed_values named"""
-    values, alias, columns = _aliased(p)
-    p[0] = ast.TableFunction(values.call, alias, columns, span=span(p))
-
-
-def p_table_function(p: P) -> None:
-    """table : function
-    | function named
-    | LATERAL function
-    | LATERAL function named"""
-    function, alias, columns = _aliased(p)
-    p[0] = ast.TableFunction(function, alias, columns, span=span(p))
+def _alias(p: P) -> dict[str, Any]:
+    """The alias of what stands in FROM and the names of its columns."""
+    alias, columns = next((part.value for part in p.slice if part.type == "named"), (None, ()))
+    return {"alias": alias, "columns": columns}
 
 
 def p_value_rows(p: P) -> None:
     """value_rows : value_row
     | value_rows COMMA value_row"""
     append(p)
-
-
-def p_named_columns(p: P) -> None:
-    """named : NAME LPAREN identifiers RPAREN
-    | AS identifier LPAREN identifiers RPAREN"""
-    n = len(p)
-    p[0] = (p[n - 4], tuple(p[n - 2]))
-
-
-def _aliased(p: P) -> tuple[Any, str | None, tuple[str, ...]]:
-    """What stands in FROM, perhaps behind LATERAL, with its alias and the names of its columns."""
-    _, what, *named = [part for part in p.slice if part.type != "LATERAL"]
-    alias, columns = named[0].value if named else (None, ())
-    return what.value, alias, columns
-
-
-def _alias(p: P) -> tuple[str | None, tuple[str, ...]]:
-    """The alias of a table and the names of its columns."""
-    alias, columns = p[2] if len(p) > 2 else (None, ())
-    return alias, columns
 
 
 def p_sample_size(p: P) -> None:

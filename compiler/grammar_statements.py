@@ -40,6 +40,10 @@ RULES: Rules = {
     "explain : EXPLAIN ANALYZE query | EXPLAIN ANALYZE format query": lambda p: ast.Explain(
         p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text", span=span(p)
     ),
+    "explain : EXPLAIN SAMPLE NUMBER query": lambda p: ast.Explain(p[4], "SAMPLE", whole_number(p, 3), span=span(p)),
+    "explain : EXPLAIN SAMPLE NUMBER format query": lambda p: ast.Explain(
+        p[5], "SAMPLE", whole_number(p, 3), p[4], span=span(p)
+    ),
     # settings
     "set : SET NAME DOT NAME EQUALS constant": lambda p: ast.SetOption(_setting(p), p[6], span=span(p)),
     "set : RESET NAME DOT NAME": lambda p: ast.SetOption(_setting(p), None, span=span(p)),
@@ -53,15 +57,21 @@ RULES: Rules = {
     "drop : DROP SEMANTIC TABLE dotted | DROP SEMANTIC TABLE IF EXISTS dotted": lambda p: ast.DropSemanticTable(
         p[len(p) - 1], len(p) == 7, span=span(p)
     ),
+    "create : CREATE made TABLE dotted AS query | CREATE made TABLE IF NOT EXISTS dotted AS query": lambda p: _create(
+        p, *p[2]
+    ),
+    "create : CREATE TABLE dotted AS query | CREATE TABLE IF NOT EXISTS dotted AS query": lambda p: _create(
+        p, False, False
+    ),
+    "semantic_table : CREATE SEMANTIC TABLE dotted AS query keyed": lambda p: _semantic(p, replace=False),
+    "semantic_table : CREATE SEMANTIC TABLE IF NOT EXISTS dotted AS query keyed": lambda p: _semantic(p, replace=False),
+    "semantic_table : CREATE OR REPLACE SEMANTIC TABLE dotted AS query keyed": lambda p: _semantic(p, replace=True),
+    "insert : INSERT INTO dotted query": lambda p: ast.Insert(p[3], _stored(p, p[4]), span=span(p)),
+    "insert : INSERT INTO dotted LPAREN identifiers RPAREN query": lambda p: ast.Insert(
+        p[3], _stored(p, p[7]), tuple(p[5]), span=span(p)
+    ),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
-
-
-def p_explain_sample(p: P) -> None:
-    """explain : EXPLAIN SAMPLE NUMBER query
-    | EXPLAIN SAMPLE NUMBER format query"""
-    format = p[4] if len(p) == 6 else "text"
-    p[0] = ast.Explain(p[len(p) - 1], "SAMPLE", whole_number(p, 3), format, span=span(p))
 
 
 def p_format(p: P) -> None:
@@ -81,36 +91,15 @@ def _setting(p: P) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------- tables
-def p_create(p: P) -> None:
-    """create : CREATE made TABLE dotted AS query
-    | CREATE made TABLE IF NOT EXISTS dotted AS query"""
-    _create(p, *p[2])
 
 
-def p_create_plain(p: P) -> None:
-    """create : CREATE TABLE dotted AS query
-    | CREATE TABLE IF NOT EXISTS dotted AS query"""
-    _create(p, False, False)
-
-
-def _create(p: P, replace: bool, temporary: bool) -> None:
+def _create(p: P, replace: bool, temporary: bool) -> ast.CreateTable:
     n = len(p)
     guarded = p[n - 4].upper() == "EXISTS"
-    p[0] = ast.CreateTable(p[n - 3], _stored(p, p[n - 1]), replace, temporary, guarded, span=span(p))
+    return ast.CreateTable(p[n - 3], _stored(p, p[n - 1]), replace, temporary, guarded, span=span(p))
 
 
-def p_semantic_table(p: P) -> None:
-    """semantic_table : CREATE SEMANTIC TABLE dotted AS query keyed
-    | CREATE SEMANTIC TABLE IF NOT EXISTS dotted AS query keyed"""
-    _semantic(p, replace=False)
-
-
-def p_semantic_table_replaced(p: P) -> None:
-    """semantic_table : CREATE OR REPLACE SEMANTIC TABLE dotted AS query keyed"""
-    _semantic(p, replace=True)
-
-
-def _semantic(p: P, replace: bool) -> None:
+def _semantic(p: P, replace: bool) -> ast.CreateSemanticTable:
     n = len(p)
     key, options = p[n - 1]
     query: Any = _stored(p, p[n - 2])
@@ -119,14 +108,7 @@ def _semantic(p: P, replace: bool) -> None:
     if options:
         query = replaced(query, options=options)
     guarded = p[n - 5].upper() == "EXISTS"
-    p[0] = ast.CreateSemanticTable(p[n - 4], query, key, replace, guarded, span=span(p))
-
-
-def p_insert(p: P) -> None:
-    """insert : INSERT INTO dotted query
-    | INSERT INTO dotted LPAREN identifiers RPAREN query"""
-    columns = tuple(p[5]) if len(p) == 8 else ()
-    p[0] = ast.Insert(p[3], _stored(p, p[len(p) - 1]), columns, span=span(p))
+    return ast.CreateSemanticTable(p[n - 4], query, key, replace, guarded, span=span(p))
 
 
 def p_copy(p: P) -> None:

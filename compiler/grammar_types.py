@@ -18,6 +18,10 @@ RULES: Rules = {
     "primary : CAST LPAREN expr AS type RPAREN | TRY_CAST LPAREN expr AS type RPAREN": lambda p: ast.Cast(
         p[3], p[5], lenient=p[1].upper() == "TRY_CAST", span=span(p)
     ),
+    "type : NAME": lambda p: ast.TypeName(_type_name(p[1]), span=span(p)),
+    "type : NAME WITH_TIME_ZONE": lambda p: ast.TypeName(
+        _type_name(p[1]) + (" WITH TIME ZONE" if p[2].upper() == "WITH" else ""), span=span(p)
+    ),
     "type : LONG_TYPE | LONG_TYPE LPAREN sizes RPAREN": lambda p: ast.TypeName(
         "DOUBLE" if p[1].upper() == "DOUBLE" else "VARCHAR", span=span(p)
     ),
@@ -66,10 +70,3 @@ _ALIASES = {  # of types in DuckDB, with the name that it gives them: one text h
 def _type_name(word: str) -> str:
     name = upper(word)
     return _ALIASES.get(name, name)
-
-
-def p_type(p: P) -> None:
-    """type : NAME
-    | NAME WITH_TIME_ZONE"""
-    zoned = len(p) == 3 and p[2].upper() == "WITH"
-    p[0] = ast.TypeName(_type_name(p[1]) + (" WITH TIME ZONE" if zoned else ""), span=span(p))

@@ -26,7 +26,7 @@ Every other keyword is a name wherever the grammar has no place for the keyword.
 
 
 def page() -> str:
-    """The page: every rule once, its alternatives one under another, the start rule first."""
+    """The page: every rule once, its alternatives one under another; the start rule first, the others as they are first named."""
     written: dict[str, str] = {}
     for symbol, kind in SYMBOLS.items():
         written.setdefault(kind, f"'{symbol}'")
@@ -38,10 +38,19 @@ def page() -> str:
                 symbols = symbols[: symbols.index("%prec")]
             rules.setdefault(left, {})[" ".join(symbols) or "ε"] = None
     lines = []
-    for left, alternatives in rules.items():
-        first, *others = alternatives
+    for left in _as_named(rules):
+        first, *others = rules[left]
         lines.append("\n".join([f"{left}\n    : {first}", *(f"    | {other}" for other in others)]))
     return HEAD.format(reserved=" ".join(sorted(RESERVED)), rules="\n\n".join(lines))
+
+
+def _as_named(rules: dict[str, dict[str, None]]) -> list[str]:
+    """The rules that the start rule leads to, level by level."""
+    found = [START]
+    for left in found:
+        symbols = (symbol for alternative in rules[left] for symbol in alternative.split())
+        found += [symbol for symbol in dict.fromkeys(symbols) if symbol in rules and symbol not in found]
+    return found
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import Field
 from uql.compiler import syntax as ast
+from uql.compiler.bind import uses
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
@@ -18,19 +19,7 @@ from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns, with_fields
 from uql.compiler.bind.statement import Statement
-from uql.compiler.bind.uses import (
-    ANY,
-    CONDITION,
-    NONE,
-    Pending,
-    cast_in_place,
-    is_number_or_time,
-    is_numeric,
-    is_pending,
-    open_texts,
-    settle,
-    typed_texts,
-)
+from uql.compiler.bind.uses import CONDITION, Pending
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -182,8 +171,8 @@ class Blocks:
     def _typed_by_the_other(self, left: tuple[Field, ...], right: tuple[Field, ...]) -> None:
         """A text without a type has the type of what stands in its column on the other side, where that is no word."""
         for one, other in [*zip(left, right, strict=True), *zip(right, left, strict=True)]:
-            if is_number_or_time(other.type) or other.type == "BOOLEAN":
-                type = "DOUBLE" if is_numeric(other.type) else other.type
+            if uses.is_number_or_time(other.type) or other.type == "BOOLEAN":
+                type = "DOUBLE" if uses.is_numeric(other.type) else other.type
                 self.statement.type_by_name(self.statement.open_texts(one), type)
 
     def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
@@ -268,10 +257,10 @@ class _Block:
         after = Clause("SELECT", group=aggregated, group_aliases=True)
         keys = self._keys(items)
         made_of = [(key, expr) for key, expr in keys if not isinstance(expr, Pending)]
-        binder.keys = [(self._written(k.expr), e) for k, e in made_of if is_pending(e)]
+        binder.keys = [(self._written(k.expr), e) for k, e in made_of if uses.is_pending(e)]
         bound: list[Expr] = []
         for index, item in enumerate(items):
-            bound.append(self._label(binder.bind(item.expr, replace(after, select_aliases=index), ANY)))
+            bound.append(self._label(binder.bind(item.expr, replace(after, select_aliases=index), uses.ANY)))
         having = None
         if select.having is not None:
             having = binder.bind(select.having, replace(after, name="HAVING"), CONDITION)
@@ -285,7 +274,7 @@ class _Block:
             else:
                 order.append(self._order(key, items, bound, keys, after))
         names = [self._item_name(item, expr) for item, expr in zip(items, bound, strict=True)]
-        self.columns = settle(
+        self.columns = uses.settle(
             binder.uses,
             self.statement.types.widest,
             self.statement.conditions,
@@ -297,8 +286,8 @@ class _Block:
         if self.searches:
             self.statement.catalog.offer_parts()
         self.statement.needed |= {use.text for use in binder.uses if use.want is CONDITION}
-        self.statement.open |= open_texts(binder.uses)
-        for text, needed in typed_texts(binder.uses).items():
+        self.statement.open |= uses.open_texts(binder.uses)
+        for text, needed in uses.typed_texts(binder.uses).items():
             self.statement.typed.setdefault(text, set()).update(needed)
         outputs = tuple(
             BoundItem(self._settled(expr), name, "VARCHAR") for expr, name in zip(bound, names, strict=True)
@@ -499,13 +488,13 @@ class _Block:
         """
         column, want = self.columns[text.index], self.binder.uses[text.index].want
         value = Virtual(column, span=text.span)
-        if want.type is not None and cast_in_place(want, column):
+        if want.type is not None and uses.cast_in_place(want, column):
             return ast.Cast(value, type_name(want.type, text.span), lenient=True, span=text.span)
         test = self.tests.get(text.index)
         if test is None or not value.column.is_value:
             return value
         holds = rewrite(test, lambda node: value if isinstance(node, Pending) else node)
-        other = ast.When(condition=ast.IsNull(operand=value, negated=True), value=ast.String(NONE))
+        other = ast.When(condition=ast.IsNull(operand=value, negated=True), value=ast.String(uses.NONE))
         return ast.Case(
             operand=None, whens=(ast.When(condition=holds, value=value), other), default=None, span=text.span
         )

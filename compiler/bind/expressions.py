@@ -9,28 +9,14 @@ from typing import TypeGuard
 
 from uql.base.errors import BindError
 from uql.compiler import syntax as ast
+from uql.compiler.bind import uses
 from uql.compiler.bind.functions import ORDERED_BY, PASSED_ON, asked_of, counted
 from uql.compiler.bind.reading import close_name, columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
-from uql.compiler.bind.uses import (
-    ANY,
-    CONDITION,
-    LIST,
-    NUMBER,
-    ORDER,
-    PRESENCE,
-    SAME,
-    WORDS,
-    Pending,
-    Place,
-    Use,
-    Want,
-    is_number_or_time,
-    is_numeric,
-)
+from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
 from uql.compiler.sql import NOW, type_sql
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
@@ -101,7 +87,7 @@ class Expressions:
         bound = self._bound(expr, clause, want)
         if want is CONDITION:
             self._check_condition(bound, expr)
-        elif want.place is Place.COMPARE and is_number_or_time(want.type):
+        elif want.place is Place.COMPARE and uses.is_number_or_time(want.type):
             assert want.type is not None
             self.statement.type_by_name(self._open_texts(bound), want.type)
         return bound
@@ -168,7 +154,7 @@ class Expressions:
                 want = self._against(low, ordering=True)
                 return replace(expr, operand=self.bind(expr.operand, clause, want), low=low, high=high)
             case ast.IsNull():
-                return replace(expr, operand=self.bind(expr.operand, clause, PRESENCE))
+                return replace(expr, operand=self.bind(expr.operand, clause, uses.PRESENCE))
             case ast.IsDistinct():
                 right = self.bind(expr.right, clause)
                 want = CONDITION if isinstance(right, Boolean) else self._against(right, ordering=False)
@@ -195,7 +181,8 @@ class Expressions:
             case ast.Subscript():
                 places = [self.bind(p, clause) if p is not None else None for p in (expr.low, expr.high, expr.step)]
                 member = not (expr.slice or expr.high or expr.step or isinstance(expr.low, String))
-                operand = self.bind(expr.operand, clause, LIST if member else ANY)  # a slice is that of a text, too
+                # a slice is that of a text, too
+                operand = self.bind(expr.operand, clause, uses.LIST if member else ANY)
                 return replace(expr, operand=operand, low=places[0], high=places[1], step=places[2])
             case ast.Lambda():
                 self._items += [name.lower() for name in expr.names]
@@ -308,7 +295,7 @@ class Expressions:
 
     def _same_thing(self, key: ast.SameThing, clause: Clause) -> Expr:
         """The key of DISTINCT ON "…": a column of this name, or a text about two rows."""
-        found = self.quoted(key.text, clause, SAME)
+        found = self.quoted(key.text, clause, uses.SAME)
         if not isinstance(found, Pending):
             return found
         shown = f'"{key.text.text[:40]}"'
@@ -685,7 +672,7 @@ class Expressions:
         bound = self.bind(expr.operand, clause, want)
         if isinstance(bound, Pending) and not isinstance(expr.operand, Cast):  # "…"::INTEGER::VARCHAR is cast twice
             return replace(bound, span=expr.span)
-        if not expr.lenient and (is_number_or_time(type) or type == "BOOLEAN"):
+        if not expr.lenient and (uses.is_number_or_time(type) or type == "BOOLEAN"):
             self.statement.type_by_name(self._open_texts(bound), type)
         return replace(expr, operand=bound)
 
@@ -790,7 +777,7 @@ class Expressions:
         return isinstance(value, Quoted) or (field is not None and bool(field.source_texts))
 
     def order_key(self, key: ast.OrderKey, clause: Clause) -> ast.OrderKey:
-        return replace(key, expr=self.bind(key.expr, clause, ORDER))
+        return replace(key, expr=self.bind(key.expr, clause, uses.ORDER))
 
     def error(self, message: str, code: str, node: Expr, help: str | None = None) -> BindError:
         """An error at the place of an expression.

@@ -19,6 +19,7 @@ from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates import audit as judged
+from uql.kernels.estimates import sample_bounds
 from uql.kernels.estimates.by_group import Target
 from uql.kernels.estimates.derived_pairs import doubted
 from uql.kernels.estimates.error_correction import Correction, audited
@@ -27,16 +28,7 @@ from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
-from uql.kernels.estimates.sample_bounds import (
-    ESTIMATED,
-    bounds_from_sample,
-    is_bound,
-    of_all_rows,
-    of_parts,
-    of_table,
-    unsampled,
-    values_of,
-)
+from uql.kernels.estimates.sample_bounds import is_bound, of_parts, values_of
 from uql.kernels.estimates.stored_values import MOST, Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
@@ -57,15 +49,17 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     """
     calls, codes = _calls(block, ctx), _concrete_codes(block, relation, ctx)
     await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
-    whole = of_all_rows(block, calls, codes, relation)
+    whole = sample_bounds.of_all_rows(block, calls, codes, relation)
     sizes, known = None if codes is None else np.bincount(codes), ""
     if relation.stage is not None and (codes is not None or whole):
-        known, sizes = of_table(block, {c: f"__a{i}" for i, c in enumerate(calls) if c in whole}, relation, ctx)
+        known, sizes = sample_bounds.of_table(
+            block, {c: f"__a{i}" for i, c in enumerate(calls) if c in whole}, relation, ctx
+        )
     of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes, sizes, known)
-    only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
+    only_seen = sample_bounds.unsampled([c for c in calls if c not in whole], relation, ctx)
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
     await _check_estimable(block, only_seen, stored.boundless, relation, ctx)
-    watched = [c for c in calls if c.name in ESTIMATED and not c.distinct and c not in only_seen | whole]
+    watched = [c for c in calls if c.name in sample_bounds.ESTIMATED and not c.distinct and c not in only_seen | whole]
 
     def excess(so_far: Sampled) -> float:
         """How many times as wide as the user's `error` allows is the widest interval?"""
@@ -313,7 +307,7 @@ def _estimated(
         tables.append(of_parts(seen, groups.members, bool(block.aggregate.keys), columns, relation, ctx))
         for call, name in seen.items():
             unknown = [measure.unknown(call) for measure in measures]
-            groups.estimates[call] = bounds_from_sample(
+            groups.estimates[call] = sample_bounds.bounds_from_sample(
                 call, values_of(tables[-1], name, unknown, ctx), unknown, sampled, confidence
             )
     if known:
