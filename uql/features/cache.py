@@ -82,11 +82,11 @@ class VectorCache:
             embedder: whose `name` the cache was opened for.
             progress: called with (texts done, texts to embed).
         """
-        at, known = self.find(hashes)
-        new = np.flatnonzero(~known)
+        at, is_cached = self.find(hashes)
+        new = np.flatnonzero(~is_cached)
         if len(new):
             self.append(hashes[new], self._embedded(texts, new, embedder, progress))
-            at, known = self.find(hashes)
+            at, is_cached = self.find(hashes)
         if len(self._vectors) == 1 and len(at) == len(self._vectors[0]) and bool((at == np.arange(len(at))).all()):
             return self._vectors[0]
         out = np.empty((len(texts), self._vectors[0].shape[1] if self._vectors else 0), np.float16)
@@ -113,12 +113,12 @@ class VectorCache:
         """Where each hash is, and whether it is known."""
         if not len(self):
             return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), bool)
-        kept = np.concatenate(self._hashes).view("S16").ravel()
-        asked = np.ascontiguousarray(hashes).view("S16").ravel()
-        order = np.argsort(kept, kind="stable")
-        place = np.minimum(np.searchsorted(kept[order], asked), len(kept) - 1)
+        cached_hashes = np.concatenate(self._hashes).view("S16").ravel()
+        queries = np.ascontiguousarray(hashes).view("S16").ravel()
+        order = np.argsort(cached_hashes, kind="stable")
+        place = np.minimum(np.searchsorted(cached_hashes[order], queries), len(cached_hashes) - 1)
         at = order[place]
-        return at, kept[at] == asked
+        return at, cached_hashes[at] == queries
 
     def append(self, hashes: NDArray[np.void], parts: Iterable[Half]) -> None:
         """Keep the vectors of distinct texts, which come in parts; those of a folder never lie in memory whole."""
@@ -223,17 +223,17 @@ def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
 
 def forget_pages(array: NDArray[Any]) -> None:
     """Let the pages of a file go that reading a memory-mapped array brought in; they are read again when needed."""
-    held: Any = array
-    while held is not None and not isinstance(held, mmap.mmap):
-        held = getattr(held, "base", None)
-    if held is not None and hasattr(mmap, "MADV_DONTNEED"):
-        held.madvise(mmap.MADV_DONTNEED)
+    owner: Any = array
+    while owner is not None and not isinstance(owner, mmap.mmap):
+        owner = getattr(owner, "base", None)
+    if owner is not None and hasattr(mmap, "MADV_DONTNEED"):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty where there is none, or it cannot be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, EOFError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

@@ -95,8 +95,8 @@ def _gradients(grey: Matrix) -> Matrix:
     cells = SIDE // CELL
     row = np.arange(SIDE) // CELL
     place = (row[:, None] * cells + row[None, :]) * ORIENTATIONS + bin_of
-    found = np.bincount(place.ravel(), strength.ravel().astype(np.float64), minlength=cells * cells * ORIENTATIONS)
-    share = found / (float(np.linalg.norm(found)) or 1.0)
+    histogram = np.bincount(place.ravel(), strength.ravel().astype(np.float64), minlength=cells * cells * ORIENTATIONS)
+    share = histogram / (float(np.linalg.norm(histogram)) or 1.0)
     return np.minimum(share, 0.2).astype(np.float32)
 
 
@@ -111,8 +111,8 @@ class Multimodal:
         return f"{self.inner.name} of images"
 
     def embed(self, images: Sequence[bytes | None]) -> Matrix:
-        found: Matrix = self.inner.embed_images(images)
-        return found
+        matrix: Matrix = self.inner.embed_images(images)
+        return matrix
 
 
 def image_embedder(embedder: Embedder | None) -> ImageEmbedder | None:
@@ -167,7 +167,7 @@ def image_features(
     cache_dir: Path | None = None,
     embedder: Embedder | None = None,
     progress: Progress | None = None,
-    made: dict[bytes, TableFeatures] | None = None,
+    by_hash: dict[bytes, TableFeatures] | None = None,
 ) -> TableFeatures:
     """The features of N images, which come some at a time, so that they need not be in memory at once.
 
@@ -179,7 +179,7 @@ def image_features(
         embedder: of the run's texts; where it is multimodal it embeds the images too, and texts can be compared with
         them.
         progress: called with (images done, images to embed) of a chunk.
-        made: features by the hashes of all images, kept by the caller: those of the same images are made once.
+        by_hash: features by the hashes of all images, kept by the caller: those of the same images are made once.
     """
     used = image_embedder(embedder)
     if used is None:
@@ -200,11 +200,11 @@ def image_features(
         vectors.append(np.asarray(once)[index])
     if not vectors:
         return TableFeatures(np.zeros((0, 0), np.float32), ())
-    if made is None:
+    if by_hash is None:
         return _stacked(vectors, used, embedder)
-    if all_of.digest() not in made:
-        made[all_of.digest()] = _stacked(vectors, used, embedder)
-    return made[all_of.digest()]
+    if all_of.digest() not in by_hash:
+        by_hash[all_of.digest()] = _stacked(vectors, used, embedder)
+    return by_hash[all_of.digest()]
 
 
 def _stacked(vectors: list[Half], used: ImageEmbedder, embedder: Embedder | None) -> TableFeatures:

@@ -105,16 +105,16 @@ def vocabulary(texts: Sequence[str]) -> tuple[list[str], Any]:
     >>> terms, counts.toarray().tolist()[1]
     (['pear', 'plum', 'red', 'red pear', 'red red', 'the', 'the plum'], [1.0, 0.0, 2.0, 1.0, 1.0, 0.0, 0.0])
     """
-    seen: defaultdict[str, int] = defaultdict()
-    seen.default_factory = seen.__len__  # a new term gets the next column
-    counts = _counted(texts, seen)
-    terms = np.array(list(seen), dtype=object)
+    column_of: defaultdict[str, int] = defaultdict()
+    column_of.default_factory = column_of.__len__  # a new term gets the next column
+    counts = _counted(texts, column_of)
+    terms = np.array(list(column_of), dtype=object)
     order = np.argsort(terms) if len(terms) else np.zeros(0, np.int64)
     counts, terms = counts[:, order], terms[order]
     n = len(texts)
     held_by = np.bincount(counts.indices, minlength=len(terms))
-    kept = (held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n))
-    chosen = np.flatnonzero(kept)
+    keep = (held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n))
+    chosen = np.flatnonzero(keep)
     if len(chosen) > TERMS:
         total = np.asarray(counts.sum(axis=0)).ravel()
         chosen = np.sort(chosen[(-total[chosen]).argsort()[:TERMS]])
@@ -175,10 +175,10 @@ def right_singular_vectors(matrix: Any, d: int, seed: int) -> Matrix:
         base, _ = linalg.qr(tall @ base, mode="economic", check_finite=False)
         thin, _, of_columns = linalg.svd(base.T @ tall, full_matrices=False)
         of_rows = (base @ thin).T
-    found, rows = (of_rows, of_columns) if wide else (of_columns, of_rows)
+    right, rows = (of_rows, of_columns) if wide else (of_columns, of_rows)
     largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
     # a vector's sign makes the largest entry of its left one positive
-    out: Matrix = (found * np.sign(largest)[:, None])[:d]
+    out: Matrix = (right * np.sign(largest)[:, None])[:d]
     return out
 
 

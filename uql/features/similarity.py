@@ -53,14 +53,14 @@ def similarity(
     meets = np.zeros(len(features.matrix), np.float32)
     for i, block in enumerate(features.blocks):
         # all texts at once: a block's rows are made float32 and measured anew each time
-        asked = [condition] if i == 0 else []
-        if asked or yes:
-            found = block.cosines([*asked, *yes, *(no if yes else ())])
-            if asked:
-                meets, found = found[:, 0], found[:, 1:]
+        queries = [condition] if i == 0 else []
+        if queries or yes:
+            cosines = block.cosines([*queries, *yes, *(no if yes else ())])
+            if queries:
+                meets, cosines = cosines[:, 0], cosines[:, 1:]
             if yes:
-                near.append(found[:, : len(yes)].mean(axis=1))
-                away.append(found[:, len(yes) :].mean(axis=1) if no else near[-1])
+                near.append(cosines[:, : len(yes)].mean(axis=1))
+                away.append(cosines[:, len(yes) :].mean(axis=1) if no else near[-1])
     columns = [standard(meets)]
     prior = columns[0].copy()
     if yes:

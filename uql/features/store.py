@@ -42,12 +42,14 @@ class FeatureStore:
 
     def table(self, texts: Sequence[str | None], key: str) -> TableFeatures:
         """The features of these texts; `key` names the table and the columns they come from."""
-        made = self._by_key.get(key)
-        if made is not None and (made[0] is texts or list(made[0]) == list(texts)):
-            return made[1]
-        found = table_features(texts, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
-        self._by_key[key] = (texts, found)
-        return found
+        entry = self._by_key.get(key)
+        if entry is not None and (entry[0] is texts or list(entry[0]) == list(texts)):
+            return entry[1]
+        features = table_features(
+            texts, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress
+        )
+        self._by_key[key] = (texts, features)
+        return features
 
     def has(self, key: str) -> bool:
         """Were features under this key made before, in this run or beside the database? Rows that are new since are few, or made then."""
@@ -66,19 +68,19 @@ class FeatureStore:
             key: names the table and the column.
             load: reads the images of names; None: there are no names.
         """
-        made = self._images_by_key.setdefault(key, {})
-        found = image_features(
+        by_hash = self._images_by_key.setdefault(key, {})
+        features = image_features(
             images,
             load=load,
             key=key,
             cache_dir=self.cache_dir,
             embedder=self.embedder,
             progress=self.progress,
-            made=made,
+            by_hash=by_hash,
         )
-        if len(made) > 1:  # of each column the images seen last are kept
-            del made[next(iter(made))]
-        return found
+        if len(by_hash) > 1:  # of each column the images seen last are kept
+            del by_hash[next(iter(by_hash))]
+        return features
 
     def query(
         self,

@@ -80,11 +80,11 @@ class Block:
 
     def cosines(self, texts: Sequence[str]) -> Matrix:
         """(N, len(texts)) cosines of every row with each text, the table's mean taken away from both."""
-        asked = unit_rows(self.embedder.embed(texts) - self.mean)
+        vectors = unit_rows(self.embedder.embed(texts) - self.mean)
         out = np.empty((len(self.index), len(texts)), np.float32)
         for rows, part in self.slices():
             lengths = np.linalg.norm(part, axis=1)
-            out[rows] = (part @ asked.T) / np.where(lengths > 1e-6, lengths, 1.0)[:, None]
+            out[rows] = (part @ vectors.T) / np.where(lengths > 1e-6, lengths, 1.0)[:, None]
         return out
 
 
@@ -190,21 +190,21 @@ def _lsa(
 ) -> tuple[Lsa, Half]:
     """A kept LSA with the vectors of new texts added, or a new fit where too many texts are unknown to it."""
     if folder is not None:
-        kept = load_lsa(folder / "lsa")
-        if kept is not None:
-            cache = VectorCache(folder / "lsa" / "vectors", kept.name)
-            _, known = cache.find(hashes)
-            if float((~known).mean()) <= REFIT_SHARE:
-                return kept, cache.vectors(texts, hashes, kept, progress)
-    lsa, made = Lsa.fit_embed(texts)
+        earlier = load_lsa(folder / "lsa")
+        if earlier is not None:
+            cache = VectorCache(folder / "lsa" / "vectors", earlier.name)
+            _, in_cache = cache.find(hashes)
+            if float((~in_cache).mean()) <= REFIT_SHARE:
+                return earlier, cache.vectors(texts, hashes, earlier, progress)
+    lsa, vectors = Lsa.fit_embed(texts)
     trim()
     if not lsa.dimensions:
         return lsa, np.zeros((len(texts), 0), np.float16)
     if folder is not None:
         save_lsa(folder / "lsa", lsa)
     cache = VectorCache(None if folder is None else folder / "lsa" / "vectors", lsa.name)
-    if made is not None and not len(cache):
-        cache.append(hashes, [made.astype(np.float16)])
+    if vectors is not None and not len(cache):
+        cache.append(hashes, [vectors.astype(np.float16)])
     return lsa, cache.vectors(texts, hashes, lsa, progress)
 
 

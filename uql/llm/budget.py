@@ -102,12 +102,12 @@ class Budget:
         if left is not None and left <= 0:
             return "seconds"
         if self.tokens is not None:
-            held = sum(r.tokens for r in self._open.values())
-            if self.spent_tokens + held + reservation.tokens > self.tokens:
+            open_tokens = sum(r.tokens for r in self._open.values())
+            if self.spent_tokens + open_tokens + reservation.tokens > self.tokens:
                 return "tokens"
         if self.usd is not None:
-            held_usd = sum(r.usd for r in self._open.values())
-            if self.spent_usd + held_usd + reservation.usd > self.usd:
+            open_usd = sum(r.usd for r in self._open.values())
+            if self.spent_usd + open_usd + reservation.usd > self.usd:
                 return "usd"
         return None
 

@@ -66,8 +66,8 @@ def fit(probabilities: Sequence[float], labels: Sequence[bool]) -> Calibration:
     Raises: DataError (UQL517) with fewer than LEAST_ROWS rows, or LEAST_OF_EACH of yes or no.
     """
     p, y = np.asarray(probabilities, dtype=float), np.asarray(labels, dtype=float)
-    told = ~np.isnan(p)
-    p, y = p[told], y[told]
+    has_answer = ~np.isnan(p)
+    p, y = p[has_answer], y[has_answer]
     if len(p) < LEAST_ROWS or min(y.sum(), len(y) - y.sum()) < LEAST_OF_EACH:
         raise DataError(
             f"{len(p)} rows with an answer, {int(y.sum())} of them labelled yes, are too few to calibrate",
@@ -129,10 +129,10 @@ def _line(x: Floats, y: Floats) -> tuple[float, float]:
 def apply(calibration: Calibration, answers: Answers) -> Answers:
     """Answers of a condition with calibrated probabilities, and yes from one half on; answers without one stay."""
     p = answers.probabilities
-    told = ~np.isnan(p)
+    has_answer = ~np.isnan(p)
     odds = calibration.slope * log_odds(p) + calibration.intercept
-    values = [bool(odds[i] >= 0) if told[i] and v is not None else v for i, v in enumerate(answers.values)]
-    return replace(answers, values=values, probabilities=np.where(told, 1 / (1 + np.exp(-odds)), np.nan))
+    values = [bool(odds[i] >= 0) if has_answer[i] and v is not None else v for i, v in enumerate(answers.values)]
+    return replace(answers, values=values, probabilities=np.where(has_answer, 1 / (1 + np.exp(-odds)), np.nan))
 
 
 # ------------------------------------------------------------------------------------------------------------- keeping
@@ -161,8 +161,8 @@ def keep(
 
 def load_calibrations(ledger: Ledger, model: str) -> dict[str, Calibration]:
     """Of a model, by condition."""
-    held: Mapping[str, Any] = ledger.statistics(_scope(model))
-    return {condition: Calibration(**values) for condition, values in held.items() if values}
+    parameters: Mapping[str, Any] = ledger.statistics(_scope(model))
+    return {condition: Calibration(**values) for condition, values in parameters.items() if values}
 
 
 def applied(calibrations: Mapping[str, Calibration], question: Question, answers: Answers) -> Answers:
@@ -173,8 +173,8 @@ def applied(calibrations: Mapping[str, Calibration], question: Question, answers
         question: that was asked.
         answers: with the model's own probabilities.
     """
-    found = calibrations.get(question.text) if isinstance(question.reply(), YesNo) else None
-    return answers if found is None else apply(found, answers)
+    calibration = calibrations.get(question.text) if isinstance(question.reply(), YesNo) else None
+    return answers if calibration is None else apply(calibration, answers)
 
 
 def kept_audits(ledger: Ledger, model: str) -> dict[str, dict[str, float]]:

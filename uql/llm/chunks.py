@@ -60,12 +60,12 @@ def pieces(row: Row, most: int) -> list[Row]:
     parts = {i: split(str(row.cells[i].value), each) for i in long}
     if math.prod(len(p) for p in parts.values()) > MOST_CUT:
         raise CallError("too_long", f"the row has {sum(sizes):,} bytes and the model is shown {most:,} at once")
-    found = []
+    rows = []
     for chosen in product(*parts.values()):
         texts = dict(zip(parts, chosen, strict=True))
         cells = (replace(c, value=texts[i]) if i in texts else c for i, c in enumerate(row.cells))
-        found.append(replace(row, cells=tuple(cells)))
-    return found
+        rows.append(replace(row, cells=tuple(cells)))
+    return rows
 
 
 def split(text: str, most: int) -> list[str]:
@@ -76,7 +76,7 @@ def split(text: str, most: int) -> list[str]:
     """
     step = max(1, int(len(text) * most / max(1, size(text))))
     overlap = min(OVERLAP, step // 8)
-    found, start = [], 0
+    parts, start = [], 0
     while start < len(text):
         end = min(len(text), start + step)
         while size(text[start:end]) > most and end > start + 1:
@@ -84,14 +84,14 @@ def split(text: str, most: int) -> list[str]:
         if end < len(text):
             space = max(text.rfind("\n", start + step // 2, end), text.rfind(" ", start + step // 2, end))
             end = space if space > start else end
-        found.append(text[start:end].strip())
+        parts.append(text[start:end].strip())
         if end >= len(text):
             break
         start = max(start + 1, end - overlap)
         if overlap:
             space = text.find(" ", start, end + 1)
             start = space + 1 if space >= 0 else start
-    return [part for part in found if part]
+    return [part for part in parts if part]
 
 
 def requests(provider: Provider, request: Request, near: Near | None = None) -> tuple[list[Request], int]:
@@ -176,31 +176,31 @@ def merged(question: Question, answers: Sequence[Answer], weights: Sequence[floa
     failed = next((a for a in answers if a.problem is not None), None)
     if failed is not None:
         return failed
-    known = [(a, w) for a, w in zip(answers, weights, strict=True) if a.value is not None]
-    if not known:
+    votes = [(a, w) for a, w in zip(answers, weights, strict=True) if a.value is not None]
+    if not votes:
         return answers[0]
     match reply:
         case YesNo():
-            return max((a for a, _ in known), key=lambda a: a.probability if a.probability == a.probability else 0.0)
+            return max((a for a, _ in votes), key=lambda a: a.probability if a.probability == a.probability else 0.0)
         case OneOf(many=True, labels=labels):
-            held = {label for a, _ in known for label in a.value}
-            return Answer([label for label in labels if label in held])
+            present = {label for a, _ in votes for label in a.value}
+            return Answer([label for label in labels if label in present])
         case OneOf():
-            return _label([(a, w) for a, w in known if a.value != NONE] or known)
+            return _label([(a, w) for a, w in votes if a.value != NONE] or votes)
         case Level():
-            whole = sum(w for _, w in known)
-            return Answer(sum(float(a.value) * w for a, w in known) / whole)
-    return _value(question, [a.value for a, _ in known], warnings)
+            whole = sum(w for _, w in votes)
+            return Answer(sum(float(a.value) * w for a, w in votes) / whole)
+    return _value(question, [a.value for a, _ in votes], warnings)
 
 
-def _label(known: Sequence[tuple[Answer, float]]) -> Answer:
+def _label(votes: Sequence[tuple[Answer, float]]) -> Answer:
     """The label with the greatest weight of text behind it, each piece counted with its probability."""
     mass: dict[str, float] = {}
-    for answer, weight in known:
+    for answer, weight in votes:
         sure = answer.probability if answer.probability == answer.probability else 1.0
         mass[answer.value] = mass.get(answer.value, 0.0) + weight * sure
     best = max(mass, key=mass.__getitem__)
-    return Answer(best, mass[best] / sum(w for _, w in known))
+    return Answer(best, mass[best] / sum(w for _, w in votes))
 
 
 def _value(question: Question, values: list[Any], warnings: list[str]) -> Answer:

@@ -48,24 +48,24 @@ class Claims:
 
         def work(db: Database) -> Claimed:
             db.lock()
-            found = self._check(db, keys, also)
-            free = [k for k in keys if k not in found.answers and k not in found.others]
+            status = self._check(db, keys, also)
+            free = [k for k in keys if k not in status.answers and k not in status.others]
             db.executemany(CLAIM, [(key, self.lease) for key in free])
-            return found
+            return status
 
         if waits:
-            found = await self.ledger.read(lambda db: self._check(db, keys, also))
-            if all(key in found.answers or key in found.others for key in keys):
-                return found
+            status = await self.ledger.read(lambda db: self._check(db, keys, also))
+            if all(key in status.answers or key in status.others for key in keys):
+                return status
         return await self.ledger.transact(work)
 
     def _check(self, db: Database, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
-        wanted = [*keys, *also]
-        held = dict(db.by_key("SELECT key, lease FROM claims WHERE key IN", wanted))
-        answers = self.ledger.find(db, wanted)  # after the claims: an answer comes as its claim goes
-        leases = set(held.values()) - {self.lease}
+        all_keys = [*keys, *also]
+        lease_of = dict(db.by_key("SELECT key, lease FROM claims WHERE key IN", all_keys))
+        answers = self.ledger.find(db, all_keys)  # after the claims: an answer comes as its claim goes
+        leases = set(lease_of.values()) - {self.lease}
         alive = {lease for lease in leases if holder_of(db, lease, self._here) is not None}
-        others = frozenset(key for key in keys if key not in answers and held.get(key) in alive)
+        others = frozenset(key for key in keys if key not in answers and lease_of.get(key) in alive)
         return Claimed(answers, others)
 
     def release(self, keys: Sequence[bytes]) -> None:

@@ -47,47 +47,47 @@ def _unpack(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
-        ((tag, held),) = value.items()
+        ((tag, content),) = value.items()
         match tag:
             case "$date":
-                return date.fromisoformat(held)
+                return date.fromisoformat(content)
             case "$datetime":
-                return datetime.fromisoformat(held)
+                return datetime.fromisoformat(content)
             case "$time":
-                return time.fromisoformat(held)
+                return time.fromisoformat(content)
             case "$interval":
-                return timedelta(*held)
+                return timedelta(*content)
             case "$decimal":
-                return Decimal(held)
+                return Decimal(content)
             case "$bytes":
-                return base64.b64decode(held)
+                return base64.b64decode(content)
             case "$float":
-                return float(held)
+                return float(content)
             case "$dict":
-                return {key: _unpack(item) for key, item in held.items()}
+                return {key: _unpack(item) for key, item in content.items()}
     return {key: _unpack(item) for key, item in value.items()}
 
 
 def dumps(answer: Answer) -> str:
     """The value, probability and distribution of an answer that has no problem, and what its call cost."""
-    held: dict[str, Any] = {"v": _pack(answer.value)}
+    record: dict[str, Any] = {"v": _pack(answer.value)}
     if not math.isnan(answer.probability):
-        held["p"] = answer.probability
+        record["p"] = answer.probability
     if answer.distribution is not None:
-        held["d"] = answer.distribution
+        record["d"] = answer.distribution
     if answer.paid is not None:
-        held["c"] = answer.paid
-    return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+        record["c"] = answer.paid
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def loads(text: str | bytes) -> Answer:
     """The answer in a row of the ledger. Raises ValueError where the row is damaged."""
     try:
-        held = json.loads(text if isinstance(text, str) else bytes(text).decode())
-        distribution, paid = held.get("d"), held.get("c")
+        record = json.loads(text if isinstance(text, str) else bytes(text).decode())
+        distribution, paid = record.get("d"), record.get("c")
         return Answer(
-            value=_unpack(held["v"]),
-            probability=float(held.get("p", "nan")),
+            value=_unpack(record["v"]),
+            probability=float(record.get("p", "nan")),
             distribution=None if distribution is None else tuple(map(float, distribution)),
             paid=None if paid is None else (paid[0], paid[1], paid[2]),
         )
@@ -97,11 +97,11 @@ def loads(text: str | bytes) -> Answer:
 
 def readable(rows: Iterable[tuple[bytes, bytes]]) -> tuple[dict[bytes, Answer], list[bytes]]:
     """Answers by key, and the keys of the rows that are damaged."""
-    found: dict[bytes, Answer] = {}
+    answers: dict[bytes, Answer] = {}
     damaged: list[bytes] = []
     for key, text in rows:
         try:
-            found[key] = loads(text)
+            answers[key] = loads(text)
         except ValueError:
             damaged.append(key)
-    return found, damaged
+    return answers, damaged

@@ -44,8 +44,8 @@ def kind_of(question: Question) -> str:
 
 def content_of(question: Question, row: Row) -> bytes:
     """The content of a row as this question sees it: of the values in holes those that it names alone."""
-    named = holes_of(question.text)
-    return row_key(replace(row, holes=tuple((name, value) for name, value in row.holes if name in named)))
+    hole_names = holes_of(question.text)
+    return row_key(replace(row, holes=tuple((name, value) for name, value in row.holes if name in hole_names)))
 
 
 def read(question: Question, value: Any) -> Answer:
@@ -55,10 +55,10 @@ def read(question: Question, value: Any) -> Answer:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | dict | str | bool | int | float):
-        said = value
+        plain = value
     else:  # a date, a decimal …: read from its text, as a model's is
-        said = str(value)
-    answer = question.reply().read(said)
+        plain = str(value)
+    answer = question.reply().read(plain)
     if answer.problem is not None:
         raise DataError(f'"{question.text}": {answer.problem.message}', code="UQL524")
     return answer
@@ -67,11 +67,11 @@ def read(question: Question, value: Any) -> Answer:
 class People:
     """Answers of people by question and row content."""
 
-    def __init__(self, secret: bytes, kept: Iterable[tuple[bytes, bytes, bytes, float]] = ()) -> None:
+    def __init__(self, secret: bytes, rows: Iterable[tuple[bytes, bytes, bytes, float]] = ()) -> None:
         self._secret = secret
         self._heads: set[bytes] = set()
         self._answers: dict[bytes, tuple[Answer, float]] = {}  # and when it was given
-        for key, head, answer, at in kept:
+        for key, head, answer, at in rows:
             with suppress(ValueError, TypeError):  # a damaged one
                 self._answers[key] = codec.loads(answer), float(at)
                 self._heads.add(head)
@@ -110,8 +110,10 @@ class People:
         """
         if not self.knows(question):
             return {}
-        held = ((i, self._answers.get(self._key(question, row))) for i, row in enumerate(rows) if not row.is_null)
-        return {i: h[0] for i, h in held if h is not None and since <= h[1] < until and _fits(question, h[0].value)}
+        candidates = ((i, self._answers.get(self._key(question, row))) for i, row in enumerate(rows) if not row.is_null)
+        return {
+            i: h[0] for i, h in candidates if h is not None and since <= h[1] < until and _fits(question, h[0].value)
+        }
 
     def _head(self, question: Question) -> bytes:
         return keyed(self._secret, head_of(question))
@@ -198,8 +200,8 @@ def correct(
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             values,
         )
-        made = db.execute("SELECT MAX(id) FROM corrections WHERE key = ? AND at = ?", (values[0], values[2]))
-        return int(made.fetchone()[0])
+        cursor = db.execute("SELECT MAX(id) FROM corrections WHERE key = ? AND at = ?", (values[0], values[2]))
+        return int(cursor.fetchone()[0])
 
     return ledger.work(work, atomic=True)
 

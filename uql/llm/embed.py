@@ -55,19 +55,19 @@ def open_embedder(
     settings = settings or Settings()
     kind, _, model = spec.partition(":")
     timeout_s, offline = settings.timeout_s, settings.offline
-    made: RemoteEmbedder | None = None
+    embedder: RemoteEmbedder | None = None
     if kind == "voyage" and model:
-        made = Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage", offline=offline), timeout_s=timeout_s)
+        embedder = Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage", offline=offline), timeout_s=timeout_s)
     if kind == "openai" and model:
-        made = OpenAIEmbedder(
+        embedder = OpenAIEmbedder(
             model, api_key=vendor_key("OPENAI_API_KEY", "OpenAI", offline=offline), timeout_s=timeout_s
         )
     if kind in ("http", "https"):
         at = address(spec, settings, Limits())
-        made = ServerEmbedder(at.model, api_key=at.api_key, timeout_s=timeout_s, url=at.url)
-    if made is not None:
-        made.offline, made.announce = offline, announce
-        return made
+        embedder = ServerEmbedder(at.model, api_key=at.api_key, timeout_s=timeout_s, url=at.url)
+    if embedder is not None:
+        embedder.offline, embedder.announce = offline, announce
+        return embedder
     raise ConfigError(
         f"there is no embedder {spec!r}", code="UQL402", help=f"choices: {CHOICES}; none for the static one"
     )
@@ -89,18 +89,18 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
     >>> [len(b) for b in batches(["a"] * 200)]
     [128, 72]
     """
-    held: list[str] = []
+    batch: list[str] = []
     size = 0.0
     for text in texts:
-        shown = text[:LONGEST]
-        tokens = tokens_at_most(shown)
-        if held and (len(held) == TEXTS_AT_ONCE or size + tokens > TOKENS_AT_ONCE):
-            yield held
-            held, size = [], 0.0
-        held.append(shown)
+        prefix = text[:LONGEST]
+        tokens = tokens_at_most(prefix)
+        if batch and (len(batch) == TEXTS_AT_ONCE or size + tokens > TOKENS_AT_ONCE):
+            yield batch
+            batch, size = [], 0.0
+        batch.append(prefix)
         size += tokens
-    if held:
-        yield held
+    if batch:
+        yield batch
 
 
 class RemoteEmbedder:
@@ -215,12 +215,12 @@ def _large(message: str) -> bool:
     return "token" in low or "too long" in low or "context length" in low or "too large" in low
 
 
-def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
-    width = len(next(iter(found.values()), ()))
+def _placed(items: Sequence[Any], vectors: dict[Any, list[float]]) -> Matrix:
+    width = len(next(iter(vectors.values()), ()))
     out = np.zeros((len(items), width), np.float32)
     for i, item in enumerate(items):
         if item:
-            out[i] = found[item]
+            out[i] = vectors[item]
     lengths = np.linalg.norm(out, axis=1, keepdims=True)
     out /= np.where(lengths > 0, lengths, 1.0)
     return out
@@ -288,12 +288,12 @@ class ServerEmbedder(OpenAIEmbedder):
     def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
         vectors, tokens = [], 0
         for image in opened:
-            held = io.BytesIO()
-            image.save(held, "JPEG", quality=90)
-            url = f"data:image/jpeg;base64,{base64.b64encode(held.getvalue()).decode()}"
+            buffer = io.BytesIO()
+            image.save(buffer, "JPEG", quality=90)
+            url = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
             content = [{"type": "image_url", "image_url": {"url": url}}]
-            found, more = self._replied({"messages": [{"role": "user", "content": content}]})
-            vectors += found
+            image_vectors, more = self._replied({"messages": [{"role": "user", "content": content}]})
+            vectors += image_vectors
             tokens += more
         return vectors, tokens
 

@@ -88,7 +88,7 @@ class Gate(Sender):
         self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
         self._asked_keys = set[bytes]()  # of a run that keeps its draws: what this sitting has asked
-        self.draws = DrawLog(ledger, run, self.warn, kept=ledger.path != ":memory:" or not owned)
+        self.draws = DrawLog(ledger, run, self.warn, persistent=ledger.path != ":memory:" or not owned)
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
 
@@ -101,7 +101,7 @@ class Gate(Sender):
             calls: it may make at most; None: what the whole run has left.
             statement: what it is for.
         """
-        made = Gate(
+        gate = Gate(
             self.settings,
             provider=self._default,
             ledger=self.ledger,
@@ -109,12 +109,12 @@ class Gate(Sender):
             budget=Share(self.budget, calls),
             run=Run(self.run.id, self.run.seed, statement),
         )
-        made.events, made._unfinished = self.events, self._unfinished
-        made._providers, made._opening = self._providers, self._opening
-        made._limiters, made._inflight = self._limiters, self._inflight
-        made.claims, made.near = self.claims, self.near
-        made._announced, made._on_announce, made._on_loading = self._announced, self._on_announce, self._on_loading
-        return made
+        gate.events, gate._unfinished = self.events, self._unfinished
+        gate._providers, gate._opening = self._providers, self._opening
+        gate._limiters, gate._inflight = self._limiters, self._inflight
+        gate.claims, gate.near = self.claims, self.near
+        gate._announced, gate._on_announce, gate._on_loading = self._announced, self._on_announce, self._on_loading
+        return gate
 
     @classmethod
     def open(
@@ -215,8 +215,8 @@ class Gate(Sender):
         """The provider of a model's name, opened when first needed. Raises what opening it raises, and UQL402."""
         spec = self._default if model is None else model
         key = spec if isinstance(spec, str) else f"#{id(spec)}"
-        found = self._providers.get(key)
-        if found is None:
+        provider = self._providers.get(key)
+        if provider is None:
             async with self._opening.setdefault(key, asyncio.Lock()):
                 if key not in self._providers:
                     opened = await asyncio.to_thread(open_provider, spec, self.settings, plugins=self.settings.plugins)
@@ -236,8 +236,8 @@ class Gate(Sender):
                     share = partial(self.ledger.take_rate, opened.name, opened.limits.account)
                     self._limiters[key] = Limiter(opened.limits, concurrency=concurrency, share=share)
                     self._providers[key] = opened
-            found = self._providers[key]
-        return found
+            provider = self._providers[key]
+        return provider
 
     def _in_batches(self, opened: Provider) -> Provider:
         """The provider by its batch API. Raises ConfigError (UQL402) where it has none, or there is no time for it."""
@@ -251,8 +251,8 @@ class Gate(Sender):
             raise ConfigError(
                 "a batch may take a day, and max_seconds is set", code="UQL402", help="leave one of them out"
             )
-        made: Provider = opened.in_batches(self.ledger)  # type: ignore[assignment]
-        return made
+        provider: Provider = opened.in_batches(self.ledger)  # type: ignore[assignment]
+        return provider
 
     async def _begin(self, opened: Provider) -> None:
         """Note the run, once. Raises ModelError (UQL402) where its cost cannot be kept, ConfigError (UQL414) where it is another's."""
@@ -356,22 +356,22 @@ class Gate(Sender):
 
     async def _ask(self, asking: Asking, rows: Sequence[Row]) -> tuple[Answers, ...]:
         questions = asking.questions
-        found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
+        columns: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         await self.ledger.note([*asking.heads, *asking.shared])
-        said, left = await self._people_answers(asking, rows, self.drawn_until if self.as_drawn else math.inf)
+        corrections, left = await self._people_answers(asking, rows, self.drawn_until if self.as_drawn else math.inf)
         ask_null = all(isinstance(q.reply(), Text) for q in questions)
-        asked = [rows[i] for i in left] if len(left) < len(rows) else rows
+        rest = [rows[i] for i in left] if len(left) < len(rows) else rows
         if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
             for chunk in self._distinct(asking, rows, ask_null):
                 corrected = [slot for slot in chunk if set(slot.indices).isdisjoint(left)]
                 await self._replay(asking, corrected, await self.ledger.get(_all_keys(corrected)))
-        for chunk in self._distinct(asking, asked, ask_null):
+        for chunk in self._distinct(asking, rest, ask_null):
             await self._ask_chunk(asking, chunk)
             for slot in chunk:
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
-                        found[j][left[i]] = answer
-        return self._read(asking, found, said)
+                        columns[j][left[i]] = answer
+        return self._read(asking, columns, corrections)
 
     def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
         return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
@@ -380,12 +380,12 @@ class Gate(Sender):
         self, asking: Asking, rows: Sequence[Row], until: float
     ) -> tuple[list[dict[int, Answer]], Sequence[int]]:
         """For each question what people answered, by position; and the positions of the rows that are left for the model."""
-        said = [self.people.answers(q, rows, until=until) for q in asking.questions]
-        whole = set(said[0]).intersection(*said[1:])
+        answers = [self.people.answers(q, rows, until=until) for q in asking.questions]
+        whole = set(answers[0]).intersection(*answers[1:])
         if not whole:
-            return said, range(len(rows))
+            return answers, range(len(rows))
         await self._record_cached(asking, len(whole))
-        return said, [i for i in range(len(rows)) if i not in whole]
+        return answers, [i for i in range(len(rows)) if i not in whole]
 
     async def _record_cached(self, asking: Asking, rows: int) -> None:
         """Count rows that were answered at no call."""
@@ -393,13 +393,13 @@ class Gate(Sender):
         await self._record([], [self._event("cached", asking, rows=rows)] if rows else [])
 
     def _read(
-        self, asking: Asking, found: list[list[Answer | None]], corrections: Sequence[dict[int, Answer]]
+        self, asking: Asking, columns: list[list[Answer | None]], corrections: Sequence[dict[int, Answer]]
     ) -> tuple[Answers, ...]:
         """Answers in the form that kernels get: the model's calibrated where there is a calibration, those of people before it."""
         own = self._calibrations.get(asking.provider.name, {}) if self.calibrated else {}
         return tuple(
             overruled(q, applied(own, q, collected(q, column)), people)
-            for q, column, people in zip(asking.questions, found, corrections, strict=True)
+            for q, column, people in zip(asking.questions, columns, corrections, strict=True)
         )
 
     async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]:
@@ -430,28 +430,28 @@ class Gate(Sender):
         Returns: (q,) the answers to each question, n each.
         """
         asking = await self._asking(questions, together=together)
-        found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
+        columns: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
         until = math.inf if self.run.started is None else self.run.started
-        said, left = await self._people_answers(asking, rows, until)
+        corrections, left = await self._people_answers(asking, rows, until)
         if not await self.ledger.ever_asked(
             [*asking.heads, *asking.shared]
         ):  # a new question: no row's key need be made
-            found = [[None if r.is_null else missing for r in rows] for _ in questions]
-            return self._read(asking, found, said)
-        asked = [rows[i] for i in left] if len(left) < len(rows) else rows
-        for chunk in self._distinct(asking, asked, ask_null=False):
-            held = await self.ledger.get(_all_keys(chunk))
+            columns = [[None if r.is_null else missing for r in rows] for _ in questions]
+            return self._read(asking, columns, corrections)
+        rest = [rows[i] for i in left] if len(left) < len(rows) else rows
+        for chunk in self._distinct(asking, rest, ask_null=False):
+            by_key = await self.ledger.get(_all_keys(chunk))
             if self.run.replays:
-                later = await self._later(list(held))
-                held = {key: answer for key, answer in held.items() if key not in later}
-            answers = [_known_answers(slot, held) for slot in chunk]
+                later = await self._later(list(by_key))
+                by_key = {key: answer for key, answer in by_key.items() if key not in later}
+            answers = [_known_answers(slot, by_key) for slot in chunk]
             await self._record_cached(asking, sum(None not in row for row in answers))
             for slot, row in zip(chunk, answers, strict=True):
                 for j, answer in enumerate(row):
                     for i in slot.indices:
-                        found[j][left[i]] = answer or missing
-        return self._read(asking, found, said)
+                        columns[j][left[i]] = answer or missing
+        return self._read(asking, columns, corrections)
 
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
@@ -459,13 +459,13 @@ class Gate(Sender):
         origins = await self.ledger.origins([key for key in keys if key not in self._asked_keys])
         return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
 
-    async def _replay(self, asking: Asking, slots: list[Slot], known: Mapping[bytes, Answer]) -> None:
+    async def _replay(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
-        self._count_again(asking, slots, known, await self._later(list(known)))
+        self._count_again(asking, slots, answers, await self._later(list(answers)))
         self._asked_keys.update(_all_keys(slots))
 
     def _count_again(
-        self, asking: Asking, slots: list[Slot], known: Mapping[bytes, Answer], calls: Mapping[bytes, int]
+        self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
     ) -> None:
         """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before."""
         for slot in slots:
@@ -473,7 +473,7 @@ class Gate(Sender):
             if not paid:
                 continue
             most = max(paid, key=calls.__getitem__)
-            tokens_in, tokens_out, usd = known[most].paid or (0, 0, 0.0)
+            tokens_in, tokens_out, usd = answers[most].paid or (0, 0, 0.0)
             if self.run.again:
                 tokens_in, tokens_out, usd = 0, 0, 0.0
             elif self.budget.tokens is not None:
@@ -489,17 +489,17 @@ class Gate(Sender):
                 if key not in self._inflight and key not in mine:
                     mine[key] = self._inflight[key] = loop.create_future()
         try:
-            known = await self.ledger.get(
+            answers = await self.ledger.get(
                 list(dict.fromkeys([*mine, *_all_keys(slots)])) if asking.together > 1 else list(mine)
             )
             if self.run.replays:
-                await self._replay(asking, slots, known)
-            failed = await self._failed_before(slots, known) if self.run.root and not self.run.again else {}
+                await self._replay(asking, slots, answers)
+            failed = await self._failed_before(slots, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
             whole = 0  # rows that the ledger answered
             for slot in slots:
-                slot.answers = _known_answers(slot, known)
+                slot.answers = _known_answers(slot, answers)
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
                 if open_ and all(key in failed for key in open_):
                     self._fail_again(slot, failed, mine)
@@ -541,9 +541,9 @@ class Gate(Sender):
                 if slot.answers[j] is None:
                     slot.answers[j] = mine[key].result() if key in mine else await self._other(key)
 
-    async def _failed_before(self, slots: list[Slot], known: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
+    async def _failed_before(self, slots: list[Slot], answers: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
         """The rows for which the run that drew first got no answer: the model would give none now."""
-        missing = [k for slot in slots for k in slot.keys if k not in known]
+        missing = [k for slot in slots for k in slot.keys if k not in answers]
         return await self.ledger.failures(self.run.drawn_by, missing)
 
     def _fail_again(
@@ -664,17 +664,17 @@ class Gate(Sender):
 
         async def worker() -> None:
             while (turn := await turns.next()) is not None:
-                slots, wanted = turn
+                slots, indices = turn
                 if stop:
                     return
-                part = asking.only(wanted)
+                part = asking.only(indices)
                 try:
-                    found = await self.answer_rows(part, slots, wanted)
+                    by_row = await self.answer_rows(part, slots, indices)
                 except (UQLError, asyncio.CancelledError) as error:
                     stop.append(error)
                     return
-                for slot, answers in zip(slots, found, strict=True):
-                    settle(slot, wanted, answers)
+                for slot, answers in zip(slots, by_row, strict=True):
+                    settle(slot, indices, answers)
 
         workers = [asyncio.create_task(worker()) for _ in range(min(most, len(unanswered)))]
         try:
@@ -724,16 +724,16 @@ class _Turns:
 
     async def next(self) -> tuple[list[Slot], list[int]] | None:
         """The rows of the next request and the questions that it asks; None: there are no more."""
-        found = next(self._ready, None)
-        if found is not None:
-            return found
+        turn = next(self._ready, None)
+        if turn is not None:
+            return turn
         async with self._claiming:
-            while (found := next(self._ready, None)) is None:
+            while (turn := next(self._ready, None)) is None:
                 if not self._parts:
                     return None
                 free = await self._free(self._parts.pop())
                 self._ready = _shared(free, self._mine, self._asking.together)
-            return found
+            return turn
 
     async def _free(self, slots: list[Slot]) -> list[Slot]:
         """Those of some rows that are now this run's to ask."""
@@ -741,27 +741,29 @@ class _Turns:
         if claims is None:
             return slots
         keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._open(k)))
-        alone = list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
-        found = await claims.take(keys, alone, waits=self._waits)
+        single_keys = (
+            list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
+        )
+        status = await claims.take(keys, single_keys, waits=self._waits)
         free, answered = [], []
         for slot in slots:
-            held = _known_answers(slot, found.answers)
+            answers = _known_answers(slot, status.answers)
             for j, key in enumerate(slot.keys):
-                answer = held[j]
+                answer = answers[j]
                 if answer is not None and self._open(key):
                     slot.answers[j] = answer
                     self._mine[key].set_result(answer)
             own = [key for key in slot.keys if self._open(key)]
             if not own:
                 answered.append(slot)
-            elif found.others.isdisjoint(own):
+            elif status.others.isdisjoint(own):
                 free.append(slot)
             else:
                 self.later.append(slot)
-                claims.release([key for key in own if key not in found.others])
+                claims.release([key for key in own if key not in status.others])
         self._claimed += free
         if answered:
-            await self._gate.answered_elsewhere(self._asking, answered, found.answers)
+            await self._gate.answered_elsewhere(self._asking, answered, status.answers)
         return free
 
     def _open(self, key: bytes) -> bool:
@@ -773,8 +775,8 @@ class _Turns:
             lost = [
                 key
                 for slot in self._claimed
-                for key, alone, answer in zip(slot.keys, slot.single_keys, slot.answers, strict=True)
-                if key in self._mine and (answer is None or answer.problem is not None or key != alone)
+                for key, single_key, answer in zip(slot.keys, slot.single_keys, slot.answers, strict=True)
+                if key in self._mine and (answer is None or answer.problem is not None or key != single_key)
             ]
             self._gate.claims.release(lost)
 
@@ -783,9 +785,11 @@ def _all_keys(slots: Sequence[Slot]) -> list[bytes]:
     return list(dict.fromkeys(key for slot in slots for key in (*slot.keys, *slot.single_keys)))
 
 
-def _known_answers(slot: Slot, known: Mapping[bytes, Answer]) -> list[Answer | None]:
+def _known_answers(slot: Slot, answers: Mapping[bytes, Answer]) -> list[Answer | None]:
     """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may."""
-    return [known.get(alone) or known.get(key) for alone, key in zip(slot.single_keys, slot.keys, strict=True)]
+    return [
+        answers.get(single_key) or answers.get(key) for single_key, key in zip(slot.single_keys, slot.keys, strict=True)
+    ]
 
 
 def _shared(
@@ -793,20 +797,20 @@ def _shared(
 ) -> Iterator[tuple[list[Slot], list[int]]]:
     """The rows of each request, and the questions that it asks; rows that share one are asked the same."""
     group: list[Slot] = []
-    asked: list[int] = []
+    group_indices: list[int] = []
     for slot in slots:
-        wanted = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
-        if not wanted:
+        indices = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
+        if not indices:
             continue
         if slot.keys == slot.single_keys or together < 2:
-            yield [slot], wanted
+            yield [slot], indices
             continue
-        if group and (wanted != asked or len(group) == together):
-            yield group, asked
+        if group and (indices != group_indices or len(group) == together):
+            yield group, group_indices
             group = []
-        group, asked = [*group, slot], wanted
+        group, group_indices = [*group, slot], indices
     if group:
-        yield group, asked
+        yield group, group_indices
 
 
 def _reply_summary(question: Question, problem: Problem) -> str:

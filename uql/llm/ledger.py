@@ -260,11 +260,11 @@ class Ledger:
     def find(self, db: Database, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The answers known for `keys`. A damaged one is set aside and counted: its question is asked again."""
         rows = db.by_key("SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN", keys)
-        found, damaged = codec.readable(rows)
+        answers, damaged = codec.readable(rows)
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)
             log.warning("%d answers of the ledger %s are damaged; they are asked again", len(self.damaged), self.path)
-        return found
+        return answers
 
     async def note(self, heads: Sequence[bytes]) -> None:
         """Note that these questions are about to be asked of rows, so that `ever_asked` tells them from new ones."""
@@ -286,7 +286,7 @@ class Ledger:
         sql = "SELECT key, run, calls, at FROM answers WHERE key IN"
 
         def work(db: Database) -> dict[bytes, Origin]:
-            paid = ((key, record(Origin, held)) for key, *held in db.by_key(sql, keys))
+            paid = ((key, record(Origin, values)) for key, *values in db.by_key(sql, keys))
             return {key: origin for key, origin in paid if origin is not None}
 
         return await self.read(work)
@@ -301,9 +301,9 @@ class Ledger:
 
         def work(db: Database) -> dict[bytes, Failed]:
             rows = db.execute("SELECT * FROM failures WHERE root = ?", (root,))
-            found = (record(Failed, row) for row in rows)
-            wanted = set(keys)
-            return {f.key: f for f in found if f is not None and f.key in wanted}
+            failures = (record(Failed, row) for row in rows)
+            key_set = set(keys)
+            return {f.key: f for f in failures if f is not None and f.key in key_set}
 
         return await self.read(work) if keys else {}
 
@@ -371,10 +371,10 @@ class Ledger:
         def work(db: Database) -> int:
             db.execute("INSERT INTO reserved VALUES (?, 0) ON CONFLICT DO NOTHING", (run,))
             db.execute("UPDATE reserved SET calls = calls WHERE run = ?", (run,))  # the others wait for its end
-            made = int(db.execute("SELECT calls FROM reserved WHERE run = ?", (run,)).fetchone()[0])
-            taken = min(calls, max(0, cap - made))
-            db.execute("UPDATE reserved SET calls = calls + ? WHERE run = ?", (taken, run))
-            return taken
+            total = int(db.execute("SELECT calls FROM reserved WHERE run = ?", (run,)).fetchone()[0])
+            grant = min(calls, max(0, cap - total))
+            db.execute("UPDATE reserved SET calls = calls + ? WHERE run = ?", (grant, run))
+            return grant
 
         return await self.transact(work)
 
@@ -464,10 +464,10 @@ class Ledger:
             "WHERE r.run = ? OR (length(?) >= 4 AND substr(r.run, 1, length(?)) = ?) "
             "GROUP BY r.run ORDER BY r.run = ? DESC LIMIT 2"
         )
-        found = self.work(lambda db: db.execute(sql, (run,) * 5).fetchall())
-        if not found or (len(found) > 1 and found[0][0] != run):
+        matches = self.work(lambda db: db.execute(sql, (run,) * 5).fetchall())
+        if not matches or (len(matches) > 1 and matches[0][0] != run):
             return None
-        return StoredRun(*found[0])
+        return StoredRun(*matches[0])
 
     def calls(self, run: str | None = None) -> list[dict[str, Any]]:
         """The events of a run (None: of all), in the order in which they were written."""
@@ -489,11 +489,11 @@ class Ledger:
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
             last = [0]
-            while found := self.work(lambda db: db.execute(sql, last).fetchall()):
-                if found[-1][0] <= last[0]:
+            while rows := self.work(lambda db: db.execute(sql, last).fetchall()):
+                if rows[-1][0] <= last[0]:
                     raise self._failure(ValueError(f"the numbers of {table} do not rise"))
-                yield [row[1:] for row in found]
-                last[:] = found[-1][:1]
+                yield [row[1:] for row in rows]
+                last[:] = rows[-1][:1]
 
         return columns, batches()
 
@@ -523,12 +523,12 @@ class Ledger:
     def statistics(self, scope: str) -> dict[str, Any]:
         """The values remembered, but for those that are damaged."""
         sql = "SELECT name, CAST(value AS BLOB) FROM statistics WHERE scope = ?"
-        kept = {}
+        values = {}
         for name, value in self.work(lambda db: db.execute(sql, (scope,)).fetchall()):
             with suppress(ValueError, RecursionError):
                 if isinstance(name, str):
-                    kept[name] = json.loads(value)
-        return kept
+                    values[name] = json.loads(value)
+        return values
 
     # ------------------------------------------------------------------------------------------------------------ upkeep
     def stats(self) -> Stats:
@@ -580,8 +580,8 @@ class Ledger:
                 _forget_runs(db, which, values)
                 sql = f"DELETE FROM answer_rows WHERE key IN (SELECT key FROM answers WHERE {which})"
                 gone += db.execute(sql, values).rowcount
-                said = f"SELECT n FROM calls WHERE message <> '' AND {which}"
-                db.execute(f"UPDATE call_rows SET message = '' WHERE n IN ({said})", values)
+                calls_sql = f"SELECT n FROM calls WHERE message <> '' AND {which}"
+                db.execute(f"UPDATE call_rows SET message = '' WHERE n IN ({calls_sql})", values)
                 if source is not None and len(where) == 1:
                     db.execute(f"DELETE FROM corrections WHERE {which}", values)
                 _shrink(db)
@@ -626,10 +626,10 @@ def _keep(writes: Sequence[_Write], db: Database) -> None:
     of_entries = [(e.run, "", e.model, "", "", e.source) for e in entries]
     of_events = [tuple(getattr(event, c) for c in SUBJECT_COLUMNS) for event in events]
     ids = {subject: _subject(db, subject) for subject in dict.fromkeys((*of_entries, *of_events))}
-    kept = [
+    rows = [
         (e.key, codec.dumps(e.answer), ids[about], now, e.calls) for e, about in zip(entries, of_entries, strict=True)
     ]
-    db.executemany(ANSWER, kept)
+    db.executemany(ANSWER, rows)
     db.executemany("DELETE FROM claims WHERE key = ?", [(e.key,) for e in entries])
     own = [c for c in CALL_COLUMNS if c not in SUBJECT_COLUMNS]
     calls = [(ids[about], *(getattr(event, c) for c in own)) for event, about in zip(events, of_events, strict=True)]
@@ -640,11 +640,11 @@ def _keep(writes: Sequence[_Write], db: Database) -> None:
 
 def _subject(db: Database, subject: tuple[str, ...]) -> int:
     """The number of a row of `subjects`, which is written where it is new."""
-    known = db.execute(SUBJECT_ID, subject).fetchone()
-    if known is None:
+    row = db.execute(SUBJECT_ID, subject).fetchone()
+    if row is None:
         db.execute(SUBJECT, subject)
-        known = db.execute(SUBJECT_ID, subject).fetchone()
-    return int(known[0])
+        row = db.execute(SUBJECT_ID, subject).fetchone()
+    return int(row[0])
 
 
 def _runs(db: Database, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:

@@ -62,9 +62,9 @@ def distinct(
             if len(slots) == most:
                 yield list(slots.values())
                 slots = {}
-            alone = [ledger.key(head, content) for head in heads]
-            shared = [ledger.key(head, content) for head in together] if together and several.fits(row) else alone
-            slot = slots[content] = Slot(row, shared, alone)
+            single_keys = [ledger.key(head, content) for head in heads]
+            shared = [ledger.key(head, content) for head in together] if together and several.fits(row) else single_keys
+            slot = slots[content] = Slot(row, shared, single_keys)
             slot.answers = [None] * len(heads)
         slot.indices.append(i)
     if slots:
@@ -103,16 +103,16 @@ def encoded(value: Any) -> str:
         key = value.operator.key if isinstance(value, Question) else ROW if isinstance(value, Row) else CELL
         kind: Any = type(value)
         later = (name for name, default in _added(kind, key.fields) if getattr(value, name) != default)
-        held = [f"{name}={encoded(getattr(value, name))}" for name in (*key.fields, *later)]
-        return f"{key.name}({', '.join(held)})"
+        parts = [f"{name}={encoded(getattr(value, name))}" for name in (*key.fields, *later)]
+        return f"{key.name}({', '.join(parts)})"
     raise TypeError(f"a question cannot hold {value!r}: its key in the ledger would not be fixed")
 
 
 @lru_cache(maxsize=64)
-def _added(kind: Any, known: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+def _added(kind: Any, names: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     """The fields added after encoding 1 was fixed, with their defaults; those that make no difference to what is asked are left out."""
     return tuple(
-        (held.name, held.default) for held in fields(kind) if held.compare and held.name not in (*known, "examples")
+        (item.name, item.default) for item in fields(kind) if item.compare and item.name not in (*names, "examples")
     )
 
 
@@ -131,9 +131,9 @@ def row_key(row: Row) -> bytes:
     return b"".join(parts)
 
 
-def collected(question: Question, found: list[Answer | None]) -> Answers:
+def collected(question: Question, answers: list[Answer | None]) -> Answers:
     """A column of answers in the form that kernels get."""
-    n = len(found)
+    n = len(answers)
     probabilities = np.full(n, math.nan)
     failures = []
     match question.reply():
@@ -145,7 +145,7 @@ def collected(question: Question, found: list[Answer | None]) -> Answers:
             width = 0
     rows = [
         (i, a.distribution)
-        for i, a in enumerate(found)
+        for i, a in enumerate(answers)
         if a is not None and a.distribution is not None and len(a.distribution) == width
     ]
     distributions = np.full((n, width), math.nan) if rows and width else None
@@ -153,7 +153,7 @@ def collected(question: Question, found: list[Answer | None]) -> Answers:
         for i, shares in rows:
             distributions[i] = shares
     values: list[Any] = [None] * n
-    for i, answer in enumerate(found):
+    for i, answer in enumerate(answers):
         if answer is None:
             continue
         values[i] = answer.value

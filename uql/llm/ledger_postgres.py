@@ -93,15 +93,15 @@ class Postgres:
     @classmethod
     def open(cls, url: str) -> Postgres:
         """Connects, and makes the tables where they are missing. Raises ConfigError (UQL410) where the ledger cannot be used."""
-        shown = without_password(url)
+        safe_url = without_password(url)
         try:
-            found = psycopg.conninfo.conninfo_to_dict(url)
-            read_well = password_in(url) in ("", found.get("password"))
+            parameters = psycopg.conninfo.conninfo_to_dict(url)
+            read_well = password_in(url) in ("", parameters.get("password"))
         except psycopg.Error:
             read_well = False
         if not read_well:  # what the client says of it may hold a part of the password
             raise ConfigError(
-                f"the ledger {shown} cannot be used: it is not the URL of a PostgreSQL database",
+                f"the ledger {safe_url} cannot be used: it is not the URL of a PostgreSQL database",
                 code="UQL410",
                 help="as postgresql://user@host:5432/database; in user and password write %40 for @, %2F for /, %3A for :",
             )
@@ -114,7 +114,7 @@ class Postgres:
                 db.close()
             help = _advice(error)
             raise ConfigError(
-                f"the ledger {shown} cannot be used: {_first_line(error)}", code="UQL410", help=help
+                f"the ledger {safe_url} cannot be used: {_first_line(error)}", code="UQL410", help=help
             ) from None
         return db
 
@@ -125,9 +125,9 @@ class Postgres:
         self._connection.adapters.register_dumper(str, _Text)
         self._connection.adapters.register_loader("numeric", IntLoader)  # sums of whole numbers
         self._connection.execute(SESSION)
-        found = self._connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-        assert found is not None
-        self._ahead_s = float(found[0]) - time.time()  # of the server's clock
+        row = self._connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+        assert row is not None
+        self._ahead_s = float(row[0]) - time.time()  # of the server's clock
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
         return self._connection.execute(_translated(sql).encode(), values)
@@ -196,9 +196,9 @@ class Postgres:
             try:
                 if self._connection.closed:
                     self._connect()
-                found = self.execute("SELECT pg_xact_status(CAST(? AS xid8))", (transaction,)).fetchone()[0]
-                if found != "in progress":
-                    return bool(found == "committed")
+                status = self.execute("SELECT pg_xact_status(CAST(? AS xid8))", (transaction,)).fetchone()[0]
+                if status != "in progress":
+                    return bool(status == "committed")
                 time.sleep(LOOKS_S)
             except psycopg.OperationalError as error:
                 self._wait(error, until)
@@ -237,8 +237,8 @@ def _with_tables(db: Postgres) -> None:
     """Reads format and secret; makes the schema, and the tables that this version knows and the database does not have."""
     tables = _tables()
     version = hashlib.sha256("".join(tables).encode()).digest()
-    found = _meta(db)
-    if found.get("tables") != version and found.get("format", b"%d" % FORMAT) == b"%d" % FORMAT:
+    meta = _meta(db)
+    if meta.get("tables") != version and meta.get("format", b"%d" % FORMAT) == b"%d" % FORMAT:
         db.lock()
         if db.execute("SELECT to_regnamespace('uql')").fetchone()[0] is None:
             db.execute("CREATE SCHEMA uql")
@@ -247,8 +247,8 @@ def _with_tables(db: Postgres) -> None:
         begin = {"format": b"%d" % FORMAT, "secret": secrets.token_bytes(32), "tables": version}
         db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", list(begin.items()))
         db.execute("UPDATE meta SET value = ? WHERE name = 'tables'", (version,))
-        found = _meta(db)
-    db.format, db.secret = int(found["format"]), found["secret"]
+        meta = _meta(db)
+    db.format, db.secret = int(meta["format"]), meta["secret"]
 
 
 def _meta(db: Postgres) -> dict[str, bytes]:

@@ -200,5 +200,5 @@ def record(kind: type[R], row: Sequence[Any]) -> R | None:
     def fits(kind: Any, value: Any) -> bool:
         return isinstance(value, _HELD[kind]) and (kind != "Seconds" or 0 <= value <= LATEST)
 
-    held = zip(fields(cast(Any, kind)), row, strict=True)
-    return kind(*row) if all(fits(field.type, value) for field, value in held) else None
+    pairs = zip(fields(cast(Any, kind)), row, strict=True)
+    return kind(*row) if all(fits(field.type, value) for field, value in pairs) else None

@@ -51,7 +51,7 @@ class SQLite(sqlite3.Connection):
             )
             write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
-            found = db.run(_with_tables, atomic=True)
+            meta = db.run(_with_tables, atomic=True)
             if path != ":memory:":  # it is a ledger: the mode of another file, or of a device, is not touched
                 for suffix in ("", "-wal", "-shm"):
                     _make_private(Path(f"{path}{suffix}"), 0o600)
@@ -63,7 +63,7 @@ class SQLite(sqlite3.Connection):
                 code="UQL410",
                 help="give another path (ledger = …), or ':memory:' to keep no answers",
             ) from error
-        db.format, db.secret, db.persistent = found.get("format"), found.get("secret", b""), path != ":memory:"
+        db.format, db.secret, db.persistent = meta.get("format"), meta.get("secret", b""), path != ":memory:"
         return db
 
     def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
@@ -159,10 +159,10 @@ def _with_tables(db: SQLite) -> dict[str, Any]:
     """Makes the tables that are missing, from those of an earlier format where they are. Returns format and secret of the file."""
     db.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
     db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32)))
-    found = dict(db.execute("SELECT name, value FROM meta"))
-    before = {1: (*FROM_FORMAT_1, *BEFORE_FORMAT_3), 2: BEFORE_FORMAT_3, FORMAT: ()}.get(found["format"])
+    meta = dict(db.execute("SELECT name, value FROM meta"))
+    before = {1: (*FROM_FORMAT_1, *BEFORE_FORMAT_3), 2: BEFORE_FORMAT_3, FORMAT: ()}.get(meta["format"])
     if before is None:  # of a later version
-        return found
+        return meta
     for statement in (*before, *SCHEMA.split(";"), *(FROM_FORMAT_2 if before else ())):
         db.execute(statement)
-    return found | {"format": FORMAT}
+    return meta | {"format": FORMAT}

@@ -46,9 +46,9 @@ class Bucket:
         if self._share is None or self.per_minute is None or used + needed <= self._until:
             return
         left = max(0.0, self._until - used)
-        taken = max(SLICE_S, needed - left)
-        begins = await self._share(self.name, taken) + time.monotonic()
-        self._free_at, self._until = begins - left, begins + taken
+        slice_s = max(SLICE_S, needed - left)
+        begins = await self._share(self.name, slice_s) + time.monotonic()
+        self._free_at, self._until = begins - left, begins + slice_s
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next unit may be taken."""

@@ -78,31 +78,31 @@ def find(name: str = "") -> Path:
 
     Raises: UnknownModelError saying how to get it; DataError (UQL514) where the file of a known model has another content.
     """
-    given = name or DEFAULT
-    if given.endswith(".gguf") or "/" in given or os.sep in given:
-        for path in (Path(given).expanduser(), home() / given):
+    spec = name or DEFAULT
+    if spec.endswith(".gguf") or "/" in spec or os.sep in spec:
+        for path in (Path(spec).expanduser(), home() / spec):
             if path.is_file():
                 return path
         raise UnknownModelError(
-            f"there is no model file {given}", help=f"give the path of a GGUF file, or run: uql models pull {DEFAULT}"
+            f"there is no model file {spec}", help=f"give the path of a GGUF file, or run: uql models pull {DEFAULT}"
         )
-    known = KNOWN.get(given)
-    path = home() / (known.file if known else f"{given}.gguf")
+    model = KNOWN.get(spec)
+    path = home() / (model.file if model else f"{spec}.gguf")
     if path.is_file():
-        if known and not is_whole(known, path):
+        if model and not is_whole(model, path):
             raise DataError(
-                f"{path} is not the file of the model {given}: its content has changed",
+                f"{path} is not the file of the model {spec}: its content has changed",
                 code="UQL514",
-                help=f"fetch it again: uql models pull {given}; another model by its path: local:/path/file.gguf",
+                help=f"fetch it again: uql models pull {spec}; another model by its path: local:/path/file.gguf",
             )
         return path
-    if known:
+    if model:
         raise UnknownModelError(
-            f"the model {given} is not on this machine",
-            help=f"fetch it ({known.bytes / 1e9:.1f} GB): uql models pull {given}",
+            f"the model {spec} is not on this machine",
+            help=f"fetch it ({model.bytes / 1e9:.1f} GB): uql models pull {spec}",
         )
     there = ", ".join([*KNOWN, *(p.stem for p in sorted(home().glob("*.gguf")))])
-    raise UnknownModelError(f"there is no model {given}", help=f"uql models pull {DEFAULT}, or one of: {there}")
+    raise UnknownModelError(f"there is no model {spec}", help=f"uql models pull {DEFAULT}, or one of: {there}")
 
 
 def speech() -> tuple[str, Path | None]:
@@ -125,19 +125,19 @@ class ModelFile:
 
 def list_models() -> list[ModelFile]:
     """The models that can be pulled, there or not, then the other GGUF files of the folder."""
-    found = []
+    models = []
     for model in KNOWN.values():
         path = home() / model.file
-        found.append(
+        models.append(
             ModelFile(
                 model.name, path, path.is_file(), path.stat().st_size if path.is_file() else model.bytes, model.licence
             )
         )
     heard = sum(part.bytes for part in SPEECH)
-    found.append(ModelFile(WHISPER, home() / WHISPER, speech()[0] == WHISPER, heard, SPEECH[0].licence))
-    known = {model.file for model in KNOWN.values()}
+    models.append(ModelFile(WHISPER, home() / WHISPER, speech()[0] == WHISPER, heard, SPEECH[0].licence))
+    file_names = {model.file for model in KNOWN.values()}
     others = sorted(home().glob("*.gguf")) if home().is_dir() else []
-    return found + [ModelFile(p.stem, p, True, p.stat().st_size) for p in others if p.name not in known]
+    return models + [ModelFile(p.stem, p, True, p.stat().st_size) for p in others if p.name not in file_names]
 
 
 def pull(name: str = DEFAULT, *, progress: Progress | None = None) -> Path:
@@ -152,13 +152,13 @@ def pull(name: str = DEFAULT, *, progress: Progress | None = None) -> Path:
         for part in SPEECH:
             fetch(part, home() / WHISPER, progress=progress)
         return home() / WHISPER
-    known = KNOWN.get(name)
-    if known is None:
+    model = KNOWN.get(name)
+    if model is None:
         raise UnknownModelError(
             f"there is no model {name!r} to download",
             help=f"models: {', '.join((*KNOWN, WHISPER))}; any other GGUF file works by its path: local:/path/file.gguf",
         )
-    return fetch(known, home(), progress=progress)
+    return fetch(model, home(), progress=progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +222,8 @@ async def _test_model(spec: str, settings: Any) -> ModelReport:
         abilities = []
         for name, question, rows, right in tried:
             answers = await gate.ask(question, rows)
-            said = "; ".join(f.message for f in answers.failures) or ", ".join(str(v) for v in answers.values)
-            abilities.append(Ability(name, not answers.failures and right(answers.values), said[:120]))
+            detail = "; ".join(f.message for f in answers.failures) or ", ".join(str(v) for v in answers.values)
+            abilities.append(Ability(name, not answers.failures and right(answers.values), detail[:120]))
         provider = await gate.provider()
         can = provider.capabilities
         return ModelReport(

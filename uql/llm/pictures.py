@@ -36,13 +36,13 @@ def fitted(data: bytes, media_type: str) -> tuple[bytes, str]:
         picture.draft("RGB", (MOST_PIXELS, MOST_PIXELS))
         picture.thumbnail((MOST_PIXELS, MOST_PIXELS))
         has_alpha = "A" in picture.getbands() or "transparency" in picture.info
-        shown = picture.convert("RGBA" if has_alpha else "RGB")
-        made = io.BytesIO()
-        shown.save(made, "PNG" if has_alpha else "JPEG", quality=90)
-        if has_alpha and made.tell() > MOST_BYTES:
-            made = io.BytesIO()
-            shown.convert("RGB").save(made, "JPEG", quality=85)
+        image = picture.convert("RGBA" if has_alpha else "RGB")
+        buffer = io.BytesIO()
+        image.save(buffer, "PNG" if has_alpha else "JPEG", quality=90)
+        if has_alpha and buffer.tell() > MOST_BYTES:
+            buffer = io.BytesIO()
+            image.convert("RGB").save(buffer, "JPEG", quality=85)
             has_alpha = False
     except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(f"the picture cannot be read: {error}") from error
-    return made.getvalue(), "image/png" if has_alpha else "image/jpeg"
+    return buffer.getvalue(), "image/png" if has_alpha else "image/jpeg"

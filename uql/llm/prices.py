@@ -92,14 +92,14 @@ def _oracle_price(path: str) -> Price | None:
 @lru_cache(maxsize=16)
 def _stated_at(file: Path, changed: int) -> Price:
     """As `_stated`. `changed`: when the file was, in ns; to parse it takes as long as all else that a quote does."""
-    found = toml_file.parsed(toml_file.content(file)).get("price", {})
-    return Price(float(found.get("input", 0.0)), float(found.get("output", 0.0)))
+    table = toml_file.parsed(toml_file.content(file)).get("price", {})
+    return Price(float(table.get("input", 0.0)), float(table.get("output", 0.0)))
 
 
 def _own_price(name: str, settings: Settings | None) -> Price | None:
     """What the user's configuration says that a model costs, None where it says nothing."""
-    found = None if settings is None else settings.price(name)
-    return None if found is None else Price(found.input, found.output, found.cached)
+    price = None if settings is None else settings.price(name)
+    return None if price is None else Price(price.input, price.output, price.cached)
 
 
 @cache
@@ -110,16 +110,16 @@ def _packaged(vendor: str, model: str, at: datetime | None = None) -> Price | No
     except ImportError:
         return None
     try:
-        found = calc_price(
+        calculation = calc_price(
             Usage(input_tokens=1000, output_tokens=1000), model, provider_id=vendor, genai_request_timestamp=at
         )
     except LookupError:
         return None
-    listed = found.model_price
+    listed = calculation.model_price
     if listed.input_mtok is None:
         return None
     cached, written = (_first_tier(price) for price in (listed.cache_read_mtok, listed.cache_write_mtok))
-    return Price(float(found.input_price) * 1000, float(found.output_price) * 1000, cached, written)
+    return Price(float(calculation.input_price) * 1000, float(calculation.output_price) * 1000, cached, written)
 
 
 def _first_tier(price: Any) -> float | None:
@@ -133,12 +133,12 @@ def _shipped(vendor: str, model: str) -> Price | None:
         maker, _, model = model.partition("/")
         vendor = {"mistralai": "mistral"}.get(maker, maker)
     listed = shipped().get(SOLD_AS.get(vendor, vendor), {})
-    found = listed.get(model) or listed.get(_VERSION.sub("", model)) or listed.get("*")
-    return None if found is None else Price(**found)
+    rates = listed.get(model) or listed.get(_VERSION.sub("", model)) or listed.get("*")
+    return None if rates is None else Price(**rates)
 
 
 @cache
 def shipped() -> dict[str, dict[str, dict[str, float]]]:
     """The tables of prices.toml: vendor → model → USD per million tokens."""
-    held = tomllib.loads((files("uql.llm") / "prices.toml").read_text(encoding="utf-8"))
-    return {vendor: listed for vendor, listed in held.items() if isinstance(listed, dict)}
+    tables = tomllib.loads((files("uql.llm") / "prices.toml").read_text(encoding="utf-8"))
+    return {vendor: listed for vendor, listed in tables.items() if isinstance(listed, dict)}

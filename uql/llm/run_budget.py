@@ -51,15 +51,15 @@ class RunBudget(Budget):
         ticket = await super().reserve(reservation)
         if ticket is None:
             return None
-        taken = False
+        has_calls = False
         try:
-            taken = await self._granted(reservation.calls)
+            has_calls = await self._granted(reservation.calls)
         finally:
-            if not taken:
+            if not has_calls:
                 super().release(ticket)
-        if not taken:
+        if not has_calls:
             self.exhausted = "calls"
-        return ticket if taken else None
+        return ticket if has_calls else None
 
     def release(self, ticket: int) -> None:
         calls = self.calls_of(ticket)
@@ -92,15 +92,15 @@ class RunBudget(Budget):
             part = [self._waiting.pop(0)]
             while self._waiting and sum(calls for calls, _ in part) + self._waiting[0][0] <= AT_ONCE:
                 part.append(self._waiting.pop(0))
-            wanted = sum(calls for calls, _ in part)
+            demand = sum(calls for calls, _ in part)
             try:
-                left = await self._ledger.reserve(self._run, self._cap, wanted)
+                left = await self._ledger.reserve(self._run, self._cap, demand)
             except (DataError, RuntimeError) as error:  # RuntimeError: the ledger is closed
                 for _, answer in part:
                     if not answer.done():
                         answer.set_exception(error)
                 continue
-            refused = left < wanted
+            refused = left < demand
             for calls, answer in part:
                 if calls <= left and not answer.done():  # one that is done was cancelled
                     left -= calls

@@ -42,13 +42,13 @@ class Lease:
 
         def work(db: Database) -> tuple[str, int] | None:
             db.lock()
-            held = holder_of(db, self._run, self._host)
-            if held is None:
+            holder = holder_of(db, self._run, self._host)
+            if holder is None:
                 db.execute("DELETE FROM leases WHERE at < ?", (db.now() - FORGOTTEN_S,))
                 db.execute("DELETE FROM claims WHERE lease = ? OR lease NOT IN (SELECT run FROM leases)", (self._run,))
                 values = (self._run, self._owner, self._host, self._pid, db.now())
                 db.execute(LEASE, values)
-            return held
+            return holder
 
         _refused(self._run, self._ledger.work(work, atomic=True), self._host)
         self._beating = threading.Thread(target=self._beat, name="uql-lease", daemon=True)
@@ -61,16 +61,16 @@ class Lease:
 
         while not self._ended.wait(BEAT_S):
             try:
-                held = self._ledger.work(work)
+                n_rows = self._ledger.work(work)
             except DataError as error:
                 if error.code == "UQL415":  # locked for a minute, or a full disk: the next beat tries again
                     continue
                 return
             except RuntimeError:  # the ledger is closed
                 return
-            if not held and not self._ended.is_set():  # else it was given up here, while this beat waited
+            if not n_rows and not self._ended.is_set():  # else it was given up here, while this beat waited
                 self._on_lost()
-            if not held:
+            if not n_rows:
                 return
 
     def release(self) -> bool:
@@ -79,10 +79,10 @@ class Lease:
 
         def work(db: Database) -> int:
             own = (self._run, self._owner)
-            held = db.execute("DELETE FROM leases WHERE run = ? AND owner = ?", own).rowcount
-            if held:
+            n_rows = db.execute("DELETE FROM leases WHERE run = ? AND owner = ?", own).rowcount
+            if n_rows:
                 db.execute("DELETE FROM claims WHERE lease = ?", (self._run,))
-            return held
+            return n_rows
 
         return bool(self._ledger.work(work))
 

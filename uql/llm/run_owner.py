@@ -24,9 +24,9 @@ def killed(db: Database) -> set[str]:
     noted = db.execute("SELECT run, started, details <> '' FROM runs WHERE status = 'running'").fetchall()
     dead = set()
     for run, started, continuable in noted:
-        held = db.execute("SELECT run FROM leases WHERE run = ? OR run LIKE ? || '-%'", (run, run)).fetchall()
-        alive = any(holder_of(db, lease, here) is not None for (lease,) in held)
-        if not alive and (continuable or held or now - started >= DEAD_S):
+        leases = db.execute("SELECT run FROM leases WHERE run = ? OR run LIKE ? || '-%'", (run, run)).fetchall()
+        alive = any(holder_of(db, lease, here) is not None for (lease,) in leases)
+        if not alive and (continuable or leases or now - started >= DEAD_S):
             dead.add(run)
     return dead
 
@@ -40,10 +40,10 @@ def holder_of(db: Database, run: str, here: str) -> tuple[str, int] | None:
         here: the name of this host.
     """
     row = db.execute("SELECT host, pid, at FROM leases WHERE run = ?", (run,)).fetchone()
-    seen = record(SignOfLife, row) if row is not None else None
-    if seen is None or abs(db.now() - seen.at) >= DEAD_S or (seen.host == here and not _runs(seen.pid)):
+    sign = record(SignOfLife, row) if row is not None else None
+    if sign is None or abs(db.now() - sign.at) >= DEAD_S or (sign.host == here and not _runs(sign.pid)):
         return None
-    return seen.host, seen.pid
+    return sign.host, sign.pid
 
 
 def _runs(pid: int) -> bool:

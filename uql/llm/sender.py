@@ -99,7 +99,7 @@ class Sender:
         done: list[Answer | None] = [None] * len(questions)
         errors = [""] * len(questions)
         failures: list[Event] = []
-        attempt, seen = tried, {"wire": 0, "reply": min(tried, 1)}
+        attempt, faults = tried, {"wire": 0, "reply": min(tried, 1)}
         before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
         while any(answer is None for answer in done):
             open_now = [j for j, answer in enumerate(done) if answer is None]
@@ -122,9 +122,9 @@ class Sender:
             if fault is not None:
                 await self._record([], events)
                 wire = fault.kind in TRANSIENT
-                seen["wire" if wire else "reply"] += 1
+                faults["wire" if wire else "reply"] += 1
                 last = fault.kind in FINAL or (
-                    seen["wire"] >= limiter.tries(fault.kind) if wire else seen["reply"] >= 2
+                    faults["wire"] >= limiter.tries(fault.kind) if wire else faults["reply"] >= 2
                 )
                 if last:
                     self._give_up(fault, provider)
@@ -134,7 +134,7 @@ class Sender:
                     if last:
                         done[j] = Answer(problem=before[j])
                 if not last and wire:
-                    await limiter.pause(seen["wire"], fault.retry_after_s, self.budget.seconds_left)
+                    await limiter.pause(faults["wire"], fault.retry_after_s, self.budget.seconds_left)
                 continue
             self._unreachable = 0
             assert reply is not None
@@ -143,16 +143,18 @@ class Sender:
             for j, answer in zip(open_now, reply.answers, strict=True):
                 if answer.problem is None:
                     done[j] = answer
-                    kept = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
+                    with_cost = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
                     entries.append(
-                        Entry(slot.single_keys[indices[j]], kept, provider.name, asking.source, self.run.id, attempt)
+                        Entry(
+                            slot.single_keys[indices[j]], with_cost, provider.name, asking.source, self.run.id, attempt
+                        )
                     )
-                elif seen["reply"] or answer.problem.kind in FINAL:
+                elif faults["reply"] or answer.problem.kind in FINAL:
                     done[j] = answer
                 else:
                     errors[j], before[j] = answer.problem.message, answer.problem
                     again = True
-            seen["reply"] += again
+            faults["reply"] += again
             await self._record(entries, [event])
         if any(
             answer is not None and answer.problem is not None and answer.problem.kind not in ("budget", "interrupted")
@@ -250,15 +252,15 @@ class Sender:
             assert isinstance(reply, RowsReply)
             self._unreachable = 0
             entries = []
-            for i, said, event in zip(order, reply.answers, events, strict=True):
-                if any(answer.problem is not None for answer in said):
+            for i, row_answers, event in zip(order, reply.answers, events, strict=True):
+                if any(answer.problem is not None for answer in row_answers):
                     continue
                 paid = (event.input_tokens, event.output_tokens, event.usd)
-                for j, answer in zip(indices, said, strict=True):
-                    kept = replace(answer, paid=paid)
+                for j, answer in zip(indices, row_answers, strict=True):
+                    with_cost = replace(answer, paid=paid)
                     key, model = slots[i].keys[j], asking.provider.name
-                    entries.append(Entry(key, kept, model, asking.source, self.run.id, attempt))
-                answers[i] = list(said)
+                    entries.append(Entry(key, with_cost, model, asking.source, self.run.id, attempt))
+                answers[i] = list(row_answers)
             await self._record(entries, events)
             break
         left_out = [i for i in range(most) if answers[i] is None]
@@ -266,12 +268,12 @@ class Sender:
         if len(left_out) == most and (fault is None or fault.kind not in UNBILLED):  # one of them may be at fault
             parts = [part for part in (left_out[: most // 2], left_out[most // 2 :]) if part]
         for part in parts:
-            found = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt)
-            for i, own in zip(part, found, strict=True):
+            part_answers = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt)
+            for i, own in zip(part, part_answers, strict=True):
                 answers[i] = own
         for i in range(most, len(slots)):
             answers[i] = await self.answer_row(asking, slots[i], indices, tried)
-        return [found for found in answers if found is not None]
+        return [own for own in answers if own is not None]
 
     def _shuffled(self, slots: list[Slot]) -> list[int]:
         """The positions of rows in an order that their contents and the run's seed decide."""
@@ -305,12 +307,12 @@ class Sender:
         most_in, most_out = _bounds(provider, parts)
         calls = len(parts) if several else 1
         limiter.adopt(provider.limits)
-        async with limiter.slot(most_in + most_out, self.budget.seconds_left) as taken:
+        async with limiter.slot(most_in + most_out, self.budget.seconds_left) as slot_tokens:
             if self._interrupted:
                 return Problem("interrupted", "the run was interrupted before this row was asked")
             price = provider.price
             ticket = None
-            while taken is not None:  # what a provider learns while a request waits may make it larger
+            while slot_tokens is not None:  # what a provider learns while a request waits may make it larger
                 most = (most_in, most_out)
                 ticket = await self.budget.reserve(
                     Reservation(
@@ -322,15 +324,15 @@ class Sender:
                 if ticket is None or most == (most_in, most_out):
                     break
                 self.budget.release(ticket)
-            if taken is None:
+            if slot_tokens is None:
                 self.budget.exhausted = "seconds"
-            if ticket is None or taken is None:
+            if ticket is None or slot_tokens is None:
                 return Problem("budget", f"the budget ({self.budget.exhausted}) ended before this row was asked")
             self.cost.calls += calls
             reply: Reply | RowsReply | None = None
             fault: CallError | None = None
             paid_in, paid_out = most_in, 0  # what is charged where the payment is unknown
-            cached = kept = 0  # of the input, read from and written to the vendor's prompt cache
+            cached = cache_writes = 0  # of the input, read from and written to the vendor's prompt cache
             began = time.monotonic()
             left = self.budget.seconds_left
             timeout = request.timeout_s * (1 if several else len(parts)) if provider.limits.timed else None
@@ -343,12 +345,12 @@ class Sender:
                         reply = await provider.answer_rows(request)
                     else:
                         reply = await chunks.answer_pieces(provider, parts, left_out)
-                wanted = calls if several else len(request.questions)
-                if len(reply.answers) != wanted:
+                n_answers = calls if several else len(request.questions)
+                if len(reply.answers) != n_answers:
                     what = "rows" if several else "questions"
-                    fault = CallError("wrong_type", f"{wanted} {what} were asked, {len(reply.answers)} answered")
+                    fault = CallError("wrong_type", f"{n_answers} {what} were asked, {len(reply.answers)} answered")
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
-                cached, kept = reply.cached_tokens, reply.written_tokens
+                cached, cache_writes = reply.cached_tokens, reply.written_tokens
             except TimeoutError:
                 fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
             except CallError as error:
@@ -360,7 +362,7 @@ class Sender:
                 if lost:
                     fault = CallError("interrupted", "it was given up before the reply came")
                 seconds = time.monotonic() - began
-                usd = price.usd(paid_in, paid_out, cached, kept) if price else None
+                usd = price.usd(paid_in, paid_out, cached, cache_writes) if price else None
                 sent = fault is None or fault.sent
                 if sent:
                     self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
@@ -371,15 +373,17 @@ class Sender:
                     fault.kind if fault else None,
                     seconds,
                     tokens=paid_in + paid_out,
-                    taken=taken,
+                    taken=slot_tokens,
                     at_most=most_in + most_out,
                     retry_after_s=fault.retry_after_s if fault else None,
                 )
                 events = []
                 if sent:
                     same = request.questions == asking.questions
-                    asked = asking if same else replace(asking, questions=request.questions)
-                    events = self._counted(asked, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt)
+                    of_request = asking if same else replace(asking, questions=request.questions)
+                    events = self._counted(
+                        of_request, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt
+                    )
                 if lost:
                     self._unfinished += events
         return (None if fault else reply), events, fault

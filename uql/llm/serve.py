@@ -113,8 +113,8 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
         return JSONResponse({"error": {"message": message, "type": code, "code": code}}, status_code=status)
 
     async def body_of(request: Request) -> dict[str, Any] | Response:
-        given = request.headers.get("authorization", "")
-        if not secrets.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        authorization = request.headers.get("authorization", "")
+        if not secrets.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
             return refused(401, "the token is wrong", "invalid_api_key")
         if request.headers.get("host", "").partition(":")[0] != "127.0.0.1":
             return refused(403, "this endpoint is for this machine", "forbidden")
@@ -122,10 +122,10 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
         if len(raw) > LONGEST:
             return refused(413, f"a request has at most {LONGEST:,} bytes", "too_long")
         try:
-            held = json.loads(raw) if raw else {}
+            body = json.loads(raw) if raw else {}
         except ValueError:
             return refused(400, "the request is not JSON", "bad_request")
-        return held if isinstance(held, dict) else refused(400, "the request is not an object", "bad_request")
+        return body if isinstance(body, dict) else refused(400, "the request is not an object", "bad_request")
 
     async def chat(request: Request) -> Response:
         body = await body_of(request)
@@ -148,7 +148,7 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
             return refused(502, f"{failure.kind}: {failure.message}", "backend_error")
         value = answers.values[0]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        asked, said = gate.cost.input_tokens - before[0], gate.cost.output_tokens - before[1]
+        input_tokens, output_tokens = gate.cost.input_tokens - before[0], gate.cost.output_tokens - before[1]
         return JSONResponse(
             {
                 "id": f"chatcmpl-{secrets.token_hex(8)}",
@@ -156,7 +156,11 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
                 "created": int(time.time()),
                 "model": MODEL,
                 "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said},
+                "usage": {
+                    "prompt_tokens": input_tokens,
+                    "completion_tokens": output_tokens,
+                    "total_tokens": input_tokens + output_tokens,
+                },
             }
         )
 
@@ -166,12 +170,12 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
             return body
         if embed is None:
             return refused(404, "there are no embeddings here", "not_found")
-        given = body.get("input", [])
-        texts = [given] if isinstance(given, str) else given
+        value = body.get("input", [])
+        texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return refused(400, "input is a text, or a list of texts", "bad_request")
-        made = await asyncio.to_thread(embed, texts)
-        data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(made)]
+        vectors = await asyncio.to_thread(embed, texts)
+        data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)]
         return JSONResponse(
             {"object": "list", "model": MODEL, "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
         )
@@ -204,23 +208,23 @@ def _question(body: dict[str, Any]) -> tuple[Write, Row]:
         role = str(message["role"])
         content = message.get("content") or ""
         parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        said = []
+        texts = []
         for part in parts:
             if part["type"] == "text":
-                said.append(str(part["text"]))
+                texts.append(str(part["text"]))
             elif part["type"] == "image_url":
                 cells.append(_image(str(part["image_url"]["url"]), len(cells) + 1))
             else:
                 raise ValueError(f"a part of type {part['type']!r}")
-        text = "\n".join(said)
+        text = "\n".join(texts)
         if role in ("system", "developer"):
             system.append(text)
         else:
             turns.append(f"{role}: {text}" if several else text)
-    asked = "\n\n".join(turns).replace("{", "{{").replace("}", "}}")
+    prompt = "\n\n".join(turns).replace("{", "{{").replace("}", "}}")
     limit = body.get("max_completion_tokens") or body.get("max_tokens") or MAX_TOKENS
     question = Write(
-        asked,
+        prompt,
         task=TASK,
         schema=_schema(body.get("response_format")),
         parameters=(("system", "\n\n".join(system) or "You answer exactly what is asked."),),

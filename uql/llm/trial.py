@@ -55,11 +55,11 @@ async def _run_trial(model: str, settings: Settings) -> Trial:
         warm = Predicate("it is a text")  # a first call also loads the model, or learns what the server can do
         await gate.ask(warm, [row])
         before, began = gate.cost, time.monotonic()
-        read, written = before.input_tokens, before.output_tokens
+        input_before, output_before = before.input_tokens, before.output_tokens
         answers = await gate.ask(Predicate("a bank card was lost"), [row])
         seconds = time.monotonic() - began
         cost = gate.cost
-        tokens = cost.input_tokens - read, cost.output_tokens - written
+        tokens = cost.input_tokens - input_before, cost.output_tokens - output_before
         price = provider.price
         usd = None if price is None else (tokens[0] * price.input + tokens[1] * price.output) / 1e6
         problem = "; ".join(f.message for f in answers.failures)

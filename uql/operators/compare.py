@@ -28,18 +28,18 @@ class Compare(Question):
 
 def sides(row: Row) -> dict[str, Row]:
     """The two rows by the alias of their table, in the order in which they are shown."""
-    found: dict[str, list[Cell]] = {}
+    by_table: dict[str, list[Cell]] = {}
     for cell in row.cells:
-        found.setdefault(cell.table, []).append(Cell(cell.name, cell.value, "", cell.media_type))
-    return {table: Row(tuple(cells)) for table, cells in found.items()}
+        by_table.setdefault(cell.table, []).append(Cell(cell.name, cell.value, "", cell.media_type))
+    return {table: Row(tuple(cells)) for table, cells in by_table.items()}
 
 
 def single_prompt(question: Compare, row: Row) -> Prompt:
     """For one question a request, read from the log-probabilities of A and B."""
     first, second = list(sides(row).values())[:2]
     text = filled(question, row).strip().rstrip(".?")
-    shown = f"Text A: {lines(first)}\n\nText B: {lines(second)}"
-    return Prompt(SYSTEM, f"{shown}\n\nQuestion: Of which is it more so: {text}? Answer A or B.")
+    texts = f"Text A: {lines(first)}\n\nText B: {lines(second)}"
+    return Prompt(SYSTEM, f"{texts}\n\nQuestion: Of which is it more so: {text}? Answer A or B.")
 
 
 def instruction(question: Compare, row: Row) -> str:

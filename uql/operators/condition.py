@@ -46,28 +46,28 @@ def single_prompt(question: Predicate, row: Row) -> Prompt:
     sides = pair(question, row)
     if sides is None:
         return Prompt(SYSTEM, about(row, f"Question: {question_text(question, row)}"))
-    shown, names = [], {}
+    texts, names = [], {}
     for letter, cells in zip("AB", sides, strict=True):
         text = lines(Row(tuple(replace(cell, table="") for cell in cells)))
         several = len(cells) > 1
-        shown.append(f"Text {letter}:{chr(10) if several else ' '}{text}")
+        texts.append(f"Text {letter}:{chr(10) if several else ' '}{text}")
         names.update({c: f"the {named(c.name)} of text {letter}" if several else f"text {letter}" for c in cells})
     question_of_both = f"Question: {question_text(question, row, names)} Answer Yes or No."
-    return Prompt(OF_PAIRS, "\n\n".join([*shown, question_of_both]))
+    return Prompt(OF_PAIRS, "\n\n".join([*texts, question_of_both]))
 
 
 def pair(question: Predicate, row: Row) -> tuple[tuple[Cell, ...], tuple[Cell, ...]] | None:
     """The two texts that a condition compares: those of two tables, or two columns that it names; None where it does not."""
     cells = tuple(cell for cell in row.cells if cell.value is not None)
-    named = named_cells(question, row)
+    hole_cells = named_cells(question, row)
     if not all(isinstance(cell.value, str) for cell in cells):
         return None
     tables = dict.fromkeys(cell.table for cell in cells)
     if len(tables) == 2:
         one, two = (tuple(cell for cell in cells if cell.table == table) for table in tables)
-        whole = {cell.table for cell in named} == set(tables)
-        return (one, two) if whole or (not named and not _speaks_of(question.text, tables)) else None
-    return ((cells[0],), (cells[1],)) if len(cells) == 2 and set(named) == set(cells) else None
+        whole = {cell.table for cell in hole_cells} == set(tables)
+        return (one, two) if whole or (not hole_cells and not _speaks_of(question.text, tables)) else None
+    return ((cells[0],), (cells[1],)) if len(cells) == 2 and set(hole_cells) == set(cells) else None
 
 
 def _speaks_of(text: str, tables: Iterable[str]) -> bool:

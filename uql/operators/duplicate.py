@@ -35,12 +35,12 @@ def question_text(question: Duplicate, row: Row, one: str, two: str) -> str:
 
 def single_prompt(question: Duplicate, row: Row) -> Prompt:
     """For one question a request, read from the log-probabilities of Yes and No."""
-    shown = []
+    texts = []
     for letter, side in zip("AB", sides(row).values(), strict=False):
         text = lines(side)
-        shown.append(f"Text {letter}:{chr(10) if len(side.cells) > 1 else ' '}{text}")
+        texts.append(f"Text {letter}:{chr(10) if len(side.cells) > 1 else ' '}{text}")
     return Prompt(
-        SYSTEM, "\n\n".join([*shown, f"Question: {question_text(question, row, 'text A', 'text B')} Answer Yes or No."])
+        SYSTEM, "\n\n".join([*texts, f"Question: {question_text(question, row, 'text A', 'text B')} Answer Yes or No."])
     )
 
 

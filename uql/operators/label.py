@@ -47,10 +47,10 @@ def descriptions(question: Choice) -> dict[str, str]:
 
 def menu(question: Choice) -> str:
     """The menu, each label and description a line in quotes that nothing in it closes: they may come from data."""
-    told = descriptions(question)
+    description_of = descriptions(question)
     return "\n".join(
-        f"- {quoted(said)}: {quoted(told[o])}" if told.get(o) else f"- {quoted(said)}"
-        for o, said in question.reply().option_texts.items()
+        f"- {quoted(line)}: {quoted(description_of[o])}" if description_of.get(o) else f"- {quoted(line)}"
+        for o, line in question.reply().option_texts.items()
     )
 
 
@@ -73,8 +73,8 @@ def menu_first(question: Choice, row: Row) -> Prompt:
 
     Measured on 32 questions of 8 bank intents: 16 fresh tokens a row and 26 right, against 79 and 30 with the menu after the row.
     """
-    said = f"{question_text(question, row)} Choose one:\n{menu(question)}\n{ANSWER}"
-    return Prompt(SYSTEM, f"{said}\n\n{about(row, '').rstrip()}")
+    task = f"{question_text(question, row)} Choose one:\n{menu(question)}\n{ANSWER}"
+    return Prompt(SYSTEM, f"{task}\n\n{about(row, '').rstrip()}")
 
 
 def one_of_many(question: Choice, row: Row, label: str) -> Prompt:
@@ -87,8 +87,8 @@ def one_of_many(question: Choice, row: Row, label: str) -> Prompt:
     """
     text = filled(question, row).strip().rstrip(".?")
     subject = text if text.lower().startswith("the ") else f"the {text}"
-    said = f"Question: Is it so that {subject} is (among others) {quoted(label)}?"
-    return Prompt("You answer questions about a text with Yes or No.", about(row, said))
+    task = f"Question: Is it so that {subject} is (among others) {quoted(label)}?"
+    return Prompt("You answer questions about a text with Yes or No.", about(row, task))
 
 
 def instruction(question: Choice, row: Row) -> str:

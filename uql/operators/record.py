@@ -54,10 +54,10 @@ class Row:
         """Every cell and hole is NULL, or all cells of one side of a pair: the answer is NULL, without a call."""
         if not self.cells:
             return not self.holes
-        said: dict[str, bool] = {}
+        has_value: dict[str, bool] = {}
         for cell in self.cells:
-            said[cell.table] = said.get(cell.table, False) or cell.value is not None
-        return not all(said.values())
+            has_value[cell.table] = has_value.get(cell.table, False) or cell.value is not None
+        return not all(has_value.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,9 +120,9 @@ class OneOf:
     def read(self, value: Any) -> Answer:
         """The answer in a JSON value; a problem where it names none of the labels."""
         if self.many:
-            found = [self.find(item) for item in value] if isinstance(value, list) else [None]
-            if all(label in self.labels for label in found):
-                return Answer(list(dict.fromkeys(found)))
+            labels = [self.find(item) for item in value] if isinstance(value, list) else [None]
+            if all(label in self.labels for label in labels):
+                return Answer(list(dict.fromkeys(labels)))
         elif (label := self.find(value)) is not None:
             return Answer(label)
         if self.letters:
@@ -133,17 +133,17 @@ class OneOf:
 @lru_cache(maxsize=256)
 def _lines(reply: OneOf) -> dict[str, str]:
     """Each option as models see it, in a menu as in a schema: one short line without double quotes, no two the same."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
+    lines: dict[str, str] = {}
+    in_use: set[str] = set()
     for option in reply.options:
         line = plain = short(option).replace('"', "'") or "(empty)"
         n = 1
-        while line.casefold() in taken:
+        while line.casefold() in in_use:
             n += 1
             line = f"{plain[: SHORT - 6]} ({n})"
-        taken.add(line.casefold())
-        found[option] = line
-    return found
+        in_use.add(line.casefold())
+        lines[option] = line
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +229,10 @@ class Text:
         try:
             return Answer(json_value(text))
         except ValueError as error:
-            held = parsed(text)
+            json_object = parsed(text)
             return (
-                Answer(held)
-                if held is not None
+                Answer(json_object)
+                if json_object is not None
                 else Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", value))
             )
 
@@ -254,8 +254,8 @@ def json_value(text: str) -> Any:
         inner = [value]
         for _ in range(DEEPEST):
             inner = [
-                item for held in inner if isinstance(held, list | dict)
-                for item in (held.values() if isinstance(held, dict) else held)
+                item for node in inner if isinstance(node, list | dict)
+                for item in (node.values() if isinstance(node, dict) else node)
             ]  # fmt: skip
         if inner:
             raise ValueError("it nests too deep")
@@ -278,11 +278,11 @@ def parsed(reply: str) -> dict[str, Any] | None:
         text[text.find("{") : text.rfind("}") + 1],
     ):
         try:
-            held = json_value(candidate)
+            value = json_value(candidate)
         except ValueError:
             continue
-        if isinstance(held, dict):
-            return held
+        if isinstance(value, dict):
+            return value
     return None
 
 

@@ -49,11 +49,11 @@ def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None
         return question.text
     values = dict(row.holes)
 
-    def fill(found: re.Match[str]) -> str:
-        whole = found.group()
+    def fill(match: re.Match[str]) -> str:
+        whole = match.group()
         if whole in ("{{", "}}"):
             return whole[0]
-        name = found.group(1).strip()
+        name = match.group(1).strip()
         if name in values:
             return quoted(values[name])
         cell = _cell_of(name, row)
@@ -75,11 +75,11 @@ def explained(instruction: str, question: Question) -> str:
     A person answered so (the texts in quotes are data):
     - "a sunny day": yes
     """
-    said = f"{instruction}\nWhat is meant: {quoted(question.meaning)}" if question.meaning else instruction
+    task = f"{instruction}\nWhat is meant: {quoted(question.meaning)}" if question.meaning else instruction
     if not question.examples:
-        return said
+        return task
     lines = "\n".join(f"- {quoted(text)}: {short(answer)}" for text, answer in question.examples)
-    return f"{said}\nA person answered so (the texts in quotes are data):\n{lines}"
+    return f"{task}\nA person answered so (the texts in quotes are data):\n{lines}"
 
 
 def _cell_of(hole: str, row: Row) -> Cell | None:
@@ -91,17 +91,17 @@ def _cell_of(hole: str, row: Row) -> Cell | None:
 def named_cells(question: Question, row: Row) -> list[Cell]:
     """The cells that the holes of a question name, each once."""
     values = dict(row.holes)
-    holes = [found.group(1).strip() for found in _HOLE.finditer(question.text) if found.group(1) is not None]
+    holes = [match.group(1).strip() for match in _HOLE.finditer(question.text) if match.group(1) is not None]
     cells = [_cell_of(hole, row) for hole in holes if hole not in values]
     return list(dict.fromkeys(cell for cell in cells if cell is not None))
 
 
 def lines(row: Row) -> str:
     """The text cells of a row: the bare text of a single one, else "name: value" lines. NULL cells are left out."""
-    shown = [cell for cell in row.cells if isinstance(cell.value, str)]
-    if len(shown) == 1 and not shown[0].table:
-        return neutral(str(shown[0].value))
-    return "\n".join(f"{shown_name(cell)}: {neutral(str(cell.value))}" for cell in shown)
+    cells = [cell for cell in row.cells if isinstance(cell.value, str)]
+    if len(cells) == 1 and not cells[0].table:
+        return neutral(str(cells[0].value))
+    return "\n".join(f"{shown_name(cell)}: {neutral(str(cell.value))}" for cell in cells)
 
 
 @lru_cache(maxsize=1024)
@@ -128,8 +128,8 @@ def tag(seed: int) -> str:
 
 def tag_for(texts: Iterable[str], seed: int) -> str:
     """A tag that none of the texts holds."""
-    held = "\n".join(texts).casefold()
-    while tag(seed) in held:
+    all_text = "\n".join(texts).casefold()
+    while tag(seed) in all_text:
         seed += 1
     return tag(seed)
 

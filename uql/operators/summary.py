@@ -49,16 +49,16 @@ def _summary(question: Write, row: Row, rows: str) -> Prompt:
 
 def _group_condition(question: Write, row: Row, rows: str) -> Prompt:
     """Is it so of a group? Of a part of a long group: what speaks for it and against, in numbers that can be added up."""
-    said = condition(question, row)
+    claim = condition(question, row)
     if question.schema is not None:
-        shown = "parts of a group, each judged by itself" if _stage(question) == "reduce" else "a group of rows"
-        asked = f"Above is {shown}. Of the whole group, is it so that {said}? Answer true or false, from this alone."
+        subject = "parts of a group, each judged by itself" if _stage(question) == "reduce" else "a group of rows"
+        task = f"Above is {subject}. Of the whole group, is it so that {claim}? Answer true or false, from this alone."
     else:
-        asked = (
-            f"Above are {len(question.shown)} of the rows of a group. To be decided of the whole group later: {said}. Say in at most "
+        task = (
+            f"Above are {len(question.shown)} of the rows of a group. To be decided of the whole group later: {claim}. Say in at most "
             "two sentences what these rows tell about it: how many of them speak for it, how many against, and the strongest."
         )
-    return Prompt("You judge the rows of a table.", f"{rows}\n\n{asked}")
+    return Prompt("You judge the rows of a table.", f"{rows}\n\n{task}")
 
 
 def condition(question: Write, row: Row) -> str:
@@ -67,10 +67,10 @@ def condition(question: Write, row: Row) -> str:
 
 def condition_prompt(question: Write, row: Row) -> Prompt:
     """A condition on a group for a small model, read from the log-probabilities of Yes and No: the form of conditions on a row."""
-    shown = listed(question.shown)
+    texts = listed(question.shown)
     return Prompt(
         "You answer questions about texts with Yes or No.",
-        f"Texts:\n{shown}\n\nQuestion: Of these texts together, is it so that {condition(question, row)}?",
+        f"Texts:\n{texts}\n\nQuestion: Of these texts together, is it so that {condition(question, row)}?",
     )
 
 

@@ -57,11 +57,11 @@ def parse_type(text: str) -> Type:
     at = 0
     stripped = text.strip()
     while at < len(stripped):
-        found = _TOKEN.match(stripped, at)
-        if found is None:
+        match = _TOKEN.match(stripped, at)
+        if match is None:
             raise _unknown(text)
-        at = found.end()
-        name, string, word, number, sign = found.groups()
+        at = match.end()
+        name, string, word, number, sign = match.groups()
         if name is not None:
             tokens.append(("name", name.replace('""', '"')))
         elif string is not None:
@@ -71,10 +71,10 @@ def parse_type(text: str) -> Type:
         else:
             tokens.append(("number", number) if number is not None else ("sign", sign))
     tokens.reverse()
-    made = _parse(tokens, text)
+    result = _parse(tokens, text)
     if tokens:
         raise _unknown(text)
-    return made
+    return result
 
 
 def _unknown(text: str) -> BindError:
@@ -94,7 +94,7 @@ def _parse(tokens: list[tuple[str, str]], text: str) -> Type:
         return bool(tokens) and tokens[-1] == ("sign", value)
 
     name = take("name").upper()
-    made: Type
+    result: Type
     if name in ("STRUCT", "ROW"):
         take("sign", "(")
         fields = []
@@ -105,7 +105,7 @@ def _parse(tokens: list[tuple[str, str]], text: str) -> Type:
                 break
             take("sign", ",")
         take("sign", ")")
-        made = Type("struct", name, tuple(fields))
+        result = Type("struct", name, tuple(fields))
     elif name == "ENUM":
         take("sign", "(")
         labels = [take("string")]
@@ -113,7 +113,7 @@ def _parse(tokens: list[tuple[str, str]], text: str) -> Type:
             take("sign", ",")
             labels.append(take("string"))
         take("sign", ")")
-        made = Type("enum", name, labels=tuple(labels))
+        result = Type("enum", name, labels=tuple(labels))
     else:
         while (
             tokens
@@ -130,14 +130,14 @@ def _parse(tokens: list[tuple[str, str]], text: str) -> Type:
                 take("sign", ",")
                 width.append(int(take("number")))
             take("sign", ")")
-        made = Type(_kind(name, text), name, width=tuple(width))
+        result = Type(_kind(name, text), name, width=tuple(width))
     while ahead("["):
         take("sign", "[")
         if tokens and tokens[-1][0] == "number":
             tokens.pop()
         take("sign", "]")
-        made = Type("list", f"{made.name}[]", (("", made),))
-    return made
+        result = Type("list", f"{result.name}[]", (("", result),))
+    return result
 
 
 def _kind(name: str, text: str) -> str:
@@ -255,8 +255,8 @@ def read(value: Any, kind: Type) -> Any:
             return [read(item, kind.fields[0][1]) for item in value]
     if not isinstance(value, dict):
         raise ValueError(f"an object with {', '.join(name for name, _ in kind.fields)} was wanted, not {value!r}")
-    made = {name: read(value.get(name), inner) for name, inner in kind.fields}
-    return None if all(held is None for held in made.values()) else made
+    struct = {name: read(value.get(name), inner) for name, inner in kind.fields}
+    return None if all(part is None for part in struct.values()) else struct
 
 
 def _as_text(value: Any) -> str:
@@ -271,19 +271,19 @@ def _number(value: Any, kind: Type) -> Decimal:
     text = str(value).strip().replace(",", "").replace("_", "")
     text = re.sub(r"^[€$£¥]\s*|\s*[€$£¥%]$", "", text)
     try:
-        made = Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
         raise ValueError(f"a number was wanted, not {value!r}") from None
-    if not made.is_finite() or not math.isfinite(float(made)):
+    if not number.is_finite() or not math.isfinite(float(number)):
         raise ValueError(f"a finite number was wanted, not {value!r}")
-    return made
+    return number
 
 
 def _integer(value: Any, kind: Type) -> int:
-    made = _number(value, kind)
-    if made != made.to_integral_value():
+    number = _number(value, kind)
+    if number != number.to_integral_value():
         raise ValueError(f"a whole number was wanted, not {value!r}")
-    whole = int(made)
+    whole = int(number)
     low, high = (0, 2 ** (_RANGE.get(kind.name[1:], 63) + 1) - 1) if kind.name.startswith("U") else _span(kind.name)
     if not low <= whole <= high:
         raise ValueError(f"{whole} is beyond the range of {kind.name}")
@@ -296,11 +296,11 @@ def _span(name: str) -> tuple[int, int]:
 
 
 def _decimal(value: Any, kind: Type) -> Decimal:
-    made = _number(value, kind)
+    number = _number(value, kind)
     digits, scale = (*kind.width, 0)[:2] if kind.width else (18, 3)
-    rounded = made.quantize(Decimal(1).scaleb(-scale))
+    rounded = number.quantize(Decimal(1).scaleb(-scale))
     if abs(rounded) >= Decimal(10) ** (digits - scale):
-        raise ValueError(f"{made} does not fit DECIMAL({digits},{scale})")
+        raise ValueError(f"{number} does not fit DECIMAL({digits},{scale})")
     return rounded
 
 
@@ -308,10 +308,10 @@ def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    said = words.get(str(value).strip().lower().rstrip("."))
-    if said is None:
+    truth = words.get(str(value).strip().lower().rstrip("."))
+    if truth is None:
         raise ValueError(f"true or false was wanted, not {value!r}")
-    return said
+    return truth
 
 
 def _moment(value: Any, kind: Type) -> date | time | datetime:

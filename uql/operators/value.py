@@ -59,8 +59,8 @@ def question_text(question: Extract, row: Row) -> str:
 def single_prompt(question: Extract, row: Row) -> Prompt:
     """For one question a request, decoded under a grammar of the bare value."""
     kind = parse_type(question.type)
-    said = f"Question: {question_text(question, row)} Answer {how(kind)}, or null if the text does not say it."
-    return Prompt(SYSTEM, about(row, said))
+    task = f"Question: {question_text(question, row)} Answer {how(kind)}, or null if the text does not say it."
+    return Prompt(SYSTEM, about(row, task))
 
 
 def instruction(question: Extract, row: Row) -> str:

@@ -89,21 +89,23 @@ class Anthropic(ChatProvider):
             self.capabilities = replace(self.capabilities, schema=False)  # from now on it is asked for JSON in words
             body = {name: value for name, value in body.items() if name != "response_format"}
             return await self._message(words, row, body, usage)
-        said = formed(message, reply)
-        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
-        return said
+        chat_reply = formed(message, reply)
+        usage.add(
+            chat_reply.input_tokens, chat_reply.output_tokens, chat_reply.cached_tokens, chat_reply.written_tokens
+        )
+        return chat_reply
 
 
 def message(reply: dict[str, Any]) -> ChatReply:
     """A reply of Messages, read."""
-    plain, kept, cached, written = counts(
+    plain, cache_writes, cached, output = counts(
         reply, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
     )
     text = "".join(block["text"] for block in reply["content"] if block["type"] == "text")
     stop = reply.get("stop_reason")
     finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(str(stop), "stop")
     declined = (text or stop) if stop == "refusal" else None
-    return ChatReply(text, finish, [], declined, plain + kept + cached, written, 0, cached, kept)
+    return ChatReply(text, finish, [], declined, plain + cache_writes + cached, output, 0, cached, cache_writes)
 
 
 def _image(cell: Any) -> dict[str, Any]:

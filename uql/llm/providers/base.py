@@ -228,8 +228,8 @@ class Usage:
 
     def totals(self) -> dict[str, Any]:
         """The fields of a Reply or RowsReply beside its answers."""
-        held = {name: getattr(self, name) for name in _USAGE}
-        return {**held, "warnings": tuple(self.warnings)}
+        amounts = {name: getattr(self, name) for name in _USAGE}
+        return {**amounts, "warnings": tuple(self.warnings)}
 
     def add(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> None:
         """Add the tokens of one reply.

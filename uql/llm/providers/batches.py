@@ -77,22 +77,22 @@ class _OpenAI:
         )
         upload = partial(client.upload, "/files", fields={"purpose": "batch"}, name="uql.jsonl", data="\n".join(lines))
         file = await call(upload, **identity)
-        wanted = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
-        return str((await posted(client, "/batches", wanted, **identity))["id"])
+        job = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
+        return str((await posted(client, "/batches", job, **identity))["id"])
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
-        held = await call(partial(client.get, f"/batches/{batch}"), **identity)
-        if held["status"] not in ("completed", "expired", "cancelled", "failed"):
+        job = await call(partial(client.get, f"/batches/{batch}"), **identity)
+        if job["status"] not in ("completed", "expired", "cancelled", "failed"):
             return None
-        if held["status"] == "failed":
-            errors = (held.get("errors") or {}).get("data") or [{}]
+        if job["status"] == "failed":
+            errors = (job.get("errors") or {}).get("data") or [{}]
             raise CallError("bad_request", f"the batch was refused: {errors[0].get('message', 'no reason is given')}")
-        found: Results = {}
-        for file in (held.get("output_file_id"), held.get("error_file_id")):
+        replies: Results = {}
+        for file in (job.get("output_file_id"), job.get("error_file_id")):
             for line in await _lines(client, f"/files/{file}/content", identity) if file else ():
                 reply = line.get("response")
-                found[line["custom_id"]] = (reply["status_code"], reply["body"]) if reply else EXPIRED
-        return found
+                replies[line["custom_id"]] = (reply["status_code"], reply["body"]) if reply else EXPIRED
+        return replies
 
 
 class _Anthropic:
@@ -102,24 +102,24 @@ class _Anthropic:
     most = 100_000
 
     async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
-        wanted = {"requests": [{"custom_id": id, "params": body} for id, body in requests.items()]}
-        return str((await posted(client, f"{path}/batches", wanted, **identity))["id"])
+        job = {"requests": [{"custom_id": id, "params": body} for id, body in requests.items()]}
+        return str((await posted(client, f"{path}/batches", job, **identity))["id"])
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
         at = f"{self.paths[0]}/batches/{batch}"
         if (await call(partial(client.get, at), **identity))["processing_status"] != "ended":
             return None
-        found: Results = {}
+        replies: Results = {}
         for line in await _lines(client, f"{at}/results", identity):
             match line["result"]:
                 case {"type": "succeeded", "message": reply}:
-                    found[line["custom_id"]] = 200, reply
+                    replies[line["custom_id"]] = 200, reply
                 case {"type": "errored", "error": error}:
                     refused = (error.get("error") or {}).get("type") == "invalid_request_error"
-                    found[line["custom_id"]] = (400 if refused else 500), error
+                    replies[line["custom_id"]] = (400 if refused else 500), error
                 case _:
-                    found[line["custom_id"]] = EXPIRED
-        return found
+                    replies[line["custom_id"]] = EXPIRED
+        return replies
 
 
 OPENAI, ANTHROPIC = _OpenAI(), _Anthropic()
@@ -203,33 +203,33 @@ class Batches:
 
     async def _hand_in(self) -> None:
         """Waits until no request has come for a moment, then hands in those that no batch holds."""
-        seen = -1
-        while seen < len(self._new) < self._service.most:
-            seen = len(self._new)
+        n_before = -1
+        while n_before < len(self._new) < self._service.most:
+            n_before = len(self._new)
             await asyncio.sleep(QUIET_S)
-        taken, self._new = self._new, {}
+        requests, self._new = self._new, {}
         try:
-            for batch, held in (await self._under_way(taken)).items():
-                self._follow(batch, {key: taken.pop(key) for key in held})
-            for path in dict.fromkeys(request.path for request in taken.values()):
-                keys = [key for key, request in taken.items() if request.path == path and request.pending]
+            for batch, batch_keys in (await self._under_way(requests)).items():
+                self._follow(batch, {key: requests.pop(key) for key in batch_keys})
+            for path in dict.fromkeys(request.path for request in requests.values()):
+                keys = [key for key, request in requests.items() if request.path == path and request.pending]
                 for start in range(0, len(keys), self._service.most):
-                    part = {key: taken[key] for key in keys[start : start + self._service.most]}
+                    part = {key: requests[key] for key in keys[start : start + self._service.most]}
                     bodies = {key.hex(): request.body for key, request in part.items()}
                     batch = await self._service.submit(self._client, path, bodies, self._identity)
                     await self._note(batch, part)
                     self._follow(batch, part)
         except BaseException as error:  # nobody waits for ever
-            _fail(taken.values(), error)
+            _fail(requests.values(), error)
             raise
 
-    async def _under_way(self, wanted: Iterable[bytes]) -> dict[str, list[bytes]]:
+    async def _under_way(self, request_keys: Iterable[bytes]) -> dict[str, list[bytes]]:
         """The requests that a batch holds already, by batch: of this process, or of one that was killed."""
-        sql, keys = "SELECT key, batch FROM batches WHERE key IN", list(wanted)
-        found: dict[str, list[bytes]] = {}
+        sql, keys = "SELECT key, batch FROM batches WHERE key IN", list(request_keys)
+        by_batch: dict[str, list[bytes]] = {}
         for key, batch in await self._ledger.read(lambda db: list(db.by_key(sql, keys))):
-            found.setdefault(batch, []).append(key)
-        return found
+            by_batch.setdefault(batch, []).append(key)
+        return by_batch
 
     async def _note(self, batch: str, requests: Iterable[bytes]) -> None:
         rows = [(key, batch, self._identity["name"], time.time()) for key in requests]
@@ -248,24 +248,24 @@ class Batches:
         await self._ledger.transact(work)
 
     def _follow(self, batch: str, requests: dict[bytes, _Request]) -> None:
-        known = batch in self._open
+        is_open = batch in self._open
         waited = self._open.setdefault(batch, {})
         for key, request in requests.items():
-            held = waited.setdefault(key, request)
-            if held is not request:
-                held.replies += request.replies
-        if not known:
+            first = waited.setdefault(key, request)
+            if first is not request:
+                first.replies += request.replies
+        if not is_open:
             self._start(self._wait(batch))
 
     async def _wait(self, batch: str) -> None:
         """Looks at a batch until it has ended, and gives each request its reply."""
-        began, damaged, found = time.monotonic(), 0, None
+        began, damaged, results = time.monotonic(), 0, None
         try:
-            while found is None and any(request.pending for request in self._open[batch].values()):
+            while results is None and any(request.pending for request in self._open[batch].values()):
                 try:
-                    found = await self._service.results(self._client, batch, self._identity)
+                    results = await self._service.results(self._client, batch, self._identity)
                 except UnknownModelError:  # the vendor no longer has it
-                    found = {}
+                    results = {}
                 except CallError as error:
                     if error.kind not in TRANSIENT:
                         raise
@@ -273,14 +273,14 @@ class Batches:
                     damaged += 1
                     if damaged == DAMAGED:
                         raise CallError("server", f"the results of the batch are damaged: {error}") from error
-                if found is None:
+                if results is None:
                     least, most = LOOKS_S
                     await asyncio.sleep(min(most, max(least, (time.monotonic() - began) / 10)))
             requests = self._open.pop(batch)
-            if found is not None:
+            if results is not None:
                 await self._forget(requests)
                 for key, request in requests.items():
-                    _reply(request, *found.get(key.hex(), EXPIRED))
+                    _reply(request, *results.get(key.hex(), EXPIRED))
         except BaseException as error:
             requests = self._open.pop(batch, {})
             try:
@@ -299,10 +299,10 @@ def _reply(request: _Request, status: int, body: Mapping[str, Any]) -> None:
 
 def _fail(requests: Iterable[_Request], error: BaseException) -> None:
     """Fails all waiting requests. An error that is not one of UQL's counts as a reply that cannot be read."""
-    said = (
+    fault = (
         error if isinstance(error, UQLError | CallError) else CallError("wrong_type", f"the batch API said {error!r}")
     )
     for request in requests:
         for reply in request.replies:
             if not reply.done():
-                reply.set_exception(said)
+                reply.set_exception(fault)

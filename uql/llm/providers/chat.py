@@ -46,8 +46,8 @@ def rows_output_at_most(request: RowsRequest) -> int:
 def tokens_at_most(request: Request) -> tuple[int, int]:
     """Upper bounds: a token is at least one byte of the text."""
     size = 2000
-    shown = [request.row, *(row for q in request.questions for row in q.shown)]
-    for row in shown:
+    rows = [request.row, *(row for q in request.questions for row in q.shown)]
+    for row in rows:
         for cell in row.cells:
             if isinstance(cell.value, bytes):
                 size += _media_tokens(cell, len(cell.value))
@@ -101,18 +101,18 @@ def data_urls(row: Row) -> list[str]:
 
 def parts(row: Row) -> list[dict[str, Any]]:
     """The images, sounds and videos of a row as parts of a message of OpenAI's protocol. Raises CallError on other media."""
-    found: list[dict[str, Any]] = []
+    content: list[dict[str, Any]] = []
     for cell in media(row):
         if cell.media_type in SOUNDS and isinstance(cell.value, bytes):
             data = base64.b64encode(cell.value).decode()
-            found.append({"type": "input_audio", "input_audio": {"data": data, "format": SOUNDS[cell.media_type]}})
+            content.append({"type": "input_audio", "input_audio": {"data": data, "format": SOUNDS[cell.media_type]}})
         elif cell.media_type.startswith("video/") and isinstance(cell.value, bytes):
             data = base64.b64encode(cell.value).decode()
-            found.append({"type": "video_url", "video_url": {"url": f"data:{cell.media_type};base64,{data}"}})
+            content.append({"type": "video_url", "video_url": {"url": f"data:{cell.media_type};base64,{data}"}})
         else:
             kind, data = picture(cell)
-            found.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}})
-    return found
+            content.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}})
+    return content
 
 
 def with_probabilities(
@@ -137,14 +137,14 @@ def with_probabilities(
     for token in tokens:
         starts.append(at)
         at += len(token.text)
-    made = []
+    result = []
     for answer, question, offset in zip(answers, questions, fused.value_offsets(reply, questions), strict=True):
         if answer.problem is not None or offset is None:
-            made.append(answer)
+            result.append(answer)
             continue
         n = next((i for i in range(len(starts)) if starts[i] <= offset < starts[i] + max(1, len(tokens[i].text))), None)
-        made.append(answer if n is None else _weighed(answer, question, row, tokens, n, offset - starts[n]))
-    return tuple(made)
+        result.append(answer if n is None else _weighed(answer, question, row, tokens, n, offset - starts[n]))
+    return tuple(result)
 
 
 def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Token], n: int, inside: int) -> Answer:
@@ -169,8 +169,8 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
             if total <= 0:
                 return answer
             spread = tuple(mass / total for mass in masses)
-            known = replace(answer, probability=spread[options.index(answer.value)])
-            return known if reply.letters else replace(known, distribution=spread)
+            with_share = replace(answer, probability=spread[options.index(answer.value)])
+            return with_share if reply.letters else replace(with_share, distribution=spread)
         case Level(levels) if levels <= 10:
             masses = tops([str(level) for level in range(levels)])
             total = sum(masses)

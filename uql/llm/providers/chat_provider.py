@@ -66,11 +66,11 @@ class ChatProvider:
             raise ConfigError(
                 f"{self.name} has no batch API", code="UQL402", help="batch = true is of openai: and anthropic:"
             )
-        made = copy(self)
-        made._client = Batches(self._client, service, ledger, name=self.name, model=self.model)
-        made.limits = Limits(concurrency=IN_A_BATCH, timed=False)
-        made.price = None if self.price is None else self.price.halved()
-        return made
+        provider = copy(self)
+        provider._client = Batches(self._client, service, ledger, name=self.name, model=self.model)
+        provider.limits = Limits(concurrency=IN_A_BATCH, timed=False)
+        provider.price = None if self.price is None else self.price.halved()
+        return provider
 
     def _with_room(self, bound: int) -> int:
         """The cap of a reply of at most `bound` tokens."""
@@ -98,18 +98,18 @@ class ChatProvider:
         can = await self._ready(Row(), usage)
         body: dict[str, Any] = {"max_tokens": self._with_room(rows_output_at_most(request))}
         if can.schema:
-            wanted = several.schema(request.questions, len(request.rows), counted=self.is_local)
-            body["response_format"] = json_form("answers", wanted)
+            schema = several.schema(request.questions, len(request.rows), counted=self.is_local)
+            body["response_format"] = json_form("answers", schema)
         words = several.prompt(request.questions, request.rows, request.seed)
-        said = await self._message(words, Row(), body, usage)
-        answers = several.answers(said.text, said.problem(), request.questions, request.rows)
+        reply = await self._message(words, Row(), body, usage)
+        answers = several.answers(reply.text, reply.problem(), request.questions, request.rows)
         return RowsReply(answers, **usage.totals())
 
     async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
         """The answers to questions that are asked in one message: none of them asks for a text."""
         questions, row = request.questions, request.row
         bound = output_at_most(questions)
-        shown = self._cut(row, can, self._with_room(bound), usage)
+        cut_row = self._cut(row, can, self._with_room(bound), usage)
         body: dict[str, Any] = {"max_tokens": self._with_room(bound)}
         is_word = fused.is_word(questions, row, request.errors) and not self._talks
         if can.schema and not is_word:
@@ -117,27 +117,27 @@ class ChatProvider:
         if can.probabilities:
             body |= {"logprobs": True, "top_logprobs": 20}
         if is_word:
-            words = fused.word(questions[0], shown)
+            words = fused.word(questions[0], cut_row)
         else:
-            words = fused.prompt(questions, shown, request.seed, request.errors)
-        said = await self._message(words, row, body, usage)
-        problem = said.problem()
+            words = fused.prompt(questions, cut_row, request.seed, request.errors)
+        reply = await self._message(words, row, body, usage)
+        problem = reply.problem()
         if problem is not None:
-            self._talks |= is_word and problem.kind == "truncated" and bool(said.text.strip())
+            self._talks |= is_word and problem.kind == "truncated" and bool(reply.text.strip())
             return (Answer(problem=problem),) * len(questions)
         if is_word:
-            answers: tuple[Answer, ...] = (fused.read_word(said.text, questions[0], row),)
+            answers: tuple[Answer, ...] = (fused.read_word(reply.text, questions[0], row),)
             self._talks |= answers[0].problem is not None
         else:
-            answers = fused.read(said.text, questions, row)
-        return with_probabilities(answers, questions, row, said.text, said.tokens) if said.tokens else answers
+            answers = fused.read(reply.text, questions, row)
+        return with_probabilities(answers, questions, row, reply.text, reply.tokens) if reply.tokens else answers
 
     def _cut(self, row: Row, can: Capabilities, reserved: int, usage: Usage) -> Row:
         """The row with texts that fit the context beside so many tokens."""
-        shown, was_cut = cut(row, can.context, reserved)
+        cut_row, was_cut = cut(row, can.context, reserved)
         if was_cut:
             usage.warnings.append(f"rows longer than {self.name} can be shown were cut at their end")
-        return shown
+        return cut_row
 
     async def _write(
         self, question: Question, reply: Text, request: Request, can: Capabilities, usage: Usage
@@ -147,17 +147,17 @@ class ChatProvider:
         if reply.temperature:
             body |= {"temperature": reply.temperature, "seed": reply.seed}
         if reply.schema is not None and can.schema:
-            wanted = json.loads(reply.schema) if self.is_local else strict.schema(reply.schema)
-            body["response_format"] = json_form("reply", wanted)
+            schema = json.loads(reply.schema) if self.is_local else strict.schema(reply.schema)
+            body["response_format"] = json_form("reply", schema)
         elif reply.schema is not None:
             words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {reply.schema}")
-        said = await self._message(words, request.row, body, usage)
-        problem = said.problem()
+        chat_reply = await self._message(words, request.row, body, usage)
+        problem = chat_reply.problem()
         if problem is not None:
             return Answer(problem=problem)
         if reply.schema is not None and can.schema and not self.is_local:
-            return strict.read(said.text, reply)
-        return reply.read(said.text)
+            return strict.read(chat_reply.text, reply)
+        return reply.read(chat_reply.text)
 
 
 def json_form(name: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -55,9 +55,9 @@ class ChatReply:
 def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -> ChatReply:
     """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
     try:
-        said = read(reply)
-        text = well_formed(said.text)
-        return said if text == said.text else replace(said, text=text)
+        chat_reply = read(reply)
+        text = well_formed(chat_reply.text)
+        return chat_reply if text == chat_reply.text else replace(chat_reply, text=text)
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
@@ -80,7 +80,7 @@ def _count(used: Any, path: Sequence[str]) -> int:
 
 def completion(reply: dict[str, Any]) -> ChatReply:
     """A chat completion. Raises CallError (empty) where it has no choices."""
-    read, written, reasoned, cached, kept = counts(
+    read, output, reasoned, cached, cache_writes = counts(
         reply,
         "prompt_tokens",
         "completion_tokens",
@@ -89,7 +89,7 @@ def completion(reply: dict[str, Any]) -> ChatReply:
         "prompt_tokens_details.cache_write_tokens",
     )
     if not reply.get("choices"):
-        raise CallError("empty", "the reply has no choices", input_tokens=read, output_tokens=written)
+        raise CallError("empty", "the reply has no choices", input_tokens=read, output_tokens=output)
     first = reply["choices"][0]
     message = first["message"]
     steps = (first.get("logprobs") or {}).get("content") or ()
@@ -99,16 +99,16 @@ def completion(reply: dict[str, Any]) -> ChatReply:
         _tokens(steps),
         message.get("refusal"),
         read,
-        written,
+        output,
         reasoned,
         cached,
-        kept,
+        cache_writes,
     )
 
 
 def response(reply: dict[str, Any]) -> ChatReply:
     """A response. Raises CallError where the vendor reports a failure of its own."""
-    read, written, reasoned, cached, kept = counts(
+    read, output, reasoned, cached, cache_writes = counts(
         reply,
         "input_tokens",
         "output_tokens",
@@ -121,7 +121,7 @@ def response(reply: dict[str, Any]) -> ChatReply:
         code = str((failure or {}).get("code") or "")
         kind = "rate_limit" if "rate_limit" in code else "content_filter" if "policy" in code else "server"
         message = str((failure or {}).get("message") or "the response failed")[:300]
-        raise CallError(kind, message, input_tokens=read, output_tokens=written)
+        raise CallError(kind, message, input_tokens=read, output_tokens=output)
     parts = [part for item in reply["output"] if item.get("type") == "message" for part in item["content"]]
     why = (reply.get("incomplete_details") or {}).get("reason")
     finish = {"max_output_tokens": "length", None: "stop"}.get(why, str(why))
@@ -129,7 +129,15 @@ def response(reply: dict[str, Any]) -> ChatReply:
     texts = [part for part in parts if part["type"] == "output_text"]
     steps = [step for part in texts for step in part.get("logprobs") or ()]
     return ChatReply(
-        "".join(part["text"] for part in texts), finish, _tokens(steps), refusal, read, written, reasoned, cached, kept
+        "".join(part["text"] for part in texts),
+        finish,
+        _tokens(steps),
+        refusal,
+        read,
+        output,
+        reasoned,
+        cached,
+        cache_writes,
     )
 
 
@@ -140,11 +148,11 @@ def _text(content: Any) -> str:
 
 
 def _tokens(steps: Sequence[dict[str, Any]]) -> list[Token]:
-    found = []
+    tokens = []
     for step in steps:
         shares: dict[str, float] = {}
         for item in step.get("top_logprobs") or ():
             token = str(item["token"])
             shares[token] = shares.get(token, 0.0) + math.exp(min(0.0, float(item["logprob"])))
-        found.append(Token(str(step["token"]), shares))
-    return found
+        tokens.append(Token(str(step["token"]), shares))
+    return tokens

@@ -44,15 +44,15 @@ REASONING_TOKENS = 4_000  # that a model which reasons may take before its reply
 def open_provider(rest: str, settings: Settings) -> Compatible:
     """The server and model of an address. Raises ConfigError where a part is missing."""
     at = address(rest, settings, Limits(concurrency=64, adaptive=True))
-    made = Compatible(
+    provider = Compatible(
         at.url,
         at.model,
         api_key=at.api_key,
         timeout_s=settings.timeout_s,
         price=price_of(f"{at.url}#{at.model}", settings),
     )
-    made.limits = at.limits
-    return made
+    provider.limits = at.limits
+    return provider
 
 
 class Compatible(ChatProvider):
@@ -89,8 +89,8 @@ class Compatible(ChatProvider):
 
     @property
     def capabilities(self) -> Capabilities:
-        held = _probed.get((self.url, self.model), Capabilities(context=self._listed_context))
-        return replace(held, descriptions=not self.is_local, rows=self._rows)
+        abilities = _probed.get((self.url, self.model), Capabilities(context=self._listed_context))
+        return replace(abilities, descriptions=not self.is_local, rows=self._rows)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"
@@ -125,26 +125,28 @@ class Compatible(ChatProvider):
                 error = short(request.errors[n], 200)
                 words = replace(words, user=f"{words.user}\n\n(Your last answer could not be used: {error})")
             body = {**direct.body(question), "max_tokens": direct.tokens(question, bound)}
-            said = await self._message(words, row, body, usage)
-            problem = None if said.tokens and said.finish == "length" else said.problem()
-            answers.append(Answer(problem=problem) if problem else direct.read(question, row, said.text, said.tokens))
+            reply = await self._message(words, row, body, usage)
+            problem = None if reply.tokens and reply.finish == "length" else reply.problem()
+            answers.append(Answer(problem=problem) if problem else direct.read(question, row, reply.text, reply.tokens))
         return tuple(answers)
 
     # ------------------------------------------------------------------------------------------------------------- wire
     async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> ChatReply:
         return await self._chat(words, parts(row), body, usage)
 
-    async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> ChatReply:
+    async def _chat(
+        self, words: Prompt, media_parts: list[dict[str, Any]], body: dict[str, Any], usage: Usage
+    ) -> ChatReply:
         """One request. Raises what `call` raises; usage grows also where the reply is of no use."""
         content: Any = words.user
-        if shown:
-            content = [{"type": "text", "text": words.user}, *shown]
+        if media_parts:
+            content = [{"type": "text", "text": words.user}, *media_parts]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
-        said = await self._complete(messages, body, usage)
-        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
-        if said.finish == "length" and (said.reasoned or not said.text.strip()):
+        reply = await self._complete(messages, body, usage)
+        usage.add(reply.input_tokens, reply.output_tokens, reply.cached_tokens, reply.written_tokens)
+        if reply.finish == "length" and (reply.reasoned or not reply.text.strip()):
             self._learn_reasoning()
-        return said
+        return reply
 
     async def _complete(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> ChatReply:
         """The reply to a chat completion."""
@@ -177,13 +179,13 @@ class Compatible(ChatProvider):
                 return await posted(self._client, path, whole(dict(sent)), name=self.name, model=self.model)
             except CallError as error:
                 error.sent = error.sent or usage.requests > 1
-                said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
-                named = next((name for name in OPTIONAL if error.kind == "bad_request" and name in said), None)
-                if named is None and self._vendor and unstructured(error):
-                    named = "response_format"
-                if named is None or named not in sent:
+                message = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
+                option = next((name for name in OPTIONAL if error.kind == "bad_request" and name in message), None)
+                if option is None and self._vendor and unstructured(error):
+                    option = "response_format"
+                if option is None or option not in sent:
                     raise
-                self._refuse({"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named})
+                self._refuse({"logprobs", "top_logprobs"} if option in ("logprobs", "top_logprobs") else {option})
 
     def _learn_reasoning(self) -> None:
         """Hidden reasoning took the place of a reply: from now on there is room for it."""
@@ -199,25 +201,25 @@ class Compatible(ChatProvider):
 
     async def _abilities(self, usage: Usage) -> Capabilities:
         """What the server can do: asked once with a made-up question, and remembered."""
-        known = _probed.get((self.url, self.model))
-        if known is not None:
-            return known
+        abilities = _probed.get((self.url, self.model))
+        if abilities is not None:
+            return abilities
         async with self._probing:
-            known = _probed.get((self.url, self.model)) or (None if self.is_local else remembered.load(self.name))
-            if known is None:
-                known = await self._probe(usage)
+            abilities = _probed.get((self.url, self.model)) or (None if self.is_local else remembered.load(self.name))
+            if abilities is None:
+                abilities = await self._probe(usage)
                 if not self.is_local:
-                    remembered.save(self.name, known)
-            _probed[(self.url, self.model)] = known
-        return known
+                    remembered.save(self.name, abilities)
+            _probed[(self.url, self.model)] = abilities
+        return abilities
 
     async def _sees(self, can: Capabilities, usage: Usage) -> bool:
         """Does the model take images? Tried with a white one, when the first row has one."""
         if can.images is not None:
             return can.images
         async with self._probing:
-            known = _probed.get((self.url, self.model), can)
-            if known.images is None:
+            abilities = _probed.get((self.url, self.model), can)
+            if abilities.images is None:
                 words = Prompt("You answer with one word.", "Which colour is the image?")
                 try:
                     await self._chat(
@@ -226,23 +228,23 @@ class Compatible(ChatProvider):
                 except CallError as error:
                     if error.kind != "bad_request":
                         raise
-                    known = replace(known, images=False)
+                    abilities = replace(abilities, images=False)
                 else:
-                    known = replace(known, images=True)
-                _probed[(self.url, self.model)] = known
+                    abilities = replace(abilities, images=True)
+                _probed[(self.url, self.model)] = abilities
                 if not self.is_local:
-                    remembered.save(self.name, known)
-        return bool(known.images)
+                    remembered.save(self.name, abilities)
+        return bool(abilities.images)
 
     async def _probe(self, usage: Usage) -> Capabilities:
         words = Prompt("You answer with JSON.", 'Is water wet? Answer {"ok": true} or {"ok": false}.')
-        wanted = {
+        json_schema = {
             "type": "object",
             "properties": {"ok": {"type": "boolean"}},
             "required": ["ok"],
             "additionalProperties": False,
         }
-        schema = {"response_format": json_form("ok", wanted)}
+        schema = {"response_format": json_form("ok", json_schema)}
         chances = {"logprobs": True, "top_logprobs": 2}
         offered = {"schema": False, "probabilities": False}
         for names, body in (
@@ -251,14 +253,14 @@ class Compatible(ChatProvider):
             (("probabilities",), chances),
         ):
             try:
-                said = await self._chat(words, [], {"max_tokens": 24, **body}, usage)
+                reply = await self._chat(words, [], {"max_tokens": 24, **body}, usage)
             except CallError as error:
                 if error.kind == "bad_request":
                     continue
                 raise
-            held = parsed(said.text)
-            offered["schema"] = "schema" in names and isinstance((held or {}).get("ok"), bool)
-            offered["probabilities"] = "probabilities" in names and bool(said.tokens)
+            answer = parsed(reply.text)
+            offered["schema"] = "schema" in names and isinstance((answer or {}).get("ok"), bool)
+            offered["probabilities"] = "probabilities" in names and bool(reply.tokens)
             break
         stated = await self._listed()
         return Capabilities(

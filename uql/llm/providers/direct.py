@@ -23,9 +23,9 @@ def body(question: Question) -> dict[str, Any]:
     if one_token(reply):
         return {"logprobs": True, "top_logprobs": 20}
     inner = reply.json_schema()
-    wanted = {"type": "object", "properties": {"value": inner}, "required": ["value"], "additionalProperties": False}
+    schema = {"type": "object", "properties": {"value": inner}, "required": ["value"], "additionalProperties": False}
     return {
-        "response_format": {"type": "json_schema", "json_schema": {"name": "value", "schema": wanted, "strict": True}}
+        "response_format": {"type": "json_schema", "json_schema": {"name": "value", "schema": schema, "strict": True}}
     }
 
 
@@ -46,10 +46,10 @@ def read(question: Question, row: Row, text: str, tokens: Sequence[Token]) -> An
     if one_token(reply):
         return by_token(reply, tokens[0].top if tokens else {}, text)
     try:
-        held = json_value(text)["value"]
+        value = json_value(text)["value"]
     except (ValueError, KeyError, TypeError):
         return Answer(problem=Problem("truncated", "a JSON object with a value was wanted", text))
-    return reply.read(held)
+    return reply.read(value)
 
 
 def by_token(reply: Shape, top: dict[str, float], text: str) -> Answer:

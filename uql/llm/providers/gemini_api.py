@@ -128,35 +128,35 @@ class Gemini(ChatProvider):
             if plainer is None:
                 raise
             return await self._message(words, row, plainer, usage)
-        said = formed(generated, reply)
-        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens)
-        if said.finish == "length" and said.reasoned and not self._thinks:
+        chat_reply = formed(generated, reply)
+        usage.add(chat_reply.input_tokens, chat_reply.output_tokens, chat_reply.cached_tokens)
+        if chat_reply.finish == "length" and chat_reply.reasoned and not self._thinks:
             self._thinks = True  # its thoughts took the place of a reply: from now on there is room for them
             self._remember()
-        return said
+        return chat_reply
 
     def _config(self, body: dict[str, Any]) -> dict[str, Any]:
         """The vendor's names of the parameters of a chat completion, without those that the model does not have."""
-        made = {
+        config = {
             "temperature": body.get("temperature", 0.0),
             "seed": body.get("seed", 0),
             "maxOutputTokens": body["max_tokens"],
         }
         form = body.get("response_format")
         if form and "schema" not in self._lacks:
-            made["responseMimeType"] = "application/json"
+            config["responseMimeType"] = "application/json"
             if form["type"] == "json_schema":
-                made["responseJsonSchema"] = form["json_schema"]["schema"]
+                config["responseJsonSchema"] = form["json_schema"]["schema"]
         if body.get("logprobs") and "probabilities" not in self._lacks:
-            made |= {"responseLogprobs": True, "logprobs": body["top_logprobs"]}
+            config |= {"responseLogprobs": True, "logprobs": body["top_logprobs"]}
         if self._thinks and "thinking" not in self._lacks:
-            made["thinkingConfig"] = {"thinkingBudget": THINKING_TOKENS}
-        return made
+            config["thinkingConfig"] = {"thinkingBudget": THINKING_TOKENS}
+        return config
 
     def _plainer(self, error: CallError, body: dict[str, Any]) -> dict[str, Any] | None:
         """The parameters without the one that was refused, by which the same can be asked; None where there is no such one."""
-        said = error.message.lower()
-        lacking = next((name for words, name in LACKS.items() if words in said), None)
+        message = error.message.lower()
+        lacking = next((name for words, name in LACKS.items() if words in message), None)
         if error.kind != "bad_request" or lacking in self._lacks:
             return None
         if lacking is not None:
@@ -165,7 +165,7 @@ class Gemini(ChatProvider):
             return None if lacking in MEDIA else body
         form = body.get("response_format")
         if (
-            "schema" in said and form and form["type"] == "json_schema"
+            "schema" in message and form and form["type"] == "json_schema"
         ):  # this one is too large for it, or unlike those it knows
             return {**body, "response_format": {"type": "json_object"}}
         return None
@@ -195,42 +195,42 @@ def part(cell: Cell) -> dict[str, Any]:
     if kind is None or not isinstance(cell.value, bytes):
         kind, data = picture(cell)
         return {"inlineData": {"mimeType": kind, "data": data}}
-    made: dict[str, Any] = {"inlineData": {"mimeType": kind, "data": base64.b64encode(cell.value).decode()}}
-    return {**made, "videoMetadata": {"fps": FRAMES_A_SECOND}} if kind.startswith("video/") else made
+    inline: dict[str, Any] = {"inlineData": {"mimeType": kind, "data": base64.b64encode(cell.value).decode()}}
+    return {**inline, "videoMetadata": {"fps": FRAMES_A_SECOND}} if kind.startswith("video/") else inline
 
 
 def generated(reply: dict[str, Any]) -> ChatReply:
     """A reply of generateContent, read. Raises CallError (empty) where it has no candidates, and no reason for that."""
-    read, written, thought, cached = counts(
+    read, output, thought, cached = counts(
         {"usage": reply.get("usageMetadata")},
         "promptTokenCount",
         "candidatesTokenCount",
         "thoughtsTokenCount",
         "cachedContentTokenCount",
     )
-    used: Any = {"input_tokens": read, "output_tokens": written + thought}
+    used: Any = {"input_tokens": read, "output_tokens": output + thought}
     candidates = reply.get("candidates") or []
     if not candidates:
         blocked = (reply.get("promptFeedback") or {}).get("blockReason")
         if not blocked:
             raise CallError("empty", "the reply has no candidates", **used)
-        return ChatReply("", "content_filter", [], None, read, written + thought, thought, cached)
+        return ChatReply("", "content_filter", [], None, read, output + thought, thought, cached)
     first = candidates[0]
     parts = (first.get("content") or {}).get("parts") or []
-    text = "".join(str(held["text"]) for held in parts if "text" in held and not held.get("thought"))
+    text = "".join(str(item["text"]) for item in parts if "text" in item and not item.get("thought"))
     why = str(first.get("finishReason") or "STOP")
     finish = "content_filter" if why in FILTERED else {"MAX_TOKENS": "length", "STOP": "stop"}.get(why, why.lower())
     tokens = _tokens(first.get("logprobsResult") or {})
-    return ChatReply(text, finish, tokens, None, read, written + thought, thought, cached)
+    return ChatReply(text, finish, tokens, None, read, output + thought, thought, cached)
 
 
 def _tokens(result: dict[str, Any]) -> list[Token]:
     """The tokens of a reply; the one that was chosen need not be among the likely ones."""
-    found = []
+    tokens = []
     for token, others in zip(result.get("chosenCandidates") or (), result.get("topCandidates") or (), strict=False):
         shares = {
-            str(held["token"]): math.exp(min(0.0, float(held["logProbability"])))
-            for held in (token, *(others.get("candidates") or ()))
+            str(candidate["token"]): math.exp(min(0.0, float(candidate["logProbability"])))
+            for candidate in (token, *(others.get("candidates") or ()))
         }
-        found.append(Token(str(token["token"]), shares))
-    return found
+        tokens.append(Token(str(token["token"]), shares))
+    return tokens

@@ -61,10 +61,10 @@ def open_provider(spec: str, settings: Settings) -> Compatible:
     key = vendor_key(host.key_env, host.title, offline=settings.offline) if host.key_env else None
     rows = ROWS_AT_ONCE if kind in VENDORS_BY_NAME else 1
     price = price_of(spec, settings)
-    made = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price, rows=rows)
+    provider = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price, rows=rows)
     if url == host.url:  # elsewhere another model may have the same name
-        made.name = spec
-    return made
+        provider.name = spec
+    return provider
 
 
 async def models_of(place: str, settings: Settings) -> list[str]:
@@ -90,17 +90,17 @@ async def models_of(place: str, settings: Settings) -> list[str]:
         key = vendor_key(host.key_env, host.title) if host.key_env else None
         asking = client(url, api_key=key, timeout_s=seconds)
     else:
-        known = ", ".join(("openai", "gemini", *HOSTS))
-        raise ConfigError(f"there is no server {place!r}", code="UQL402", help=f"{known}, or http(s)://host/v1")
+        places = ", ".join(("openai", "gemini", *HOSTS))
+        raise ConfigError(f"there is no server {place!r}", code="UQL402", help=f"{places}, or http(s)://host/v1")
     try:
-        held = await call(partial(asking.get, path), name=place, model="any")
+        reply = await call(partial(asking.get, path), name=place, model="any")
     except CallError as error:
         raise BackendError(f"{place} lists no models: {error}", help=f"is a server running at {url}?") from error
     finally:
         await asking.close()
-    listed = held.get("data") or held.get("models")
-    named = [str(m.get("id") or m.get("name") or "") for m in listed or () if isinstance(m, dict)]
-    return sorted(name.removeprefix("models/") for name in named if name)
+    listed = reply.get("data") or reply.get("models")
+    names = [str(m.get("id") or m.get("name") or "") for m in listed or () if isinstance(m, dict)]
+    return sorted(name.removeprefix("models/") for name in names if name)
 
 
 def address_of(kind: str) -> str:

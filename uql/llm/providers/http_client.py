@@ -160,8 +160,8 @@ def proxy_of(url: str) -> str | None:
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
         return None
-    named = getproxies()
-    return named.get(parts.scheme) or named.get("all")
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def client(
@@ -181,8 +181,8 @@ def client(
     """
     headers = {}
     if vendor:
-        named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-        headers = {name: os.environ[variable] for name, variable in named.items() if os.environ.get(variable)}
+        variables = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+        headers = {name: os.environ[variable] for name, variable in variables.items() if os.environ.get(variable)}
         headers |= ambient_headers("OPENAI_CUSTOM_HEADERS")
     return Client(base_url, api_key=api_key, timeout_s=timeout_s, headers=headers, on_limits=on_limits)
 
@@ -194,11 +194,11 @@ def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
 
     import certifi
 
-    made = ssl.create_default_context()
+    context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     if not (paths.cafile or paths.capath):
-        made.load_verify_locations(certifi.where())
-    return made
+        context.load_verify_locations(certifi.where())
+    return context
 
 
 def ambient_headers(variable: str) -> dict[str, str]:
@@ -214,8 +214,8 @@ def stated_rate(headers: Sequence[tuple[bytes, bytes]], names: tuple[bytes, ...]
     (600.0, None)
     """
     for name in names:
-        for found, value in headers:
-            if found == name and value.isdigit() and len(value) <= MOST_DIGITS and int(value) > 0:
+        for header, value in headers:
+            if header == name and value.isdigit() and len(value) <= MOST_DIGITS and int(value) > 0:
                 return float(value)
     return None
 
@@ -231,10 +231,10 @@ def learnt(limits: Limits, requests: float | None, tokens: float | None) -> Limi
     Args:
         requests, tokens: a minute; None: not stated.
     """
-    wanted = (requests or limits.requests_per_minute, tokens or limits.tokens_per_minute)
-    if wanted == (limits.requests_per_minute, limits.tokens_per_minute):
+    rates = (requests or limits.requests_per_minute, tokens or limits.tokens_per_minute)
+    if rates == (limits.requests_per_minute, limits.tokens_per_minute):
         return limits
-    return replace(limits, requests_per_minute=wanted[0], tokens_per_minute=wanted[1])
+    return replace(limits, requests_per_minute=rates[0], tokens_per_minute=rates[1])
 
 
 def vendor_key(variable: str, vendor: str, *, offline: bool = False) -> str:

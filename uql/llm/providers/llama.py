@@ -132,8 +132,8 @@ def is_loaded(path: Path, *, n_ctx: int, threads: int) -> bool:
         n_ctx: tokens of the context.
         threads: CPU threads.
     """
-    found = _engines.get((str(path.resolve()), n_ctx, threads))
-    return found is not None and found.loaded
+    entry = _engines.get((str(path.resolve()), n_ctx, threads))
+    return entry is not None and entry.loaded
 
 
 async def engine(path: Path, *, n_ctx: int, threads: int) -> Engine:
@@ -146,8 +146,8 @@ async def engine(path: Path, *, n_ctx: int, threads: int) -> Engine:
     """
     key = (str(path.resolve()), n_ctx, threads)
     with _lock:
-        found = _engines.pop(key, None) or Engine(path, n_ctx=n_ctx, threads=threads)
-        _engines[key] = found
+        entry = _engines.pop(key, None) or Engine(path, n_ctx=n_ctx, threads=threads)
+        _engines[key] = entry
         while len(_engines) > 2:
             _engines.pop(next(iter(_engines)))
-    return found
+    return entry

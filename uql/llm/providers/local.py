@@ -148,36 +148,36 @@ class Local:
 
     def _by_token(self, ask: Ask, make: Callable[[Row], Prompt], reply: YesNo | OneOf | Level) -> Answer:
         """From the log-probabilities of the one token that is decoded."""
-        said = ask(make, max_tokens=1, logprobs=True, top_logprobs=40)
-        return by_token(reply, said.tokens[0].top if said.tokens else {}, said.text)
+        chat_reply = ask(make, max_tokens=1, logprobs=True, top_logprobs=40)
+        return by_token(reply, chat_reply.tokens[0].top if chat_reply.tokens else {}, chat_reply.text)
 
     def _choice(self, ask: Ask, question: Question, reply: OneOf, *, alone: bool) -> Answer:
         words, options = question.operator.words, reply.options
         if reply.many:  # each label is a condition of its own; the row is evaluated once
             assert words.whether is not None
-            found = []
+            labels = []
             for label in reply.labels:
                 answer = self._by_token(ask, partial(words.whether, question, label=label), YesNo())
                 if answer.problem is not None:
                     return answer
                 if answer.value:
-                    found.append(label)
-            return Answer(found)
+                    labels.append(label)
+            return Answer(labels)
         make = partial(
             words.menu_first if words.menu_first and alone and len(options) > LONG_MENU else words.single_prompt,
             question,
         )
-        shown = list(reply.option_texts.values())
-        one = {"grammar": menu_grammar(shown), "logprobs": True, "top_logprobs": 40}
-        said = ask(make, max_tokens=1, **one)
-        begun = said.text
-        fitting = [n for n, line in enumerate(shown) if begun and line.startswith(begun)]
+        texts = list(reply.option_texts.values())
+        one = {"grammar": menu_grammar(texts), "logprobs": True, "top_logprobs": 40}
+        chat_reply = ask(make, max_tokens=1, **one)
+        begun = chat_reply.text
+        fitting = [n for n, line in enumerate(texts) if begun and line.startswith(begun)]
         if len(fitting) != 1:
-            said = ask(make, max_tokens=tokens_of(shown), **one)
-            fitting = [n for n, line in enumerate(shown) if line == said.text.strip()]
+            chat_reply = ask(make, max_tokens=tokens_of(texts), **one)
+            fitting = [n for n, line in enumerate(texts) if line == chat_reply.text.strip()]
         if not fitting:
-            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", said.text))
-        masses = label_masses([t.top for t in said.tokens], shown, [t.text for t in said.tokens])
+            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", chat_reply.text))
+        masses = label_masses([t.top for t in chat_reply.tokens], texts, [t.text for t in chat_reply.tokens])
         total = sum(masses)
         shares = tuple(mass / total for mass in masses) if total > 0 else None
         return Answer(options[fitting[0]], shares[fitting[0]] if shares else math.nan, shares)
@@ -186,16 +186,16 @@ class Local:
         make = partial(question.operator.words.single_prompt, question)
         rule = grammar(parse_type(reply.type))
         if rule is not None:
-            said = ask(make, max_tokens=96, grammar=rule)
-            answer = reply.read(said.text.strip())
+            chat_reply = ask(make, max_tokens=96, grammar=rule)
+            answer = reply.read(chat_reply.text.strip())
         else:
             schema = {"name": "value", "schema": reply.json_schema()}
             form = {"type": "json_schema", "json_schema": schema}
-            said = ask(make, max_tokens=VALUE_TOKENS, response_format=form)
+            chat_reply = ask(make, max_tokens=VALUE_TOKENS, response_format=form)
             try:
-                answer = reply.read(json_value(said.text))
+                answer = reply.read(json_value(chat_reply.text))
             except ValueError as error:
-                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", said.text))
+                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", chat_reply.text))
         if answer.problem is None and not_in_row(answer.value, question.text, row):
             return Answer(None)  # a number that the row does not hold is another one's, or made up
         return answer
@@ -210,19 +210,21 @@ class Local:
         if reply.schema is not None:
             schema = {"name": "reply", "schema": json.loads(reply.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        said = ask(partial(words.single_prompt, question), **body)
-        if said.finish == "length" and reply.schema is not None:
-            return Answer(problem=Problem("truncated", f"the reply was cut at {reply.max_tokens} tokens", said.text))
-        return reply.read(said.text)
+        chat_reply = ask(partial(words.single_prompt, question), **body)
+        if chat_reply.finish == "length" and reply.schema is not None:
+            return Answer(
+                problem=Problem("truncated", f"the reply was cut at {reply.max_tokens} tokens", chat_reply.text)
+            )
+        return reply.read(chat_reply.text)
 
     def _fitted(
         self, loaded: Engine, make: Callable[[Row], Prompt], row: Row, error: str, usage: Usage, body: dict[str, Any]
     ) -> ChatReply:
         """Send a prompt, its row shortened at the end until it fits the context."""
         room = self.n_ctx - int(body["max_tokens"]) - MARGIN
-        shown, cut = _shortened(row, 8 * self.n_ctx)
+        short_row, cut = _shortened(row, 8 * self.n_ctx)
         for _ in range(6):
-            prompt = make(shown)
+            prompt = make(short_row)
             if error:
                 prompt = replace(prompt, user=f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})")
             reply = self._send(loaded, prompt, usage, body)
@@ -232,11 +234,11 @@ class Local:
                         f"rows longer than the context of {self.name} ({self.n_ctx} tokens) were cut at their end"
                     )
                 return reply
-            longest = max((len(c.value) for c in shown.cells if isinstance(c.value, str)), default=0)
+            longest = max((len(c.value) for c in short_row.cells if isinstance(c.value, str)), default=0)
             fits = int(longest * max(0.0, 0.95 * room / max(1, reply)))
             if fits < 16:
                 break
-            shown, cut = _shortened(shown, fits)[0], True
+            short_row, cut = _shortened(short_row, fits)[0], True
         raise CallError("too_long", f"the question does not fit the context of {self.n_ctx} tokens")
 
     def _send(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> ChatReply | int:
@@ -248,12 +250,12 @@ class Local:
             return int(problem["n_prompt_tokens"])
         if problem is not None:
             raise CallError("server", str(problem.get("message", problem) if isinstance(problem, dict) else problem))
-        said = formed(completion, reply)
+        chat_reply = formed(completion, reply)
         # less than all where a prefix was evaluated before
         evaluated = counts({"usage": reply.get("timings")}, "prompt_n")[0]
-        usage.input_tokens += evaluated or said.input_tokens
-        usage.output_tokens += said.output_tokens
-        return said
+        usage.input_tokens += evaluated or chat_reply.input_tokens
+        usage.output_tokens += chat_reply.output_tokens
+        return chat_reply
 
 
 def menu_grammar(lines: Sequence[str]) -> str:

@@ -54,23 +54,23 @@ class Oracle:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
-        held = self._read()
-        self.error = self._number(held, "error", 0.0)
-        self.latency_s = self._number(held, "latency_s", 0.0)
+        config = self._read()
+        self.error = self._number(config, "error", 0.0)
+        self.latency_s = self._number(config, "latency_s", 0.0)
         if not 0 <= self.error <= 1:
             raise ConfigError(f"{self.path}: error = {self.error} is not a share between 0 and 1", code="UQL402")
-        self.seed = int(self._number(held, "seed", 0))
-        self.answers: dict[str, str] = self._table(held, "answers", str)
-        self.examples = self._table(held, "examples", object)
-        self.joins = self._table(held, "joins", object)
-        prices = self._table(held, "price", object)
+        self.seed = int(self._number(config, "seed", 0))
+        self.answers: dict[str, str] = self._table(config, "answers", str)
+        self.examples = self._table(config, "examples", object)
+        self.joins = self._table(config, "joins", object)
+        prices = self._table(config, "price", object)
         if prices and set(prices) != {"input", "output"}:
             raise ConfigError(
                 f"{self.path}: price has {', '.join(prices)}", code="UQL402", help="it takes input and output"
             )
         self.price = Price(*(self._number(prices, name, 0.0) for name in ("input", "output")))
-        self.limits = Limits(concurrency=int(self._number(held, "concurrency", 64)))
-        self._rows = rows_of(self.path, held["data"], held["labels"], held["key"])
+        self.limits = Limits(concurrency=int(self._number(config, "concurrency", 64)))
+        self._rows = rows_of(self.path, config["data"], config["labels"], config["key"])
         self._columns: dict[str, list[Any]] = {}  # SQL → its value for each row of the data
         self._pairs: dict[tuple[str, int, int], Any] = {}
         self._pending: dict[str, dict[tuple[int, int], None]] = {}  # SQL → pairs of the requests in flight
@@ -89,22 +89,22 @@ class Oracle:
 
     def _read(self) -> dict[str, Any]:
         try:
-            held = toml_file.parsed(toml_file.content(self.path))
+            config = toml_file.parsed(toml_file.content(self.path))
         except FileNotFoundError:
             raise ConfigError(f"there is no oracle file {self.path}", code="UQL402") from None
         except (OSError, ValueError) as error:
             raise ConfigError(f"the oracle file {self.path} cannot be read: {error}", code="UQL402") from None
-        missing = [name for name in ("data", "labels", "key", "answers") if name not in held]
+        missing = [name for name in ("data", "labels", "key", "answers") if name not in config]
         for name in ("data", "labels", "key"):
-            if not isinstance(held.get(name, ""), str):
-                raise ConfigError(f"{self.path}: {name} = {held[name]!r} is not a text", code="UQL402")
-        unknown = sorted(set(held) - _KEYS)
+            if not isinstance(config.get(name, ""), str):
+                raise ConfigError(f"{self.path}: {name} = {config[name]!r} is not a text", code="UQL402")
+        unknown = sorted(set(config) - _KEYS)
         if missing or unknown:
             what = f"lacks {', '.join(missing)}" if missing else f"has unknown keys {', '.join(unknown)}"
             raise ConfigError(
                 f"the oracle file {self.path} {what}", code="UQL402", help=f"keys: {', '.join(sorted(_KEYS))}"
             )
-        return held
+        return config
 
     def _table(self, entry: dict[str, Any], name: str, kind: type) -> dict[str, Any]:
         value = entry.get(name, {})
@@ -178,8 +178,8 @@ class Oracle:
             case YesNo():
                 if truth is None:
                     return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
-                said = bool(truth) != wrong
-                return Answer(said, float(said))
+                yes = bool(truth) != wrong
+                return Answer(yes, float(yes))
             case OneOf():
                 return self._choice(question.text, reply, truth, row, wrong)
             case Level(levels):
@@ -193,23 +193,25 @@ class Oracle:
     def _choice(self, text: str, reply: OneOf, truth: Any, row: Row, wrong: bool) -> Answer:
         options = [*reply.labels, *([NONE] if reply.none_of_these else [])]
         by_name = {label.casefold(): label for label in reply.labels}
-        held = truth if isinstance(truth, list | tuple) else [truth]
-        right = [by_name[str(item).casefold()] for item in held if item is not None and str(item).casefold() in by_name]
+        truths = truth if isinstance(truth, list | tuple) else [truth]
+        right = [
+            by_name[str(item).casefold()] for item in truths if item is not None and str(item).casefold() in by_name
+        ]
         if isinstance(truth, bool) and not right:
             right = [by_name[word] for word in (("yes", "true") if truth else ("no", "false")) if word in by_name]
         if reply.many:
             if wrong and options:
                 right = [label for label in reply.labels if label not in right][:1]
             return Answer(right, 1.0)
-        said = right[0] if right else NONE if reply.none_of_these else None
-        if said is None:
+        choice = right[0] if right else NONE if reply.none_of_these else None
+        if choice is None:
             return Answer(
                 problem=Problem("wrong_type", f"the label {truth!r} of this row is none of {list(reply.labels)}")
             )
         if wrong and len(options) > 1:
-            others = [option for option in options if option != said]
-            said = others[self._hash(text, row, "which") % len(others)]
-        return Answer(said, 1.0, tuple(float(option == said) for option in options))
+            others = [option for option in options if option != choice]
+            choice = others[self._hash(text, row, "which") % len(others)]
+        return Answer(choice, 1.0, tuple(float(option == choice) for option in options))
 
     def _more(self, question: Question, row: Row, wrong: bool) -> Answer:
         """Which of the two rows has the greater label; the first shown where they are equal."""
@@ -227,14 +229,14 @@ class Oracle:
         if isinstance(truth, bool):
             return float(truth) * (levels - 1)
         try:
-            known = [float(v) for v in self._column(sql) if v is not None]
+            values = [float(v) for v in self._column(sql) if v is not None]
         except (TypeError, ValueError) as error:
             raise ConfigError(
                 f"{self.path}: the answer {sql!r} is asked for as a score, and is not a number",
                 code="UQL402",
                 help='ORDER BY "…" asks how much; to sort by a text that is extracted, select it: "…" AS x … ORDER BY x',
             ) from error
-        low, high = min(known), max(known)
+        low, high = min(values), max(values)
         if low >= 0 and high <= levels - 1:
             return float(truth)
         return (float(truth) - low) / (high - low) * (levels - 1) if high > low else 0.0
@@ -252,22 +254,22 @@ class Oracle:
         sql = self.answers.get(text)
         if sql is None:
             near = get_close_matches(text, self.answers, SHOWN, 0.0)
-            known = "; ".join(sorted(near)) + ("; …" if len(self.answers) > len(near) else "")
+            choices = "; ".join(sorted(near)) + ("; …" if len(self.answers) > len(near) else "")
             raise ConfigError(
-                f"the oracle {self.path} has no answer for {text!r}", code="UQL402", help=f"it knows: {known}"
+                f"the oracle {self.path} has no answer for {text!r}", code="UQL402", help=f"it knows: {choices}"
             )
         sides = self._sides(row)
         if len(sides) <= 1:
-            found = self._rows.find(row)
-            return self._agreed(found, [self._column(sql)[i] for i in found], text), sql
+            indices = self._rows.find(row)
+            return self._agreed(indices, [self._column(sql)[i] for i in indices], text), sql
         left, right = (self._rows.find(side) for side in self._ordered(row))
         pairs = [(i, j) for i in left for j in right]
         values = self._pair_values(sql, pairs)
         return self._agreed([i for i, _ in pairs], values, text), sql
 
-    def _agreed(self, found: Sequence[int], values: list[Any], text: str) -> Any:
+    def _agreed(self, indices: Sequence[int], values: list[Any], text: str) -> Any:
         if any(value != values[0] for value in values):
-            keys = ", ".join(str(self._rows.keys[i]) for i in sorted(set(found))[:4])
+            keys = ", ".join(str(self._rows.keys[i]) for i in sorted(set(indices))[:4])
             raise DataError(
                 f"{self.path}: rows {keys} have the same content and different answers to {text!r}",
                 code="UQL501",
@@ -299,8 +301,8 @@ class Oracle:
 
     def _pair_values(self, sql: str, pairs: list[tuple[int, int]]) -> list[Any]:
         with self._lock:
-            wanted = dict.fromkeys(pairs) | self._pending.pop(sql, {})
-            new = [pair for pair in wanted if (sql, *pair) not in self._pairs]
+            all_pairs = dict.fromkeys(pairs) | self._pending.pop(sql, {})
+            new = [pair for pair in all_pairs if (sql, *pair) not in self._pairs]
             for pair, value in zip(new, self._rows.evaluate_pairs(sql, new), strict=True):
                 self._pairs[(sql, *pair)] = value
             return [self._pairs[(sql, *pair)] for pair in pairs]
@@ -321,21 +323,21 @@ class Oracle:
 
     def labels_of(self, text: str, rows: Sequence[Row]) -> list[str]:
         """The distinct answers to a text in the rows shown, in order of their first row."""
-        found: dict[str, None] = {}
+        labels: dict[str, None] = {}
         for row in rows:
             truth = self.truth(text, row)[0]
             for value in truth if isinstance(truth, list | tuple) else [truth]:
                 if value is not None:
-                    found.setdefault(str(value))
-        return list(found)
+                    labels.setdefault(str(value))
+        return list(labels)
 
     def attribute_of(self, text: str) -> dict[str, Any]:
         """What decides a condition on two rows, by the file's table of joins; an empty attribute where it has none."""
-        held = self.joins.get(text)
-        if held is None:
+        join = self.joins.get(text)
+        if join is None:
             return {"attribute": "", "values": [], "rule": "pairs", "pairs": []}
         try:
-            attribute, labels, matches = str(held["attribute"]), [str(v) for v in held["labels"]], str(held["matches"])
+            attribute, labels, matches = str(join["attribute"]), [str(v) for v in join["labels"]], str(join["matches"])
         except (KeyError, TypeError):
             raise ConfigError(
                 f"{self.path}: the join {text!r} needs attribute, labels and matches", code="UQL402"
@@ -360,11 +362,11 @@ class Oracle:
 
 def _tokens(request: Request) -> int:
     """Four characters a token, of what a model would have been shown."""
-    shown = [request.row, *(row for q in request.questions for row in q.shown)]
+    rows = [request.row, *(row for q in request.questions for row in q.shown)]
     chars = sum(
-        len(c.value) if isinstance(c.value, str) else 4 * 256 for row in shown for c in row.cells if c.value is not None
+        len(c.value) if isinstance(c.value, str) else 4 * 256 for row in rows for c in row.cells if c.value is not None
     )
-    chars += sum(len(value) for row in shown for _, value in row.holes)
+    chars += sum(len(value) for row in rows for _, value in row.holes)
     chars += sum(len(q.text) for q in request.questions)
     chars += sum(
         sum(map(len, r.labels)) for q in request.questions if isinstance(r := q.reply(), OneOf) and not r.letters

@@ -43,8 +43,8 @@ def _stamp(path: Path) -> tuple[int, ...]:
     """What changes with a file; nothing for one that is not there."""
     if not path.exists():
         return ()
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 class Rows:
@@ -59,18 +59,18 @@ class Rows:
         self.file = file
         self._db = duckdb.connect(":memory:")
         for name, path in (("data", data), ("labels", labels)):
-            found = Path(path).expanduser()
-            found = found if found.is_absolute() else file.parent / found
+            source = Path(path).expanduser()
+            source = source if source.is_absolute() else file.parent / source
             if set(path) & set("*?["):
                 raise ConfigError(f"{file}: {name} = {path!r} is a pattern", code="UQL402", help="it names one file")
-            if not found.exists():
-                raise ConfigError(f"{file}: {name} = {path!r}: there is no file {found}", code="UQL402")
+            if not source.exists():
+                raise ConfigError(f"{file}: {name} = {path!r}: there is no file {source}", code="UQL402")
             try:
-                self._db.execute(f"CREATE TABLE {name}_file AS SELECT * FROM {literal(str(found))}")
+                self._db.execute(f"CREATE TABLE {name}_file AS SELECT * FROM {literal(str(source))}")
             except duckdb.Error as error:
-                raise DataError(f"{file}: {found} cannot be read: {error}") from None
+                raise DataError(f"{file}: {source} cannot be read: {error}") from None
             if key.lower() not in [c.lower() for c in self._columns(f"{name}_file")]:
-                raise ConfigError(f"{file}: {found} has no column {key!r}", code="UQL402")
+                raise ConfigError(f"{file}: {source} has no column {key!r}", code="UQL402")
         k = quote(key)
         try:
             self._db.execute("CREATE TABLE rows AS SELECT row_number() OVER () - 1 AS __i, * FROM data_file")
@@ -115,30 +115,30 @@ class Rows:
         kinds = self._db.execute(f"SELECT DISTINCT typeof({name}) FROM rows LIMIT 1").fetchall()
         value = name if not kinds or kinds[0][0] in ("VARCHAR", "BLOB") else f"CAST({name} AS VARCHAR)"
         index: dict[bytes, list[int]] = {}
-        for i, held in self._db.execute(f"SELECT __i, {value} FROM rows ORDER BY __i").fetchall():
-            if held is not None:
-                index.setdefault(_digest(held), []).append(i)
+        for i, content in self._db.execute(f"SELECT __i, {value} FROM rows ORDER BY __i").fetchall():
+            if content is not None:
+                index.setdefault(_digest(content), []).append(i)
         return index
 
     def find(self, row: Row) -> list[int]:
         """The rows whose content is that of the cells and holes shown. Raises DataError where there is none."""
-        shown = [(cell.name, cell.value) for cell in row.cells if cell.value is not None]
-        shown += [(name.rpartition(".")[2], value) for name, value in row.holes]
-        named = {column.lower(): column for column in self.columns}
-        found: set[int] | None = None
-        for name, value in shown:
-            column = named.get(name.lower())
+        values = [(cell.name, cell.value) for cell in row.cells if cell.value is not None]
+        values += [(name.rpartition(".")[2], value) for name, value in row.holes]
+        column_of = {column.lower(): column for column in self.columns}
+        matches: set[int] | None = None
+        for name, value in values:
+            column = column_of.get(name.lower())
             searched = [column] if column else self.columns  # a column under another name is found by its value
             hits = {i for c in searched for i in self._index_of(c).get(_digest(value), ())}
-            found = hits if found is None else found & hits
-        if not found:
-            text = next((repr(str(value)[:60]) for _, value in shown), "a row of NULLs")
+            matches = hits if matches is None else matches & hits
+        if not matches:
+            text = next((repr(str(value)[:60]) for _, value in values), "a row of NULLs")
             raise DataError(
                 f"{self.file}: the row shown ({text}) is not in the oracle's data",
                 code="UQL502",
                 help=f"rows are found by what the model is shown of {', '.join(self.columns)}",
             )
-        return sorted(found)
+        return sorted(matches)
 
     def evaluate(self, sql: str) -> list[Any]:
         """An expression over the labels, for each row of the data."""
@@ -161,8 +161,8 @@ class Rows:
     def matching(self, labels: list[str], sql: str) -> list[list[str]]:
         """The pairs of labels a and b for which an expression over them is true."""
         values = ",".join(f"({literal(label)})" for label in labels)
-        found = self._run(f"SELECT a, b FROM (VALUES {values}) x(a), (VALUES {values}) y(b) WHERE ({sql})", sql)
-        return [[str(a), str(b)] for a, b in found]
+        pairs = self._run(f"SELECT a, b FROM (VALUES {values}) x(a), (VALUES {values}) y(b) WHERE ({sql})", sql)
+        return [[str(a), str(b)] for a, b in pairs]
 
     def _run(self, statement: str, sql: str) -> list[tuple[Any, ...]]:
         import duckdb

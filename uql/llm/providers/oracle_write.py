@@ -30,9 +30,9 @@ def written(
         labels = labels_of(question.text, question.shown)
         return "\n".join(labels) if schema is None else shaped(schema, {"": labels})
     if question.task == "examples":
-        held = examples.get(question.text, {})
-        named = {side: [str(text) for text in held.get(side, ())] for side in ("yes", "no")}
-        return json.dumps(named) if schema is None else shaped(schema, named)
+        own_examples = examples.get(question.text, {})
+        texts = {side: [str(text) for text in own_examples.get(side, ())] for side in ("yes", "no")}
+        return json.dumps(texts) if schema is None else shaped(schema, texts)
     if question.task == "same":  # no two labels of the truth are one
         return [False] * len(question.parameters)
     if question.task == "attribute":
@@ -43,8 +43,10 @@ def written(
 
 def _summary(question: Write) -> str:
     """Says how many rows were shown, and begins with the first words of the first in order of their text, citing it."""
-    shown = sorted((" ".join(str(c.value) for c in row.cells if c.name != ROW), _number(row)) for row in question.shown)
-    text, number = shown[0] if shown else ("nothing", "")
+    entries = sorted(
+        (" ".join(str(c.value) for c in row.cells if c.name != ROW), _number(row)) for row in question.shown
+    )
+    text, number = entries[0] if entries else ("nothing", "")
     first = " ".join(text.split()[:12])
     return f"{question.text}: {len(question.shown)} rows, the first {first}{f' [{number}]' if number else ''}"
 
@@ -87,11 +89,11 @@ def _item(schema: dict[str, Any], text: str) -> Any:
     """One entry of an array: the text, or an object whose first text property holds it."""
     if schema.get("type") != "object":
         return text
-    made: dict[str, Any] = {}
+    item: dict[str, Any] = {}
     placed = False
     for key, inner in schema.get("properties", {}).items():
         if not placed and inner.get("type") == "string":
-            made[key], placed = text, True
+            item[key], placed = text, True
         else:
-            made[key] = _fill(inner, key, {"": []})
-    return made
+            item[key] = _fill(inner, key, {"": []})
+    return item

@@ -23,21 +23,21 @@ def body(messages: list[dict[str, Any]], chat: dict[str, Any]) -> dict[str, Any]
     """
     system, user = messages
     content = user["content"] if isinstance(user["content"], list) else [{"type": "text", "text": user["content"]}]
-    made: dict[str, Any] = {
+    request: dict[str, Any] = {
         "instructions": system["content"],
         "input": [{"role": "user", "content": [_part(part) for part in content]}],
         "max_output_tokens": max(LEAST_TOKENS, chat["max_tokens"]),
         "store": False,
     }
     if "temperature" in chat:
-        made["temperature"] = chat["temperature"]
+        request["temperature"] = chat["temperature"]
     if "response_format" in chat:
-        made["text"] = {"format": {"type": "json_schema", **chat["response_format"]["json_schema"]}}
+        request["text"] = {"format": {"type": "json_schema", **chat["response_format"]["json_schema"]}}
     if "logprobs" in chat:
-        made |= {"include": ["message.output_text.logprobs"], "top_logprobs": chat["top_logprobs"]}
+        request |= {"include": ["message.output_text.logprobs"], "top_logprobs": chat["top_logprobs"]}
     if "reasoning_effort" in chat:
-        made["reasoning"] = {"effort": chat["reasoning_effort"]}
-    return made
+        request["reasoning"] = {"effort": chat["reasoning_effort"]}
+    return request
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:

@@ -47,24 +47,24 @@ def open_provider(rest: str, settings: Settings) -> ScriptedModel:
     """The script of a file. Raises ConfigError where it cannot be read."""
     path = Path(rest)
     try:
-        held = toml_file.parsed(toml_file.content(path))
-        replies = [_entry(item, path) for item in held.get("reply", ())]
+        script = toml_file.parsed(toml_file.content(path))
+        replies = [_entry(item, path) for item in script.get("reply", ())]
     except (OSError, ValueError) as error:
         raise ConfigError(f"the script {path} cannot be read: {error}", code="UQL402") from error
     readers = None
-    if "readers" in held:
+    if "readers" in script:
         from uql.llm.providers import open_provider as opened
 
-        kind, _, file = str(held["readers"]).partition(":")
+        kind, _, file = str(script["readers"]).partition(":")
         if kind not in READERS:
             raise ConfigError(
-                f"{path}: readers = {held['readers']!r} is not possible",
+                f"{path}: readers = {script['readers']!r} is not possible",
                 code="UQL402",
                 help="readers = 'oracle:FILE.toml' or 'local': a script does not send rows to another machine",
             )
         readers = opened(f"oracle:{path.parent / file}" if kind == "oracle" else "local", settings)
     return ScriptedModel(
-        replies, readers=readers, latency_s=float(held.get("latency_s", 0.0)), name=f"scripted:{path.stem}"
+        replies, readers=readers, latency_s=float(script.get("latency_s", 0.0)), name=f"scripted:{path.stem}"
     )
 
 
@@ -119,16 +119,16 @@ class ScriptedModel:
         reading = _reading(request)
         read = list((await self._readers.answer(reading)).answers) if reading.questions and self._readers else []
         answers = []
-        written = 0
+        output_tokens = 0
         for question in request.questions:
             if isinstance(question.reply(), Text):
                 answers.append(self._written(question, request.row))
-                written += len(str(answers[-1].value)) // TOKENS + 1
+                output_tokens += len(str(answers[-1].value)) // TOKENS + 1
             else:
                 answers.append(
                     read.pop(0) if read else Answer(problem=Problem("bad_request", "the script has no readers"))
                 )
-        return Reply(tuple(answers), self.tokens_at_most(request)[0], written)
+        return Reply(tuple(answers), self.tokens_at_most(request)[0], output_tokens)
 
     def _written(self, question: Question, row: Row) -> Answer:
         assert isinstance(question, Write)

@@ -26,9 +26,9 @@ def file() -> Path:
 
 def load(name: str, now: float | None = None) -> Capabilities | None:
     """What the server and model of a name could do; None where it was never tried, or too long ago."""
-    held = facts(name, now)
-    known = {field.name for field in fields(Capabilities)}
-    return Capabilities(**{key: value for key, value in held.items() if key in known}) if held else None
+    values = facts(name, now)
+    names = {field.name for field in fields(Capabilities)}
+    return Capabilities(**{key: value for key, value in values.items() if key in names}) if values else None
 
 
 def save(name: str, can: Capabilities) -> None:
@@ -38,10 +38,10 @@ def save(name: str, can: Capabilities) -> None:
 
 def facts(name: str, now: float | None = None) -> dict[str, Any]:
     """What else is known of a server and model, empty where nothing is, or since too long."""
-    held = _all().get(name)
-    if not isinstance(held, dict) or (time.time() if now is None else now) - held.get("at", 0.0) > KEPT_S:
+    entry = _all().get(name)
+    if not isinstance(entry, dict) or (time.time() if now is None else now) - entry.get("at", 0.0) > KEPT_S:
         return {}
-    return held
+    return entry
 
 
 def keep_facts(name: str, facts: Mapping[str, Any]) -> None:
@@ -49,15 +49,15 @@ def keep_facts(name: str, facts: Mapping[str, Any]) -> None:
     path = file()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)
+        handle, temporary = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump({**_all(), name: {**facts, "at": time.time()}}, stream, indent=1)
-        os.replace(made, path)
+        os.replace(temporary, path)
 
 
 def _all() -> dict[str, object]:
     try:
-        held = json.loads(file().read_text(encoding="utf-8"))
+        content = json.loads(file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return content if isinstance(content, dict) else {}

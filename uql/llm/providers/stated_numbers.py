@@ -40,19 +40,19 @@ def not_in_row(value: Any, question: str, row: Row) -> bool:
     texts = [c.value for c in row.cells if isinstance(c.value, str)]
     if not texts:
         return False
-    wanted = abs(float(value))
+    magnitude = abs(float(value))
     for text in texts:
-        for found in _NUMBER.findall(text):
+        for number in _NUMBER.findall(text):
             for digits in {
-                re.sub(r"[,\u00a0 ']", "", found),
-                *re.split(r"[\u00a0 ']", found),
-                *re.split(r"[,.\u00a0 ']", found),
+                re.sub(r"[,\u00a0 ']", "", number),
+                *re.split(r"[\u00a0 ']", number),
+                *re.split(r"[,.\u00a0 ']", number),
             }:
                 try:
-                    if float(digits.rstrip(".,").replace(",", "")) == wanted:
+                    if float(digits.rstrip(".,").replace(",", "")) == magnitude:
                         return False
                 except ValueError:
                     continue
-        if wanted in range(len(_WORDS)) and _WORDS[int(wanted)] in re.findall(r"[a-z]+", text.lower()):
+        if magnitude in range(len(_WORDS)) and _WORDS[int(magnitude)] in re.findall(r"[a-z]+", text.lower()):
             return False
     return True

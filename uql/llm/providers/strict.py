@@ -30,30 +30,30 @@ def schema(text: str) -> dict[str, Any]:
     return {"type": "object", "properties": {VALUE: plain}, "required": [VALUE], "additionalProperties": False}
 
 
-def _plain(held: Any) -> Any:
-    if isinstance(held, list):
-        return [_plain(item) for item in held]
-    if not isinstance(held, dict):
-        return held
-    made: dict[str, Any] = {}
-    for key, value in held.items():
+def _plain(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_plain(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    plain: dict[str, Any] = {}
+    for key, value in node.items():
         if key in ("properties", "$defs"):
-            made[key] = {name: _plain(part) for name, part in value.items()}
+            plain[key] = {name: _plain(part) for name, part in value.items()}
         elif key in ("enum", "const"):
-            made[key] = value
+            plain[key] = value
         elif key not in BOUNDS:
-            made[key] = _plain(value)
-    if "properties" in made:
-        made |= {"required": list(made["properties"]), "additionalProperties": False}
-    return made
+            plain[key] = _plain(value)
+    if "properties" in plain:
+        plain |= {"required": list(plain["properties"]), "additionalProperties": False}
+    return plain
 
 
 def read(reply: str, shape: Text) -> Answer:
-    """The answer in a reply to `schema(wanted.schema)`."""
+    """The answer in a reply to `schema(shape.schema)`."""
     assert shape.schema is not None
     if json.loads(shape.schema).get("type") == "object":
         return shape.read(reply)
-    held = parsed(reply)
-    if held is None or VALUE not in held:
+    answer = parsed(reply)
+    if answer is None or VALUE not in answer:
         return Answer(problem=Problem("truncated", f"a JSON object with the key {VALUE} was wanted", reply))
-    return Answer(held[VALUE])
+    return Answer(answer[VALUE])

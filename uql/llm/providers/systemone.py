@@ -76,8 +76,8 @@ class SystemOne:
         return f"{fused.version(question)}/{VERSION}"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        asked = sum(len(decisions("q", q, request.row, "")) for q in request.questions)
-        return tokens_at_most(request)[0], ANSWER_TOKENS * asked
+        n_decisions = sum(len(decisions("q", q, request.row, "")) for q in request.questions)
+        return tokens_at_most(request)[0], ANSWER_TOKENS * n_decisions
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -87,30 +87,30 @@ class SystemOne:
 
     async def answer(self, request: Request) -> Reply:
         """The row is the state."""
-        asked: dict[str, Any] = {}
+        questions: dict[str, Any] = {}
         for n, question in enumerate(request.questions):
-            asked |= decisions(fused.key(n), question, request.row, instruction(question, request.row))
-        held = await self._decided(record(request.row), asked)
-        answers = tuple(read(held, fused.key(n), q, request.row) for n, q in enumerate(request.questions))
-        return Reply(answers, *tokens(held))
+            questions |= decisions(fused.key(n), question, request.row, instruction(question, request.row))
+        reply = await self._decided(record(request.row), questions)
+        answers = tuple(read(reply, fused.key(n), q, request.row) for n, q in enumerate(request.questions))
+        return Reply(answers, *tokens(reply))
 
     async def answer_rows(self, request: RowsRequest) -> RowsReply:
         """What is asked is the state, once for all rows; each record stands in the instructions of its own questions."""
-        said = {fused.key(n): instruction(q, request.rows[0]) for n, q in enumerate(request.questions)}
-        asked: dict[str, Any] = {}
+        instructions = {fused.key(n): instruction(q, request.rows[0]) for n, q in enumerate(request.questions)}
+        questions: dict[str, Any] = {}
         for i, row in enumerate(request.rows):
             for n, question in enumerate(request.questions):
                 about = {"question": f"Answer `{fused.key(n)}` for this record alone.", "record": record(row)}
-                asked |= decisions(f"{i}.{fused.key(n)}", question, row, about)
-        held = await self._decided(said, asked)
+                questions |= decisions(f"{i}.{fused.key(n)}", question, row, about)
+        reply = await self._decided(instructions, questions)
         answers = tuple(
-            tuple(read(held, f"{i}.{fused.key(n)}", q, row) for n, q in enumerate(request.questions))
+            tuple(read(reply, f"{i}.{fused.key(n)}", q, row) for n, q in enumerate(request.questions))
             for i, row in enumerate(request.rows)
         )
-        return RowsReply(answers, *tokens(held))
+        return RowsReply(answers, *tokens(reply))
 
-    async def _decided(self, state: Any, asked: dict[str, Any]) -> dict[str, Any]:
-        body = {"model": self.model, "state": state, "questions": asked}
+    async def _decided(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        body = {"model": self.model, "state": state, "questions": questions}
         return await posted(self._client, "/systemone", body, name=self.name, model=self.model)
 
 
@@ -120,47 +120,47 @@ def instruction(question: Question, row: Row) -> str:
     Raises: ConfigError where the operator is asked for a text.
     """
     words = question.operator.words
-    said = words.bare or words.instruction
-    if said is None:
+    wording = words.bare or words.instruction
+    if wording is None:
         raise _no_decision(question)
-    return explained(said(question, row), question)
+    return explained(wording(question, row), question)
 
 
 def record(row: Row) -> str | dict[str, str]:
     """The cells of a row that are not NULL: the bare text of a single one. Raises CallError on images and sounds."""
     if media(row):
         raise CallError("bad_request", "a decision model does not take images or recordings")
-    shown = {label_of(cell): neutral(cell.value) for cell in row.cells if isinstance(cell.value, str)}
-    return next(iter(shown.values())) if len(shown) == 1 else shown
+    texts = {label_of(cell): neutral(cell.value) for cell in row.cells if isinstance(cell.value, str)}
+    return next(iter(texts.values())) if len(texts) == 1 else texts
 
 
-def decisions(key: str, question: Question, row: Row, said: Any) -> dict[str, Any]:
+def decisions(key: str, question: Question, row: Row, instructions: Any) -> dict[str, Any]:
     """The decisions that answer a question, by their ids: one, or one a label where several may fit.
 
     Args:
         key: the id, or what the ids begin with.
-        said: the instructions, a text or what holds one.
+        instructions: a text, or what holds one.
     Raises: ConfigError for a question that is not a decision, and for more than 255 labels or 10 levels.
     """
     match question.reply(row):
         case YesNo() | Value("BOOLEAN"):
-            return {key: {"type": "noul", "instructions": said}}
+            return {key: {"type": "noul", "instructions": instructions}}
         case OneOf(many=True) as reply:
             return {
                 f"{key}.{i}": {
                     "type": "noul",
-                    "instructions": {"question": said, "does this one fit?": reply.option_texts[label]},
+                    "instructions": {"question": instructions, "does this one fit?": reply.option_texts[label]},
                 }
                 for i, label in enumerate(reply.labels)
             }
         case OneOf() as reply if len(reply.options) <= OPTIONS:
-            told = question.operator.words.descriptions(question)
-            criteria = {line: told.get(option) or None for option, line in reply.option_texts.items()}
-            return {key: {"type": "choice", "instructions": said, "criteria": criteria}}
+            descriptions = question.operator.words.descriptions(question)
+            criteria = {line: descriptions.get(option) or None for option, line in reply.option_texts.items()}
+            return {key: {"type": "choice", "instructions": instructions, "criteria": criteria}}
         case Level(levels) if levels <= LEVELS:
             ends = {0: "0 (not at all)", levels - 1: f"{levels - 1} (very much)"}
             criteria_of = [ends.get(level, str(level)) for level in range(levels)]
-            return {key: {"type": "score", "instructions": said, "criteria": criteria_of}}
+            return {key: {"type": "score", "instructions": instructions, "criteria": criteria_of}}
     raise _no_decision(question)
 
 
@@ -172,65 +172,65 @@ def _no_decision(question: Question) -> ConfigError:
     )
 
 
-def read(held: dict[str, Any], key: str, question: Question, row: Row) -> Answer:
+def read(body: dict[str, Any], key: str, question: Question, row: Row) -> Answer:
     """The answer to a question in a reply; a problem where it is missing or of another form.
 
     Args:
-        held: the object of the reply.
+        body: the object of the reply.
         key: of the question in it.
         question, row: what was asked.
     """
     reply = question.reply(row)
     match reply:
         case OneOf(many=True):
-            chances = [_number(_answer(held, f"{key}.{i}"), "noul") for i in range(len(reply.labels))]
+            chances = [_number(_answer(body, f"{key}.{i}"), "noul") for i in range(len(reply.labels))]
             if any(p is None for p in chances):
-                return _wrong("a probability for each label", held)
+                return _wrong("a probability for each label", body)
             return Answer([label for label, p in zip(reply.labels, chances, strict=True) if p is not None and p >= 0.5])
         case OneOf():
-            said = _answer(held, key)
-            label = reply.find(said.get("choice"))
+            answer = _answer(body, key)
+            label = reply.find(answer.get("choice"))
             if label is None:
-                return _wrong("one of the labels", said)
-            spread = _spread(said, list(reply.option_texts.values()))
+                return _wrong("one of the labels", answer)
+            spread = _spread(answer, list(reply.option_texts.values()))
             if spread is None:
                 return Answer(label)
-            known = None if reply.letters else spread
-            return Answer(label, spread[list(reply.option_texts).index(label)], known)
+            distribution = None if reply.letters else spread
+            return Answer(label, spread[list(reply.option_texts).index(label)], distribution)
         case Level(levels):
-            said = _answer(held, key)
-            score = _number(said, "score", levels - 1)
+            answer = _answer(body, key)
+            score = _number(answer, "score", levels - 1)
             if score is None:
-                return _wrong(f"a score from 0 to {levels - 1}", said)
-            spread = _spread(said, [str(level) for level in range(levels)])
+                return _wrong(f"a score from 0 to {levels - 1}", answer)
+            spread = _spread(answer, [str(level) for level in range(levels)])
             return Answer(score) if spread is None else Answer(score, max(spread), spread)
-    chance = _number(_answer(held, key), "noul")
-    return _wrong("a probability", held) if chance is None else Answer(chance >= 0.5, chance)
+    chance = _number(_answer(body, key), "noul")
+    return _wrong("a probability", body) if chance is None else Answer(chance >= 0.5, chance)
 
 
-def tokens(held: dict[str, Any]) -> tuple[int, int]:
+def tokens(reply: dict[str, Any]) -> tuple[int, int]:
     """Input and output tokens that a reply reports, 0 where it does not."""
-    used = counts(held, "input_tokens", "output_tokens")
+    used = counts(reply, "input_tokens", "output_tokens")
     return used[0], used[1]
 
 
-def _answer(held: dict[str, Any], key: str) -> dict[str, Any]:
-    answers = held.get("answers")
-    said = answers.get(key) if isinstance(answers, dict) else None
-    return said if isinstance(said, dict) else {}
+def _answer(reply: dict[str, Any], key: str) -> dict[str, Any]:
+    answers = reply.get("answers")
+    answer = answers.get(key) if isinstance(answers, dict) else None
+    return answer if isinstance(answer, dict) else {}
 
 
-def _number(said: dict[str, Any], name: str, most: float = 1.0) -> float | None:
+def _number(answer: dict[str, Any], name: str, most: float = 1.0) -> float | None:
     """The number from 0 to `most` under a name."""
-    value = said.get(name)
+    value = answer.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         return None
     return float(value)
 
 
-def _spread(said: dict[str, Any], names: list[str]) -> tuple[float, ...] | None:
+def _spread(answer: dict[str, Any], names: list[str]) -> tuple[float, ...] | None:
     """The distribution over exactly these names, made to sum to 1; None where there is none, or it is far from summing to 1."""
-    stated = said.get("probabilities")
+    stated = answer.get("probabilities")
     if not isinstance(stated, dict) or set(stated) != set(names):
         return None
     shares = [_number(stated, name) for name in names]
@@ -240,5 +240,5 @@ def _spread(said: dict[str, Any], names: list[str]) -> tuple[float, ...] | None:
     return tuple((share or 0.0) / total for share in shares)
 
 
-def _wrong(wanted: str, said: Any) -> Answer:
-    return Answer(problem=Problem("wrong_type", f"{wanted} was wanted", str(said)[:500]))
+def _wrong(form: str, value: Any) -> Answer:
+    return Answer(problem=Problem("wrong_type", f"{form} was wanted", str(value)[:500]))

@@ -60,12 +60,12 @@ async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> 
     """
     response = await replied(send, name=name, model=model)
     try:
-        held = json.loads(response.content)
+        body = json.loads(response.content)
     except (ValueError, RecursionError) as error:
         raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
-    if not isinstance(held, dict):
+    if not isinstance(body, dict):
         raise CallError("wrong_type", "the reply is not a JSON object")
-    return held
+    return body
 
 
 async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> Any:
@@ -87,8 +87,8 @@ async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) 
         raise CallError("timeout", without_keys(f"no reply in time {error}".rstrip())) from error
     except (ClientError, OSError) as error:
         sent = not isinstance(error, ClientConnectorError)
-        said = f"Connection error. {error or type(error).__name__}"
-        raise CallError("connection", without_keys(said), sent=sent) from error
+        message = f"Connection error. {error or type(error).__name__}"
+        raise CallError("connection", without_keys(message), sent=sent) from error
     if response.status_code // 100 != 2:
         raise status_error(response, name=name, model=model)
     return response
@@ -96,10 +96,10 @@ async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) 
 
 def unstructured(error: CallError) -> bool:
     """Does a model say that it takes no JSON schema? It is asked for JSON in words then."""
-    said = f"{error.parameter} {error.message}".lower()
+    message = f"{error.parameter} {error.message}".lower()
     names = ("response_format", "text.format", "output_config", "output_format", "structured output", "json_schema")
     refuses = ("not support", "unsupported", "not permitted", "not available")
-    return error.kind == "bad_request" and any(n in said for n in names) and any(r in said for r in refuses)
+    return error.kind == "bad_request" and any(n in message for n in names) and any(r in message for r in refuses)
 
 
 def status_error(response: Any, *, name: str, model: str) -> Exception:
@@ -139,10 +139,10 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
         status == 413
         or "context_length" in code
         or "exceed_context" in code
-        or any(said in message.lower() for said in _TOO_LONG)
+        or any(words in message.lower() for words in _TOO_LONG)
     ):
         return CallError("too_long", message)
-    if "content_filter" in code or "content_policy" in code or any(said in message.lower() for said in _FILTERED):
+    if "content_filter" in code or "content_policy" in code or any(words in message.lower() for words in _FILTERED):
         return CallError("content_filter", message)
     return CallError("bad_request", f"{status}: {message}", parameter=str(stated.get("param") or ""))
 
@@ -157,15 +157,15 @@ def _error_object(content: bytes) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _listed(held: dict[str, Any], name: str) -> list[Any]:
-    found = held.get(name)
-    return found if isinstance(found, list) else []
+def _listed(part: dict[str, Any], name: str) -> list[Any]:
+    items = part.get(name)
+    return items if isinstance(items, list) else []
 
 
 def _is_daily(details: list[dict[str, Any]]) -> bool:
     """Is a quota of a day used up, as google.rpc.QuotaFailure says? To wait for the next minute is of no use then."""
-    violations = (held for part in details for held in _listed(part, "violations"))
-    return any("PerDay" in str(held.get("quotaId")) for held in violations if isinstance(held, dict))
+    violations = (violation for part in details for violation in _listed(part, "violations"))
+    return any("PerDay" in str(violation.get("quotaId")) for violation in violations if isinstance(violation, dict))
 
 
 def _delay(details: list[dict[str, Any]]) -> float | None:
