@@ -133,21 +133,21 @@ class Cluster:
         open_ = list(range(self.shards))
         while open_:
             had = [sum(part.num_rows for part in parts[i]) for i in open_]
-            wanted = [(sql, firsts[i], counts[i], chosen, n) for i, n in zip(open_, had, strict=True)]
+            requests = [(sql, firsts[i], counts[i], chosen, n) for i, n in zip(open_, had, strict=True)]
             left = {}
-            for i, (answer, left[i]) in zip(open_, self._each("rows", wanted, open_), strict=True):
+            for i, (answer, left[i]) in zip(open_, self._each("rows", requests, open_), strict=True):
                 self.traffic.add(len(answer))
                 parts[i].append(pa.ipc.open_stream(answer).read_all())
             open_ = [i for i in open_ if left[i]]
-        return pa.concat_tables([part for found in parts for part in found], promote_options="permissive")
+        return pa.concat_tables([part for batches in parts for part in batches], promote_options="permissive")
 
     def _each(self, method: str, arguments: Sequence[tuple[Any, ...]], of: Sequence[int] | None = None) -> list[Any]:
         places = range(self.shards) if of is None else of
-        given: list[Any] = [None] * self.shards
+        by_shard: list[Any] = [None] * self.shards
         for i, argument in zip(places, arguments, strict=True):
-            given[i] = argument
+            by_shard[i] = argument
         try:
-            return self.call(method, given)
+            return self.call(method, by_shard)
         except duckdb.Error as error:
             raise DataError(
                 f"the shards cannot read their rows: {first_line(error)}",
@@ -181,12 +181,14 @@ def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.Du
 
 
 def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> tuple[int, Call, Callable[[], None]]:
-    held = [Shard(tables, i, shards, vectors, threads=max(1, (os.cpu_count() or 1) // shards)) for i in range(shards)]
+    workers = [
+        Shard(tables, i, shards, vectors, threads=max(1, (os.cpu_count() or 1) // shards)) for i in range(shards)
+    ]
 
     def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        return [getattr(one, method)(*a) for one, a in zip(held, arguments, strict=True) if a is not None]
+        return [getattr(one, method)(*a) for one, a in zip(workers, arguments, strict=True) if a is not None]
 
-    return shards, call, held.clear
+    return shards, call, workers.clear
 
 
 def _on_ray(
@@ -212,10 +214,10 @@ def _on_ray(
             ) from error
     n = shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
     actor = ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(Shard)
-    held = [actor.remote(tables, i, n, vectors) for i in range(n)]
+    actors = [actor.remote(tables, i, n, vectors) for i in range(n)]
 
     def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        sent = [getattr(one, method).remote(*a) for one, a in zip(held, arguments, strict=True) if a is not None]
+        sent = [getattr(one, method).remote(*a) for one, a in zip(actors, arguments, strict=True) if a is not None]
         try:
             return list(ray.get(sent))
         except RayTaskError as error:
@@ -230,7 +232,7 @@ def _on_ray(
     def close() -> None:
         if not ray.is_initialized():
             return
-        for one in held:
+        for one in actors:
             ray.kill(one)
         if begun:
             ray.shutdown()

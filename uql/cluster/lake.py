@@ -79,21 +79,21 @@ def tables_of(folder: Path, duck: duckdb.DuckDBPyConnection) -> tuple[LakeTable,
 
     Raises: DataError (UQL501) where there are none, (UQL503) where one cannot be read.
     """
-    found: dict[str, list[str]] = {}
+    files_by_table: dict[str, list[str]] = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if path.name.startswith((".", "_")):
             continue
         if path.is_dir():
-            found[path.name] = [str(file) for file in sorted(path.rglob("*.parquet"))]
+            files_by_table[path.name] = [str(file) for file in sorted(path.rglob("*.parquet"))]
         elif path.suffix == ".parquet":
-            found[path.stem] = [str(path)]
-    if not any(found.values()):
+            files_by_table[path.stem] = [str(path)]
+    if not any(files_by_table.values()):
         raise DataError(
             f"the folder {folder} holds no Parquet files",
             code="UQL501",
             help="each Parquet file is a table, and each sub-folder of Parquet files: COPY t TO 'lake/t.parquet'",
         )
-    return tuple(_table(name, files, duck) for name, files in found.items() if files)
+    return tuple(_table(name, files, duck) for name, files in files_by_table.items() if files)
 
 
 def _table(name: str, files: list[str], duck: duckdb.DuckDBPyConnection) -> LakeTable:

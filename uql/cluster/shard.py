@@ -125,8 +125,8 @@ class Shard:
     def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
         if isinstance(selection, Head):
-            found = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {selection.order} LIMIT {selection.limit}")
-            rows = found.to_arrow_table()
+            relation = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {selection.order} LIMIT {selection.limit}")
+            rows = relation.to_arrow_table()
             places = rows.column("__row").to_numpy()
         else:
             if isinstance(selection, Below):
@@ -137,8 +137,8 @@ class Shard:
                 places = places[nearest(scores[places], selection.most)]
             self._duck.register("__wanted", pa.table({"__row": places}))
             try:
-                found = self._duck.sql(f"SELECT * FROM ({numbered}) SEMI JOIN __wanted USING (__row) ORDER BY __row")
-                rows = found.to_arrow_table()
+                relation = self._duck.sql(f"SELECT * FROM ({numbered}) SEMI JOIN __wanted USING (__row) ORDER BY __row")
+                rows = relation.to_arrow_table()
             finally:
                 self._duck.unregister("__wanted")
             if isinstance(selection, Near):
@@ -151,10 +151,10 @@ class Shard:
         key = (sql, selection.table, selection.text_sql, selection.text)
         if self._scored is None or self._scored[0] != key:
             vectors = self._rows_as_vectors(selection)
-            asked = _short(self._embedder().embed([selection.text]))[0]
+            query_vector = _short(self._embedder().embed([selection.text]))[0]
             every = np.zeros(len(vectors), np.float32)
             for i in range(0, len(vectors), SLICE):
-                every[i : i + SLICE] = vectors[i : i + SLICE].astype(np.float32) @ asked
+                every[i : i + SLICE] = vectors[i : i + SLICE].astype(np.float32) @ query_vector
                 forget_pages(vectors)
             places = self._duck.sql(f"SELECT {quote(selection.place)} AS place FROM ({sql})").fetchnumpy()["place"]
             self._scored = key, np.round(every[places], DIGITS)
@@ -175,11 +175,11 @@ class Shard:
 
     @staticmethod
     def _embedder() -> Embedder:
-        found = static_embedder()
-        if found is None:
+        embedder = static_embedder()
+        if embedder is None:
             need("the nearest rows of a cluster's tables", "local", "wordllama")
-        assert found is not None
-        return found
+        assert embedder is not None
+        return embedder
 
 
 def nearest(scores: NDArray[np.float32], most: int) -> NDArray[np.int64]:

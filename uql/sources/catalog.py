@@ -176,16 +176,16 @@ class Catalog:
 
         On a connection of UQL's the orders are read anew where a statement of DuckDB's own may have changed them.
         """
-        found = self._of_users(_CHOSEN)
+        rows = self._of_users(_CHOSEN)
         if not self._own or not self.orders_known:
             with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
-                order, nulls, *_ = found[0] if found else self._rows(f"SELECT {_ORDERS}")[0]
+                order, nulls, *_ = rows[0] if rows else self._rows(f"SELECT {_ORDERS}")[0]
                 self.orders = None if order.startswith("ASC") and nulls == "NULLS_LAST" else (order, nulls)
                 self.orders_known = True
         self._transaction = None
-        if not found:
+        if not rows:
             return
-        _, _, self._transaction, variables, *values = found[0]
+        _, _, self._transaction, variables, *values = rows[0]
         chosen = {name: literal(str(value)) for name, value in zip(_SETTINGS, values, strict=True)}
         for variable in variables or ():
             chosen[f"VARIABLE {quote(variable['name'])}"] = f"CAST({literal(variable['value'])} AS {variable['type']})"
@@ -203,8 +203,8 @@ class Catalog:
         """
         if self._own:
             return None
-        held = [column[0] for column in self.connection.description or ()]
-        if int(duckdb.__version__.split(".")[0]) < 2 and held not in ([], ["Count"], ["Success"]):
+        result_columns = [column[0] for column in self.connection.description or ()]
+        if int(duckdb.__version__.split(".")[0]) < 2 and result_columns not in ([], ["Count"], ["Success"]):
             return None  # Count and Success: of a statement without rows
         try:
             relation = self._looks.get(sql)
@@ -240,14 +240,14 @@ class Catalog:
                 return self._relation(name, file_sql(parts[0]), "file", plain=plain)
             if parts[-1].lower() in self.planned:
                 return self.planned[parts[-1].lower()]
-            found = self._find(parts)
-            if found is not None:
-                words = said_estimated(found.comment)
-                if words is None and found.view:
-                    words = self.marked().get(found.path)
-                kind = "view" if found.view else "table"
-                columns = [] if plain else self._columns(found.path)
-                return self._relation(name, dotted(found.path), kind, found.comment, columns, words, plain)
+            entry = self._find(parts)
+            if entry is not None:
+                words = said_estimated(entry.comment)
+                if words is None and entry.view:
+                    words = self.marked().get(entry.path)
+                kind = "view" if entry.view else "table"
+                columns = [] if plain else self._columns(entry.path)
+                return self._relation(name, dotted(entry.path), kind, entry.comment, columns, words, plain)
             temporary = self._temporary(parts)
             if temporary is not None:
                 return self._relation(name, temporary, "temporary", plain=plain)
@@ -272,13 +272,13 @@ class Catalog:
 
     def comment(self, parts: tuple[str, ...]) -> str:
         """The comment of a table or view; "" where it has none, or there is none of the name."""
-        found = self._find(parts)
-        return found.comment if found is not None else ""
+        entry = self._find(parts)
+        return entry.comment if entry is not None else ""
 
     def columns(self, parts: tuple[str, ...]) -> list[str]:
         """The names of the columns of a table or view; none where there is none of the name."""
-        found = self._find(parts)
-        return [] if found is None else [name for name, _ in self.describe(f"SELECT * FROM {dotted(found.path)}")]
+        entry = self._find(parts)
+        return [] if entry is None else [name for name, _ in self.describe(f"SELECT * FROM {dotted(entry.path)}")]
 
     def marked(self) -> dict[tuple[str, str, str], str]:
         """The tables that hold estimates or a part of the rows: the statement that made them so.
@@ -290,40 +290,43 @@ class Catalog:
             " UNION ALL SELECT comment, database_name, schema_name, view_name FROM system.main.duckdb_views()"
             " WHERE comment IS NOT NULL"
         )
-        found = {(d, s, t): words for said, d, s, t in noted if said and (words := said_estimated(said)) is not None}
-        if not found:
-            return found
+        statements = {
+            (d, s, t): words for comment, d, s, t in noted if comment and (words := said_estimated(comment)) is not None
+        }
+        if not statements:
+            return statements
         read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
         for d, s, name, sql in self._rows(_DEFINITIONS + _PREPARED):
             read.setdefault((d, s, name), set()).update(tables(sql))
         while True:
             more = {
-                path: found[held[0]]
+                path: statements[sources[0]]
                 for path, names in read.items()
-                if path not in found and (held := [at for name in sorted(names) if (at := self._among(name, found))])
+                if path not in statements
+                and (sources := [at for name in sorted(names) if (at := self._among(name, statements))])
             }
             if not more:
-                return found
-            found |= more
+                return statements
+            statements |= more
 
     def _among(self, name: tuple[str, ...], marked: Mapping[tuple[str, str, str], str]) -> tuple[str, str, str] | None:
         """Which of the marked ones a name of `tables` means; of a macro any of its name, wherever the search path leads."""
         if is_call(name[-1]):
             return next((path for path in marked if path[2] == name[-1]), None)
-        found = self._find(name)
-        return found.path if found is not None and found.path in marked else None
+        entry = self._find(name)
+        return entry.path if entry is not None and entry.path in marked else None
 
     def estimates_read(self, sql: str, target: tuple[str, ...] = ()) -> list[str]:
         """What a statement of DuckDB's own reads of `marked`, as `based_on` lists it; of its own target nothing."""
         names = list(dict.fromkeys(tables(sql)))
         marked = self.marked() if names else {}
         own = self._find(target) if target and marked else None
-        said = []
+        estimates = []
         for name in names if marked else ():
             path = self._among(name, marked)
             if path is not None and (own is None or own.path != path):
-                said.append(f"{'.'.join(name)} ({marked[path]})")
-        return said
+                estimates.append(f"{'.'.join(name)} ({marked[path]})")
+        return estimates
 
     def estimates_called(self, sql: str) -> list[str]:
         """The same of the macros alone that a statement calls; its tables are known where it is bound."""
@@ -344,8 +347,8 @@ class Catalog:
     def function_table(self, name: str, sql: str) -> Table:
         """What a table function gives: `sql` is the call as DuckDB SQL."""
         with self._lock:
-            said = self.estimates_read(f"FROM {sql}")
-            return self._relation(name, sql, "function", estimated=said[0] if said else None)
+            estimates = self.estimates_read(f"FROM {sql}")
+            return self._relation(name, sql, "function", estimated=estimates[0] if estimates else None)
 
     def offer_parts(self) -> None:
         """Makes frames(…) and pages(…) known to DuckDB, under the names that the binder gives them."""
@@ -364,7 +367,7 @@ class Catalog:
 
     def files_in_rows(self) -> frozenset[str]:
         """The paths and addresses in the columns whose comments say that they hold images, sounds, films or documents."""
-        found: set[str] = set()
+        paths: set[str] = set()
         noted = self._rows(
             "SELECT database_name, schema_name, table_name, column_name, comment FROM system.main.duckdb_columns()"
             " WHERE comment IS NOT NULL AND data_type = 'VARCHAR'"
@@ -376,8 +379,8 @@ class Catalog:
                 rows = self._rows(
                     f"SELECT DISTINCT {quote(column)} FROM {dotted(path)} WHERE {quote(column)} IS NOT NULL"
                 )
-                found |= {value.strip() for (value,) in rows}
-        return frozenset(found)
+                paths |= {value.strip() for (value,) in rows}
+        return frozenset(paths)
 
     def describe(self, sql: str) -> list[tuple[str, str]]:
         """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error.
@@ -408,17 +411,17 @@ class Catalog:
         """
         if self._locked:
             return frozenset()
-        named: dict[str, list[str]] = {}
+        definitions: dict[str, list[str]] = {}
         for _, _, name, text in self._rows(_DEFINITIONS):
-            named.setdefault(str(name).lower().removesuffix("()"), []).append(text)
-        found = changing_definitions(named)
-        for (name,) in self._rows(_FUNCTIONS) if found else ():
-            if str(name).lower() in found:
+            definitions.setdefault(str(name).lower().removesuffix("()"), []).append(text)
+        names = changing_definitions(definitions)
+        for (name,) in self._rows(_FUNCTIONS) if names else ():
+            if str(name).lower() in names:
                 message = (
                     f"{READS_ONLY}; a macro or view called {name}, as a function of DuckDB's is, changes something"
                 )
                 raise DataError(message, code="UQL511", help=f"DROP it, or {TO_CHANGE}")
-        return frozenset(found)
+        return frozenset(names)
 
     @cached_property
     def aggregates(self) -> AggregateFunctions:
@@ -430,9 +433,9 @@ class Catalog:
     def _find(self, parts: tuple[str, ...]) -> _CatalogEntry | None:
         """A table or view on the cursor; temporary first, then the search path."""
         best: tuple[int, _CatalogEntry] | None = None
-        wanted = parts[-1].lower()
+        table_name = parts[-1].lower()
         for database, schema, name, comment, is_view, here, current in self._rows(_RELATIONS):
-            if name.lower() != wanted or name.startswith("__uql_frame_"):
+            if name.lower() != table_name or name.startswith("__uql_frame_"):
                 continue
             rank = _rank(parts, database, schema, name, here, current)
             if rank is not None and (best is None or rank < best[0]):
@@ -452,14 +455,14 @@ class Catalog:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
         if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
             return None
-        wanted = literal(parts[-1].lower())
-        found = self._of_users(
-            f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {wanted}"
+        name_sql = literal(parts[-1].lower())
+        rows = self._of_users(
+            f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {name_sql}"
         )
-        if not found:
+        if not rows:
             return None
         try:
-            arrow = self.connection.sql(f"SELECT * FROM temp.{quote(found[0][0])}").to_arrow_table()
+            arrow = self.connection.sql(f"SELECT * FROM temp.{quote(rows[0][0])}").to_arrow_table()
         except duckdb.Error:
             return None
         private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
@@ -467,16 +470,16 @@ class Catalog:
 
     def is_behind(self) -> bool:
         """Has the user's own connection a transaction open since `begin`, whose changes the cursor does not see?"""
-        found = self._of_users(_TRANSACTION)
-        return found is not None and found[0][0] == self._transaction
+        rows = self._of_users(_TRANSACTION)
+        return rows is not None and rows[0][0] == self._transaction
 
     def _unknown(self, name: str, frames: Mapping[str, object]) -> UnknownTableError:
         names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
-        low = {known.lower(): known for known in names}
+        low = {table_name.lower(): table_name for table_name in names}
         close = get_close_matches(name.lower(), low, 1)
         hint = f"did you mean {low[close[0]]}? " if close else ""
-        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-        listed = f"tables: {shown}" if names else "there are no tables; FROM 'file.csv' reads a file"
+        names_text = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        listed = f"tables: {names_text}" if names else "there are no tables; FROM 'file.csv' reads a file"
         return UnknownTableError(f"no table {name}", help=hint + listed)
 
     # ---------------------------------------------------------------------------------------------------- describing
@@ -543,11 +546,11 @@ class Catalog:
         import pyarrow.compute as pc
 
         rows = self.cursor.sql(first).to_arrow_table()
-        found: list[object] = [None] * len(measures)
+        results: list[object] = [None] * len(measures)
         others = []
         for at, column in enumerate(rows.columns):
             if measures[at].startswith("avg") and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
-                found[at] = pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py()
+                results[at] = pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py()
             else:
                 others.append(at)
         for start in range(0, len(others), WIDE):
@@ -558,8 +561,8 @@ class Catalog:
             finally:
                 self.cursor.unregister("__uql_sample")
             for at, value in zip(some, values, strict=True):
-                found[at] = value
-        return found
+                results[at] = value
+        return results
 
     def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:
         with self._lock:
@@ -583,8 +586,8 @@ def _field(field: Field, measure: object) -> Field:
 def _said_modality(comment: str) -> Modality | None:
     """What a column holds by the first word of its comment."""
     word = _FIRST_WORD.match(comment)
-    said = word[1].lower() if word else ""
-    return Modality(said) if said in set(Modality) - {Modality.STRUCTURED} else None
+    modality = word[1].lower() if word else ""
+    return Modality(modality) if modality in set(Modality) - {Modality.STRUCTURED} else None
 
 
 def _rank(
@@ -616,15 +619,15 @@ def _rank(
 def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
     """DuckDB's complaint about a file, frame or view as a DataError that names it."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    said = "; ".join(lines[:3])
+    reason = "; ".join(lines[:3])
     low = str(error).lower()
     if "utf-8" in low or "unicode" in low:
         return DataError(
-            f"{name} holds bytes that are not UTF-8: {said}",
+            f"{name} holds bytes that are not UTF-8: {reason}",
             code="UQL502",
             help="convert it to UTF-8 first (iconv -f latin1 -t utf-8), or FROM read_csv(…, encoding = 'latin-1')",
         )
     if "no files found" in low:
         return DataError(f"{name}: there is no such file", code="UQL501")
     what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")
-    return DataError(f"{what} {name} cannot be read: {said}", code="UQL503")
+    return DataError(f"{what} {name} cannot be read: {reason}", code="UQL503")

@@ -34,17 +34,17 @@ def replies(
         deadline: by the monotonic clock.
         at_once: requests to one process.
     """
-    found: list[Reply | Unreadable] = []
-    while len(found) < len(requests):
+    answers: list[Reply | Unreadable] = []
+    while len(answers) < len(requests):
         if time.monotonic() >= deadline:
-            found += [Unreadable(f"the {what} is not read: no time is left")] * (len(requests) - len(found))
+            answers += [Unreadable(f"the {what} is not read: no time is left")] * (len(requests) - len(answers))
             break
-        part = requests[len(found) : len(found) + at_once]
+        part = requests[len(answers) : len(answers) + at_once]
         read, ended = process(part, deadline)
-        found += [Unreadable(reply["error"]) if "error" in reply else reply for reply in read]
+        answers += [Unreadable(reply["error"]) if "error" in reply else reply for reply in read]
         if len(read) < len(part):
-            found.append(Unreadable(f"the {what} cannot be read: its reader {ended}"))
-    return found
+            answers.append(Unreadable(f"the {what} cannot be read: its reader {ended}"))
+    return answers
 
 
 def exchange(command: Sequence[str], part: Sequence[bytes], seconds: float, deadline: float) -> tuple[list[Reply], str]:

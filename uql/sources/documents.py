@@ -31,8 +31,8 @@ def texts(documents: Sequence[bytes], seconds: float = math.inf) -> list[str | U
     A document that takes longer than `SECONDS`, or than is left of `seconds`, is given up; the others are read.
     """
     need("such documents", "documents", *sorted({READERS[m] for m in map(media_type, documents) if m in READERS}))
-    found = replies(documents, _process, "document", deadline=time.monotonic() + seconds, at_once=AT_ONCE)
-    return [reply if isinstance(reply, Unreadable) else str(reply["text"]) for reply in found]
+    answers = replies(documents, _process, "document", deadline=time.monotonic() + seconds, at_once=AT_ONCE)
+    return [reply if isinstance(reply, Unreadable) else str(reply["text"]) for reply in answers]
 
 
 def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:

@@ -38,11 +38,11 @@ def file_sql(path: str) -> str:
     """
     function = reader(path)
     if function is None:
-        known = ", ".join(sorted(READERS))
-        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"formats: {known}")
+        formats = ", ".join(sorted(READERS))
+        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"formats: {formats}")
     if "://" not in path:
-        found = glob.glob(path, recursive=True) if glob.has_magic(path) and not Path(path).exists() else [path]
-        files = [Path(name) for name in found if Path(name).is_file()]
+        paths = glob.glob(path, recursive=True) if glob.has_magic(path) and not Path(path).exists() else [path]
+        files = [Path(name) for name in paths if Path(name).is_file()]
         if not files:
             kind = "is a folder" if Path(path).is_dir() else "there is no such file"
             raise DataError(f"{path}: {kind}", code="UQL501", help=_nearby(path))
@@ -57,6 +57,6 @@ def _nearby(path: str) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder}"
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and reader(entry.name))
-    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    listing = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     where = "this folder" if str(folder) == "." else str(folder)
-    return f"files of {where} that can be read: {shown}" if names else f"no file of {where} can be read"
+    return f"files of {where} that can be read: {listing}" if names else f"no file of {where} can be read"

@@ -66,10 +66,10 @@ def register(
 def unregister(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Takes back what `register` made under this name; tables and views of the database are left."""
     connection.unregister(name)
-    made = connection.execute(
+    rows = connection.execute(
         "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", [name]
     ).fetchall()
-    for (kind,) in made:
+    for (kind,) in rows:
         what = "VIEW" if kind == "VIEW" else "TABLE"
         connection.execute(f"DROP {what} IF EXISTS temp.{quote(name)}")
 
@@ -91,8 +91,8 @@ def register_files(
     if type is not None and type not in (*ENDINGS, *FORMATS):
         type = type.lower().removesuffix("s")  # images
     if type is not None and type not in (*ENDINGS, *FORMATS):
-        known = ", ".join((*ENDINGS, *FORMATS))
-        raise DataError(f"there is no type {type!r} of files", code="UQL505", help=f"types: {known}")
+        types = ", ".join((*ENDINGS, *FORMATS))
+        raise DataError(f"there is no type {type!r} of files", code="UQL505", help=f"types: {types}")
     files = list_files(path)
     if not files:
         raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
@@ -102,10 +102,10 @@ def register_files(
         return (name,)
     kind = type or kind_of(files)
     if kind is None:
-        told = "; ".join(f"{what}: {' '.join(endings)}" for what, endings in ENDINGS.items())
-        raise DataError(f"{path}: no file of a known type", code="UQL503", help=f"give type = …, or endings: {told}")
+        listing = "; ".join(f"{what}: {' '.join(endings)}" for what, endings in ENDINGS.items())
+        raise DataError(f"{path}: no file of a known type", code="UQL503", help=f"give type = …, or endings: {listing}")
     if kind == "sqlite":
-        return tuple(made for file in files for made in _sqlite(connection, name, file))
+        return tuple(table for file in files for table in _sqlite(connection, name, file))
     if kind == "table":
         chosen = [file for file in files if reader(str(file))]
         if not chosen:
@@ -119,13 +119,13 @@ def register_files(
     folder = Path(path) if Path(path).is_dir() else None
     paths = ", ".join(literal(str(file)) for file in chosen)
     begin = len(str(folder)) + 2 if folder is not None else 1
-    shown = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
+    file_column = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
     value = f"content AS {kind}"
     if kind == "text":
         value = (
             "TRY(decode(content)) AS text, CASE WHEN TRY(decode(content)) IS NULL THEN 'it is not UTF-8' END AS error"
         )
-    _view(connection, name, f"SELECT {shown}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
+    _view(connection, name, f"SELECT {file_column}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
     return (name,)
 
 
@@ -184,9 +184,9 @@ def _sqlite(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> Ite
             listed = source.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
             tables = [str(table) for (table,) in listed]
             for table in tables:
-                made = name if len(tables) == 1 else f"{name}_{table}"
-                _copied(connection, made, source.execute(f"SELECT * FROM {quote(table)}"))
-                yield made
+                table_name = name if len(tables) == 1 else f"{name}_{table}"
+                _copied(connection, table_name, source.execute(f"SELECT * FROM {quote(table)}"))
+                yield table_name
     except sqlite3.Error as error:
         raise DataError(f"{file} cannot be read as a SQLite database: {error}", code="UQL503") from error
     if not tables:
@@ -198,10 +198,10 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, rows: sqlite3.Curs
     import pyarrow as pa
 
     columns = [str(column[0]) for column in rows.description]
-    held: list[tuple[Any, ...]] = []
+    all_rows: list[tuple[Any, ...]] = []
     while batch := rows.fetchmany(BATCH):
-        held += batch
-    values = zip(*held, strict=True) if held else [() for _ in columns]
+        all_rows += batch
+    values = zip(*all_rows, strict=True) if all_rows else [() for _ in columns]
     arrow = pa.table({column: _array(list(v)) for column, v in zip(columns, values, strict=True)})
     connection.register("__sqlite", arrow)
     try:

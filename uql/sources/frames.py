@@ -30,18 +30,18 @@ class Frames:
 
         Raises: DataError (UQL504) when the object is not a table, or DuckDB cannot read it.
         """
-        known = self._cache.get(name)
-        same = known is not None and known[0] is frame
-        if known is not None and same and not _may_change(frame):
-            return known[1]
-        private = known[1] if known is not None and same else f"__uql_frame_{self._count}"
+        entry = self._cache.get(name)
+        same = entry is not None and entry[0] is frame
+        if entry is not None and same and not _may_change(frame):
+            return entry[1]
+        private = entry[1] if entry is not None and same else f"__uql_frame_{self._count}"
         self._count += 1
         try:
             self._cursor.register(private, as_table(name, frame))
         except _UNREADABLE as error:
             raise self._unreadable(name, frame, error) from error
-        if known is not None and not same:
-            self._cursor.unregister(known[1])
+        if entry is not None and not same:
+            self._cursor.unregister(entry[1])
         self._cache[name] = (frame, private)
         return private
 
@@ -130,14 +130,14 @@ def _with_texts(frame: Any) -> Any:
     missing = [i for i, kind in enumerate(kinds) if kind == "O" and frame.iloc[:, i].first_valid_index() is None]
     if not missing:
         return frame
-    made = frame.copy(deep=False)
+    copy = frame.copy(deep=False)
     for i in missing:
-        made.isetitem(i, made.iloc[:, i].astype("string"))
-    return made
+        copy.isetitem(i, copy.iloc[:, i].astype("string"))
+    return copy
 
 
 def _kinds() -> tuple[type, ...]:
-    found: list[type] = [duckdb.DuckDBPyRelation]
+    types: list[type] = [duckdb.DuckDBPyRelation]
     for module, names in (
         ("pandas", ("DataFrame",)),
         ("polars", ("DataFrame", "LazyFrame")),
@@ -146,5 +146,5 @@ def _kinds() -> tuple[type, ...]:
     ):
         loaded = sys.modules.get(module)
         if loaded is not None:
-            found += [getattr(loaded, name) for name in names if hasattr(loaded, name)]
-    return tuple(found)
+            types += [getattr(loaded, name) for name in names if hasattr(loaded, name)]
+    return tuple(types)

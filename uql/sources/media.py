@@ -66,23 +66,23 @@ class Media:
         Args:
             values: (n,) paths, addresses, or the bytes themselves.
         """
-        wanted = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._cache)
-        part = [v for v in wanted if self.parts is not None and isinstance(v, str) and NAME.fullmatch(v)]
-        found: dict[str | bytes, Loaded] = {}
+        uncached = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._cache)
+        part = [v for v in uncached if self.parts is not None and isinstance(v, str) and NAME.fullmatch(v)]
+        contents: dict[str | bytes, Loaded] = {}
         if part and self.parts is not None:
-            found.update(zip(part, self.parts.images(part), strict=True))
-        missing = [v for v in wanted if v not in found]
+            contents.update(zip(part, self.parts.images(part), strict=True))
+        missing = [v for v in uncached if v not in contents]
         if len(missing) > 1:
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="uql-media") as pool:
                 read = list(pool.map(lambda v: self._bytes(v, kind), missing))
         else:
             read = [self._bytes(v, kind) for v in missing]
-        found.update(zip(missing, read, strict=True))
+        contents.update(zip(missing, read, strict=True))
         if kind is Modality.DOCUMENT:
-            held = {v: d for v, d in found.items() if isinstance(d, bytes)}
-            found |= dict(zip(held, texts(list(held.values()), self._remaining_s()), strict=True))
-        result = [None if v is None else found[v] if v in found else self._cache[v, kind] for v in values]
-        for value, loaded in found.items():
+            documents = {v: d for v, d in contents.items() if isinstance(d, bytes)}
+            contents |= dict(zip(documents, texts(list(documents.values()), self._remaining_s()), strict=True))
+        result = [None if v is None else contents[v] if v in contents else self._cache[v, kind] for v in values]
+        for value, loaded in contents.items():
             self._keep((value, kind), loaded)
         return result
 

@@ -142,13 +142,15 @@ class Parts:
             self._stored(d) if p is None and d is not None else p
             for d, p in zip(data.to_pylist(), path.to_pylist(), strict=True)
         ]
-        found = self._list(name, files, every)
-        for file, reply in zip(files, found, strict=True):
+        listings = self._list(name, files, every)
+        for file, reply in zip(files, listings, strict=True):
             if isinstance(reply, Unreadable):
                 self._failed[f"{name[:-1]}:{WHOLE}@{file}"] = reply
         arrow = {"DOUBLE": pa.float64(), "INTEGER": pa.int32(), "VARCHAR": pa.string()}
         kind = pa.list_(pa.struct([(column, arrow[type]) for column, type in COLUMNS[name].items()]))
-        return pa.array([None if f is None else _listed(name, f, r) for f, r in zip(files, found, strict=True)], kind)
+        return pa.array(
+            [None if f is None else _listed(name, f, r) for f, r in zip(files, listings, strict=True)], kind
+        )
 
     # ------------------------------------------------------------------------------------------------------- listing
     def _list(self, name: str, files: list[str | None], every: list[str]) -> list[Reply | Unreadable | None]:
@@ -157,7 +159,7 @@ class Parts:
         for text in dict.fromkeys(every):
             if text:
                 parts_reader.seconds_of(text)
-        found: list[Reply | Unreadable | None] = [None] * len(files)
+        listings: list[Reply | Unreadable | None] = [None] * len(files)
         keys: dict[tuple[object, ...], list[int]] = {}
         for i, (file, text) in enumerate(zip(files, every, strict=True)):
             path = self._path(file) if file is not None else None
@@ -165,17 +167,17 @@ class Parts:
                 state = path.stat()
                 keys.setdefault((want, str(path), text, state.st_size, state.st_mtime_ns), []).append(i)
             else:
-                found[i] = path
+                listings[i] = path
         missing = [key for key in keys if key not in self._listed]
         if missing:
             need(*NEEDS[name])
-        asked = [{"want": want, "path": str(key[1]), "every": key[2]} for key in missing]
-        read = self._transcribe(asked) if name == "transcript" else self._read(asked)
+        requests = [{"want": want, "path": str(key[1]), "every": key[2]} for key in missing]
+        read = self._transcribe(requests) if name == "transcript" else self._read(requests)
         self._listed.update(zip(missing, read, strict=True))
         for key, places in keys.items():
             for i in places:
-                found[i] = self._listed[key]
-        return found
+                listings[i] = self._listed[key]
+        return listings
 
     def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
         """(n,) what is said in recordings: "12.5 s: words", a line an utterance.
@@ -184,15 +186,15 @@ class Parts:
             values: names of files, or their bytes.
         Raises: ConfigError where Whisper is not installed.
         """
-        found: list[str | Unreadable] = []
+        texts: list[str | Unreadable] = []
         for reply in self._list(
             "transcript", [self._stored(v) if isinstance(v, bytes) else v for v in values], [""] * len(values)
         ):
             if isinstance(reply, dict) and reply["speech"]:
-                found.append("\n".join(f"{t:g} s: {text}" for t, text in reply["speech"]))
+                texts.append("\n".join(f"{t:g} s: {text}" for t, text in reply["speech"]))
             else:
-                found.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
-        return found
+                texts.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
+        return texts
 
     def seconds(self, values: Sequence[str | bytes | None]) -> list[float]:
         """(n,) seconds that recordings and videos last, by their last packet; 0 where that cannot be read."""
@@ -211,13 +213,15 @@ class Parts:
                 content = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
             scopes.append(f"{SCOPE}{model} {parts_reader.HEARING} of {content}")
         with nullcontext() if self.ledger is None else self.ledger() as ledger:
-            found: list[Reply | Unreadable] = [dict(ledger.statistics(s)) if ledger is not None else {} for s in scopes]
-            missing = [i for i, kept in enumerate(found) if kept == {}]
+            transcripts: list[Reply | Unreadable] = [
+                dict(ledger.statistics(s)) if ledger is not None else {} for s in scopes
+            ]
+            missing = [i for i, transcript in enumerate(transcripts) if transcript == {}]
             for i, reply in zip(missing, self._read([requests[i] for i in missing]), strict=True):
-                found[i] = reply
+                transcripts[i] = reply
                 if ledger is not None and isinstance(reply, dict):
                     ledger.keep_statistics(scopes[i], reply)
-        return found
+        return transcripts
 
     @property
     def _media(self) -> Files:
@@ -261,36 +265,36 @@ class Parts:
 
         Raises ConfigError where the readers are not installed.
         """
-        found: dict[str, bytes | Unreadable] = {}
-        wanted: list[tuple[str, float, str]] = []
-        asked: list[dict[str, Any]] = []
+        jpegs: dict[str, bytes | Unreadable] = {}
+        positions: list[tuple[str, float, str]] = []
+        requests: list[dict[str, Any]] = []
         for name in dict.fromkeys(names):
             match = NAME.fullmatch(name)
             assert match is not None
             kind, place, file = match.groups()
             path = self._path(file)
             if isinstance(path, Unreadable):
-                found[name] = path
+                jpegs[name] = path
             elif place == WHOLE:
                 reason = Unreadable(f"{file} was not readable when its {kind}s were listed")
-                found[name] = self._failed.get(name, reason)
+                jpegs[name] = self._failed.get(name, reason)
             else:
                 need(*NEEDS[f"{kind}s"])
-                wanted.append((str(path), float(place), name))
-        for path_, at, name in sorted(wanted):
-            asked.append({"want": name.partition(":")[0], "path": path_, "at": at})
-        for (_, _, name), reply in zip(sorted(wanted), self._read(asked), strict=True):
-            found[name] = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
-        return [found[name] for name in names]
+                positions.append((str(path), float(place), name))
+        for path_, at, name in sorted(positions):
+            requests.append({"want": name.partition(":")[0], "path": path_, "at": at})
+        for (_, _, name), reply in zip(sorted(positions), self._read(requests), strict=True):
+            jpegs[name] = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
+        return [jpegs[name] for name in names]
 
     def digests(self, values: Sequence[object]) -> list[bytes | None]:
         """(n,) 16 bytes of each frame or page that change when its file does; None for other values, and where there is no file."""
         states: dict[str, str] = {}
-        found: list[bytes | None] = []
+        hashes: list[bytes | None] = []
         for value in values:
             match = NAME.fullmatch(value) if isinstance(value, str) else None
             if match is None or match[2] == WHOLE:
-                found.append(None)
+                hashes.append(None)
                 continue
             file = match[3]
             if file not in states:
@@ -298,21 +302,21 @@ class Parts:
                 state = path.stat() if isinstance(path, Path) else None
                 states[file] = f"{path} {state.st_size} {state.st_mtime_ns}" if state is not None else ""
             text = f"{states[file]} {match[1]} {match[2]}"
-            found.append(blake2b(text.encode(), digest_size=16).digest() if states[file] else None)
-        return found
+            hashes.append(blake2b(text.encode(), digest_size=16).digest() if states[file] else None)
+        return hashes
 
-    def _read(self, asked: list[dict[str, Any]]) -> list[Reply | Unreadable]:
+    def _read(self, requests: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the replies of the reader; what could not be read names its file."""
-        requests = [json.dumps(request).encode() for request in asked]
-        found: list[Reply | Unreadable] = []
-        if requests:
+        messages = [json.dumps(request).encode() for request in requests]
+        answers: list[Reply | Unreadable] = []
+        if messages:
             deadline = self._media.deadline
-            found = replies(requests, _process, "file", deadline=deadline, at_once=parts_reader.AT_ONCE)
+            answers = replies(messages, _process, "file", deadline=deadline, at_once=parts_reader.AT_ONCE)
         return [
             Unreadable(f"{Path(request['path']).name} cannot be read: {reply.message}")
             if isinstance(reply, Unreadable)
             else reply
-            for request, reply in zip(asked, found, strict=True)
+            for request, reply in zip(requests, answers, strict=True)
         ]
 
 

@@ -71,10 +71,10 @@ def seconds_of(every: str) -> float | None:
     text = " ".join(every.lower().split())
     if text.rstrip("s") == KEYFRAMES or is_shot(every):
         return None
-    found = EVERY.fullmatch(text)
-    if found is None:
+    match = EVERY.fullmatch(text)
+    if match is None:
         raise ValueError(f"every = {every!r} is no time: write '1 s', '500 ms', '2 minutes', 'keyframe' or 'shot'")
-    number, unit, *clock = found.groups()
+    number, unit, *clock = match.groups()
     if number is None:
         seconds = sum(float(part) * scale for part, scale in zip(clock, (3600.0, 60.0, 1.0), strict=True))
     else:
@@ -123,21 +123,21 @@ class Video:
         """(n,) seconds from 0 on. Raises ValueError where there are none, or too many."""
         seconds = seconds_of(every)
         if is_shot(every):
-            found = self._shots()
+            times = self._shots()
         elif seconds is None:
             packets = (p for p in self.container.demux(self.stream) if p.is_keyframe and p.pts is not None)
             # one before the first moment, as an edit list has it, is seen there
-            found = sorted({max(0.0, round(float(p.pts * self.base - self.start), 3)) for p in packets})
+            times = sorted({max(0.0, round(float(p.pts * self.base - self.start), 3)) for p in packets})
         else:
             length = self._length()
             if length / seconds > MOST_MOMENTS:
                 raise ValueError(
                     f"it has more than {MOST_MOMENTS:,} frames every {seconds:g} s: take them at greater distances"
                 )
-            found = [round(i * seconds, 3) for i in range(max(1, -int(-length // seconds)))]
-        if not found:
+            times = [round(i * seconds, 3) for i in range(max(1, -int(-length // seconds)))]
+        if not times:
             raise ValueError("its video stream holds no frames")
-        return found
+        return times
 
     def _shots(self) -> list[float]:
         """(n,) seconds at which a shot begins, the first at 0: every frame is decoded, and FFmpeg measures how much it differs."""
@@ -155,15 +155,15 @@ class Video:
             graph.add("buffersink"),
         ]
         graph.link_nodes(*steps).configure()
-        found = [0.0]
+        times = [0.0]
         while frame is not None:
             graph.push(frame)
             with suppress(av.BlockingIOError, av.EOFError):
-                found.append(round(self._at(graph.pull()), 3))
+                times.append(round(self._at(graph.pull()), 3))
             frame = self._step()
-        if len(found) > MOST_MOMENTS:
+        if len(times) > MOST_MOMENTS:
             raise ValueError(f"it has more than {MOST_MOMENTS:,} shots")
-        return found
+        return times
 
     def _length(self) -> float:
         """Seconds, as the header says; where it says none, up to the last packet."""
@@ -187,9 +187,9 @@ class Video:
             raise ValueError("no frame can be decoded there")
         self._position = self._at(self._now)
         if self._next is None or self._damaged:
-            shown = float((self._now.duration or 0) * self.base)
+            duration = float((self._now.duration or 0) * self.base)
             rate = self.stream.average_rate
-            if second > self._position + max(shown, 2 / float(rate) if rate else 0.0, 0.1) + 1e-6:
+            if second > self._position + max(duration, 2 / float(rate) if rate else 0.0, 0.1) + 1e-6:
                 what = "breaks off" if self._next is None else "is damaged"
                 raise ValueError(f"the video {what} at {self._position:.3f} s")
         return self._jpeg(self._now)
@@ -266,7 +266,7 @@ class Recording:
         from faster_whisper.vad import VadOptions, get_speech_timestamps
 
         options = VadOptions(min_silence_duration_ms=PAUSE_MS, speech_pad_ms=100)
-        found: list[tuple[float, str]] = []
+        utterances: list[tuple[float, str]] = []
         for n, samples in enumerate(self._chunks()):
             begins = [part["start"] / RATE for part in get_speech_timestamps(samples, options)]
             model = whisper(folder)
@@ -278,18 +278,18 @@ class Recording:
                 condition_on_previous_text=False,
                 word_timestamps=True,
             )
-            held, begin, last = "", 0.0, -1
+            text, begin, last = "", 0.0, -1
             for word in (w for segment in segments for w in segment.words or ()):
                 place = bisect_right(begins, (word.start + word.end) / 2)  # of the stretch of speech that it stands in
-                if held and (place != last or held.endswith((".", "?", "!"))):
-                    found.append((begin, held.strip()))
-                    held = ""
-                if not held:
+                if text and (place != last or text.endswith((".", "?", "!"))):
+                    utterances.append((begin, text.strip()))
+                    text = ""
+                if not text:
                     begin = round(n * CHUNK_SECONDS + float(word.start), 2)
-                held, last = held + word.word, place
-            if held.strip():
-                found.append((begin, held.strip()))
-        return found
+                text, last = text + word.word, place
+            if text.strip():
+                utterances.append((begin, text.strip()))
+        return utterances
 
     def _chunks(self) -> Iterator[Any]:
         """Samples at `RATE` in [-1, 1], `CHUNK_SECONDS` at a time."""
@@ -297,21 +297,21 @@ class Recording:
         import numpy as np
 
         resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
-        held: list[Any] = []
+        pieces: list[Any] = []
         size = 0
         for frame in self._decoded():
             self._heard += frame.samples / frame.sample_rate
             for part in resampler.resample(frame):
-                held.append(part.to_ndarray()[0])
-                size += len(held[-1])
+                pieces.append(part.to_ndarray()[0])
+                size += len(pieces[-1])
             while size >= CHUNK_SECONDS * RATE:
-                whole = np.concatenate(held)
+                whole = np.concatenate(pieces)
                 yield whole[: CHUNK_SECONDS * RATE]
-                held = [whole[CHUNK_SECONDS * RATE :]]
-                size = len(held[0])
-        if not held:
+                pieces = [whole[CHUNK_SECONDS * RATE :]]
+                size = len(pieces[0])
+        if not pieces:
             raise ValueError("no sound can be decoded")
-        yield np.concatenate(held)
+        yield np.concatenate(pieces)
 
     def _decoded(self) -> Iterator[Any]:
         """Its frames up to the end, which a cut file reaches early."""
@@ -401,9 +401,9 @@ def _utf16(read: Any, form: Any, field: Any) -> str:
     """A text that a function of PDFium writes in UTF-16; it says how many bytes that takes."""
     import ctypes
 
-    held = ctypes.create_string_buffer(read(form, field, None, 0))
-    read(form, field, ctypes.cast(held, ctypes.POINTER(ctypes.c_ushort)), len(held))
-    return held.raw.decode("utf-16-le", "replace").rstrip("\0")
+    buffer = ctypes.create_string_buffer(read(form, field, None, 0))
+    read(form, field, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), len(buffer))
+    return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _clean(text: str) -> str | None:
@@ -412,9 +412,9 @@ def _clean(text: str) -> str | None:
 
 
 def _jpeg(picture: Any) -> bytes:
-    made = io.BytesIO()
-    picture.convert("RGB").save(made, "JPEG", quality=90)
-    return made.getvalue()
+    buffer = io.BytesIO()
+    picture.convert("RGB").save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()
 
 
 OPENS: dict[str, type] = {
@@ -434,26 +434,26 @@ class _Reader:
         self._open: tuple[str, type, Any] = ("", object, None)
 
     def reply(self, request: bytes) -> Reply:
-        wanted = json.loads(request)
-        kind = OPENS[wanted["want"]]
+        order = json.loads(request)
+        kind = OPENS[order["want"]]
         try:
-            if self._open[:2] != (wanted["path"], kind):
+            if self._open[:2] != (order["path"], kind):
                 self._open = ("", object, None)
-                self._open = (wanted["path"], kind, kind(wanted["path"]))
+                self._open = (order["path"], kind, kind(order["path"]))
             opened = self._open[2]
-            match wanted["want"]:
+            match order["want"]:
                 case "moments":
-                    return {"moments": opened.moments(wanted["every"])}
+                    return {"moments": opened.moments(order["every"])}
                 case "frame":
-                    return {"data": opened.frame(wanted["at"])}
+                    return {"data": opened.frame(order["at"])}
                 case "length":
                     return {"seconds": opened.seconds()}
                 case "speech":
-                    return {"speech": opened.speech(wanted["model"]), "breaks_off": opened.breaks_off()}
+                    return {"speech": opened.speech(order["model"]), "breaks_off": opened.breaks_off()}
                 case "pages":
                     return {"pages": opened.pages()}
                 case _:
-                    return {"data": opened.page(int(wanted["at"]))}
+                    return {"data": opened.page(int(order["at"]))}
         except MemoryError:
             return {"error": "it needs too much memory"}
         except _reading_errors() as error:

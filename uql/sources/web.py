@@ -54,12 +54,14 @@ class _Pinned(http.client.HTTPSConnection):
 
 def addresses(host: str, port: int) -> list[str]:
     """The addresses of a host. Raises: OSError where it has none, PermissionError where one is of no public network."""
-    found = list(dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
-    if not all(is_public(ipaddress.ip_address(address.partition("%")[0])) for address in found):
+    host_addresses = list(
+        dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    )
+    if not all(is_public(ipaddress.ip_address(address.partition("%")[0])) for address in host_addresses):
         raise PermissionError(f"{host} is an address of a private network")
-    if not found:
+    if not host_addresses:
         raise OSError(f"{host} has no address")
-    return found
+    return host_addresses
 
 
 def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

@@ -44,11 +44,11 @@ def answer_schema(sources: Sequence[str]) -> Schema:
 
 def sub_answer(reply: Mapping[str, Any], adapter: str) -> SubAnswer:
     """The answer of an adapter's reply in the form of `answer_schema`."""
-    said = str(reply.get("answer", "")).strip()
-    if not reply.get("found", True) or not said:
-        return SubAnswer(None, "", adapter=adapter, problem=f"not in the evidence: {said or 'no answer'}")
-    named = tuple(dict.fromkeys(str(name) for name in reply.get("sources", ())))
-    return SubAnswer(said, said, named, adapter)
+    answer = str(reply.get("answer", "")).strip()
+    if not reply.get("found", True) or not answer:
+        return SubAnswer(None, "", adapter=adapter, problem=f"not in the evidence: {answer or 'no answer'}")
+    sources = tuple(dict.fromkeys(str(name) for name in reply.get("sources", ())))
+    return SubAnswer(answer, answer, sources, adapter)
 
 
 def tokens_of(text: str) -> int:
@@ -62,13 +62,13 @@ def tokens_of(text: str) -> int:
 
 def fitting(lines: Sequence[str], tokens: int) -> list[str]:
     """The first of the lines that have at most so many tokens together."""
-    held, used = [], 0
+    prefix, used = [], 0
     for line in lines:
         used += tokens_of(line) + 2
         if used > tokens:
             break
-        held.append(line)
-    return held
+        prefix.append(line)
+    return prefix
 
 
 def overlap(query: str, text: str) -> float:
@@ -77,8 +77,8 @@ def overlap(query: str, text: str) -> float:
     >>> overlap("Which team won in Denver?", "Denver lost to the visiting team")
     0.5
     """
-    wanted = {word for word in _WORD.findall(query.casefold()) if len(word) > 2}
-    return len(wanted & set(_WORD.findall(text.casefold()))) / len(wanted) if wanted else 0.0
+    query_words = {word for word in _WORD.findall(query.casefold()) if len(word) > 2}
+    return len(query_words & set(_WORD.findall(text.casefold()))) / len(query_words) if query_words else 0.0
 
 
 def written(row: Mapping[str, Any], columns: Sequence[str]) -> str:
@@ -87,8 +87,10 @@ def written(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     for name in columns:
         value = row.get(name)
         if value is not None and not isinstance(value, bytes):
-            said = neutral(" ".join(str(value).split()))
-            cells.append(f"{name}: {said if len(said) <= LONGEST_CELL else said[: LONGEST_CELL - 1] + '…'}")
+            cell_text = neutral(" ".join(str(value).split()))
+            cells.append(
+                f"{name}: {cell_text if len(cell_text) <= LONGEST_CELL else cell_text[: LONGEST_CELL - 1] + '…'}"
+            )
     return "; ".join(cells)
 
 
@@ -103,23 +105,23 @@ def evidence(
         out.
     """
     share = tokens // max(1, len(sources))
-    parts, named, notes = [], [], []
+    parts, names, notes = [], [], []
     for name, source in sources.items():
-        shown = [f.name for f in source.visible_fields if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
-        if not shown:
+        columns = [f.name for f in source.visible_fields if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
+        if not columns:
             continue
-        rows = ctx.workspace.table(name, columns=shown, limit=ROWS_READ).to_pylist()
-        lines = sorted((written(row, shown) for row in rows), key=lambda line: -overlap(query, line))
-        held = fitting(lines, share)
-        left = source.row_count - len(held)
+        rows = ctx.workspace.table(name, columns=columns, limit=ROWS_READ).to_pylist()
+        lines = sorted((written(row, columns) for row in rows), key=lambda line: -overlap(query, line))
+        first_lines = fitting(lines, share)
+        left = source.row_count - len(first_lines)
         more = f"\n({left:,} more rows are not shown)" if left > 0 else ""
         caption = f": {quoted(source.description)}" if source.description else ""
-        parts.append(f"Table {name}{caption}\n" + "\n".join(f"- {line}" for line in held) + more)
-        if held:
-            named.append(name)
+        parts.append(f"Table {name}{caption}\n" + "\n".join(f"- {line}" for line in first_lines) + more)
+        if first_lines:
+            names.append(name)
         if left > 0:
-            notes.append(shown_of(name, len(held), source.row_count))
-    return "\n\n".join(parts), tuple(named), notes
+            notes.append(shown_of(name, len(first_lines), source.row_count))
+    return "\n\n".join(parts), tuple(names), notes
 
 
 def shown_of(name: str, n_rows: int, rows: int) -> str:
@@ -150,15 +152,15 @@ def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list
         if not pictured or len(cells) >= most:
             continue
         for row in ctx.workspace.table(name, columns=[*pictured, *beside], limit=most).to_pylist():
-            told = ", ".join(str(row[c])[:40] for c in beside if row[c] is not None)
+            values = ", ".join(str(row[c])[:40] for c in beside if row[c] is not None)
             for column in pictured:
                 if isinstance(row[column], bytes) and len(cells) < most:
-                    shown = f"{name} {column} ({told})" if told else f"{name} {column}"
-                    cells.append(Cell(shown, row[column], "", media(row[column])))
+                    caption = f"{name} {column} ({values})" if values else f"{name} {column}"
+                    cells.append(Cell(caption, row[column], "", media(row[column])))
     return cells
 
 
 def media(data: bytes) -> str:
     """The media type of an image, by its first bytes."""
-    found = media_type(data)
-    return found if found.startswith("image/") else "image/png"
+    kind = media_type(data)
+    return kind if kind.startswith("image/") else "image/png"

@@ -104,8 +104,8 @@ def adapter(name: str, *, timeout_s: float | None = None) -> ProcessAdapter:
         raise ConfigError(f"the adapter {name} is not installed", code="UQL642", help=f"uql adapters install {name}")
     place = folder(name)
     command = (str(_python(place)), "-I", str(WORKERS / "worker.py"), str(WORKERS / f"{name}_worker.py"))
-    made = ProcessAdapter(name, command, what.operators, place / "home")
-    return made if timeout_s is None else ProcessAdapter(name, command, what.operators, place / "home", timeout_s)
+    process = ProcessAdapter(name, command, what.operators, place / "home")
+    return process if timeout_s is None else ProcessAdapter(name, command, what.operators, place / "home", timeout_s)
 
 
 def install(name: str, *, tell: Callable[[str], None] = lambda text: None, python: str = sys.executable) -> Path:
@@ -153,7 +153,8 @@ def _run(command: list[str], name: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DataError(f"the adapter {name} cannot be installed: {error}", code="UQL513") from error
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
+        output = (done.stderr or done.stdout).strip().splitlines()
         raise DataError(
-            f"the adapter {name} cannot be installed: {said[-1][:300] if said else 'no reason given'}", code="UQL513"
+            f"the adapter {name} cannot be installed: {output[-1][:300] if output else 'no reason given'}",
+            code="UQL513",
         )

@@ -71,13 +71,15 @@ class ProcessAdapter:
             reply = await self._spoken(order | {"endpoint": _endpoint_body(there)})
         problem = reply.get("problem")
         text = str(reply.get("text") or "").strip()
-        named = tuple(name for name in map(str, reply.get("sources") or sources) if name in sources)
+        source_names = tuple(name for name in map(str, reply.get("sources") or sources) if name in sources)
         if problem or (not text and reply.get("value") is None):
-            return SubAnswer(None, text, named, self.name, problem=str(problem or "the worker gave no answer")[:300])
+            return SubAnswer(
+                None, text, source_names, self.name, problem=str(problem or "the worker gave no answer")[:300]
+            )
         confidence = reply.get("confidence")
         sure = float(confidence) if isinstance(confidence, int | float) and 0 <= confidence <= 1 else None
         value = reply.get("value")
-        return SubAnswer(value if value is not None else text, text or str(value), named, self.name, sure)
+        return SubAnswer(value if value is not None else text, text or str(value), source_names, self.name, sure)
 
     async def _spoken(self, order: dict[str, Any]) -> dict[str, Any]:
         """The reply of a fresh worker to one order; the worker is gone afterwards, with its children."""
@@ -122,11 +124,11 @@ class ProcessAdapter:
                 else:
                     os.killpg(worker.pid, signal.SIGKILL)
             await worker.wait()
-            said = (await complained).decode("utf-8", "replace")[-STDERR:].strip()
+            stderr = (await complained).decode("utf-8", "replace")[-STDERR:].strip()
         try:
             reply = json.loads(line)
         except ValueError:
-            last = said.splitlines()[-1] if said else "it said nothing"
+            last = stderr.splitlines()[-1] if stderr else "it said nothing"
             raise QuestionError(f"the adapter {self.name} gave no answer: {last[:300]}", code="UQL640") from None
         if not isinstance(reply, dict):
             raise QuestionError(f"the adapter {self.name} replied no object", code="UQL640")
@@ -172,14 +174,14 @@ def _endpoint_body(there: Endpoint) -> dict[str, str]:
 def _source_body(source: Source, ctx: AskContext) -> dict[str, Any]:
     """A source as a worker sees it: columns that are not private, its first rows, images as data: addresses."""
     kinds = (Modality.STRUCTURED, Modality.TEXT, Modality.IMAGE)
-    shown = [f for f in source.visible_fields if f.modality in kinds]
-    rows = ctx.workspace.table(source.name, columns=[f.name for f in shown], limit=ROWS).to_pylist()
+    fields = [f for f in source.visible_fields if f.modality in kinds]
+    rows = ctx.workspace.table(source.name, columns=[f.name for f in fields], limit=ROWS).to_pylist()
     sizes = itertools.accumulate(sum(len(v) for v in row.values() if isinstance(v, bytes)) for row in rows)
     rows = [row for row, size in zip(rows, sizes, strict=True) if size <= IMAGE_BYTES]
     return {
         "name": source.name,
         "description": source.description,
-        "columns": [{"name": f.name, "type": f.type, "holds": f.modality.value} for f in shown],
+        "columns": [{"name": f.name, "type": f.type, "holds": f.modality.value} for f in fields],
         "rows": [{name: cell(value) for name, value in row.items()} for row in rows],
         "row_count": source.row_count,
     }

@@ -51,9 +51,9 @@ class StructGPT:
             return SubAnswer(None, "", (table.name,), NAME, problem="no row meets its conditions")
         room = await ctx.room()
         tokens = room.context - room.reply(NAME) - OTHER - tokens_of(subquery)
-        held = fitting([f"- {written(row, columns)}" for row in rows], tokens)
-        lines, left = "\n".join(held), len(rows) - len(held)
-        notes = (shown_of(table.name, len(held), len(rows)),) if left or len(rows) == ROWS else ()
+        row_texts = fitting([f"- {written(row, columns)}" for row in rows], tokens)
+        lines, left = "\n".join(row_texts), len(rows) - len(row_texts)
+        notes = (shown_of(table.name, len(row_texts), len(rows)),) if left or len(rows) == ROWS else ()
         more = f"\n({left:,} more rows)" if left else ""
         wording = Wording(
             "structgpt_answer",
@@ -63,8 +63,8 @@ class StructGPT:
             f"{fenced(lines + more, ctx.settings.seed)}\n\nQuestion: {subquery}",
             answer_schema([table.name]),
         )
-        made = sub_answer(await ctx.say(wording), NAME)
-        return replace(made, sources=(table.name,), extra={"sql": statement}, notes=notes)
+        answer = sub_answer(await ctx.say(wording), NAME)
+        return replace(answer, sources=(table.name,), extra={"sql": statement}, notes=notes)
 
     async def _ground(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> tuple[Source, list[str]]:
         """The table and the columns that the sub-query needs."""
@@ -76,18 +76,18 @@ class StructGPT:
         form = obj({"table": one_of(names), "columns": array(text(64), 12)})
         reply = await ctx.say(Wording("structgpt_schema", "", SYSTEM, prompt, form))
         source = sources.get(str(reply.get("table")), sources[names[0]])
-        known = {f.name.lower(): f.name for f in _columns(source)}
-        wanted = [known[str(c).lower()] for c in reply.get("columns", ()) if str(c).lower() in known]
-        return source, list(dict.fromkeys(wanted)) or list(known.values())
+        by_lowercase = {f.name.lower(): f.name for f in _columns(source)}
+        columns = [by_lowercase[str(c).lower()] for c in reply.get("columns", ()) if str(c).lower() in by_lowercase]
+        return source, list(dict.fromkeys(columns)) or list(by_lowercase.values())
 
     async def _filter(
         self, subquery: str, table: Source, columns: Sequence[str], fields: Mapping[str, Field], ctx: AskContext
     ) -> str:
         """The SELECT of the columns with the conditions that the model names."""
-        seen = "\n".join(f"{c} ({fields[c].type}): {', '.join(table.samples.get(c, ())[:5])}" for c in columns)
+        column_lines = "\n".join(f"{c} ({fields[c].type}): {', '.join(table.samples.get(c, ())[:5])}" for c in columns)
         condition = obj({"column": one_of(list(columns)), "operator": one_of(OPERATORS), "value": text(120)})
         prompt = (
-            f"Table {table.name}, columns with some values:\n{seen}\n\nQuestion: {subquery}\n"
+            f"Table {table.name}, columns with some values:\n{column_lines}\n\nQuestion: {subquery}\n"
             "Conditions on rows that the question states (none where it is about all rows):"
         )
         form = obj({"conditions": array(condition, 4)})

@@ -73,14 +73,14 @@ class Uql:
                 why = without_values(error, NodeKind.UQL, statement, read)
                 fault = f"{statement}\n{why}" if statement else why
                 continue
-            named = tuple(tables_of(statement, list(sources)))
-            made = marked(
+            source_names = tuple(tables_of(statement, list(sources)))
+            result_fields = marked(
                 Node(NAME, NodeKind.UQL, statement),
                 fields_of(outcome.table, {}),
                 [f for s in sources.values() for f in s.fields],
             )
-            private = tuple(f.name for f in made if f.private)
-            return _answer(outcome.table, named, statement, notes=caveats(outcome), private=private)
+            private = tuple(f.name for f in result_fields if f.private)
+            return _answer(outcome.table, source_names, statement, notes=caveats(outcome), private=private)
         return SubAnswer(
             None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
         )
@@ -88,29 +88,29 @@ class Uql:
     async def _by_vote(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         scope = ctx.find(subquery) if ctx.find is not None else Scope(ctx.sources)
         try:
-            decided = await plan_by_vote(
+            decision = await plan_by_vote(
                 ctx.asking(subquery), scope.connected(set(sources)), used_names=self._used_names, plots=False
             )
         except QuestionError as error:
             return SubAnswer(None, "", adapter=NAME, problem=error_line(error))
-        found = decided.planned
-        nodes = [node for node in found.checked.plan.nodes if node.kind in SELECTS]
+        proposal = decision.planned
+        nodes = [node for node in proposal.checked.plan.nodes if node.kind in SELECTS]
         self._used_names |= {node.name for node in nodes}
-        made: list[str] = []
-        notes: list[str] = [*decided.doubts]
+        result_names: list[str] = []
+        notes: list[str] = [*decision.doubts]
         try:
             for node in nodes:
-                tables = [*ctx.sources, *made]
+                tables = [*ctx.sources, *result_names]
                 if node.kind is NodeKind.UQL:
                     outcome = await ctx.uql(node.body, tables=tables, to=node.name)
                     table, notes = outcome.table, [*notes, *caveats(outcome)]
                 else:
                     table = await ctx.workspace.sql(node.body, tables=tables, to=node.name)
-                made.append(node.name)
+                result_names.append(node.name)
         except _MENDED as error:
             return SubAnswer(None, "", adapter=NAME, problem=error_line(error))
-        named = {table for node in nodes for table in tables_named(node.body)}
-        read = tuple(name for name in ctx.sources if name.lower() in named)
+        body_tables = {table for node in nodes for table in tables_named(node.body)}
+        read = tuple(name for name in ctx.sources if name.lower() in body_tables)
         before = tuple((node.name, node.body) for node in nodes[:-1])
         return _answer(table, read, nodes[-1].body, notes=notes, steps=before)
 
@@ -134,10 +134,10 @@ def _answer(
     rows = table.to_pylist()
     if not rows:
         return SubAnswer([], "none", sources, NAME, uql=uql, problem=NO_ROWS, steps=steps, table=table)
-    told = [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows[:ROWS]]
+    visible_rows = [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows[:ROWS]]
     return SubAnswer(
         _value(rows),
-        _words(told, len(rows)),
+        _words(visible_rows, len(rows)),
         sources,
         NAME,
         uql=uql,
@@ -150,10 +150,10 @@ def _answer(
 
 def _value(rows: list[dict[str, Any]]) -> Any:
     """One cell as its value, one column as a list, else the rows; images are left out."""
-    shown = [{k: v for k, v in row.items() if not isinstance(v, bytes)} for row in rows]
-    if len(shown[0]) != 1:
-        return shown
-    values = [next(iter(row.values())) for row in shown]
+    plain_rows = [{k: v for k, v in row.items() if not isinstance(v, bytes)} for row in rows]
+    if len(plain_rows[0]) != 1:
+        return plain_rows
+    values = [next(iter(row.values())) for row in plain_rows]
     return values[0] if len(values) == 1 else values
 
 

@@ -88,9 +88,9 @@ async def aggregate(
             is not asked about. For models too small to write without doubts and inventions.
     Where the model gives no usable reply, or the budget is spent, what was found stands side by side.
     """
-    found = [f for f in findings if not _is_nothing(f.output)]
+    usable = [f for f in findings if not _is_nothing(f.output)]
     sources = _sources(findings)
-    if not found:
+    if not usable:
         plots = [plot for f in findings for plot in f.output.plots]
         if plots:
             return _as_it_is(f"{len(plots)} plot{'s' if len(plots) > 1 else ''}", sources, findings)
@@ -98,45 +98,49 @@ async def aggregate(
             return _as_it_is(NO_ROWS, sources, findings)
         return Words("", _json("", sources), "nothing was found")
     # that nothing matches is one too
-    found = [f for f in findings if _has_no_rows(f.output) or not _is_nothing(f.output)]
+    usable = [f for f in findings if _has_no_rows(f.output) or not _is_nothing(f.output)]
     if pick and write is not False and style == "short":
-        found = await _picked(ctx, question, found, frozenset(hidden))
+        usable = await _picked(ctx, question, usable, frozenset(hidden))
         write = False
-    spoken = _spoken(found[0].output) if len(found) == 1 else None
+    spoken = _spoken(usable[0].output) if len(usable) == 1 else None
     if write is False:
-        return _as_it_is("; ".join(map(in_words, found)), _sources(found), found)
+        return _as_it_is("; ".join(map(in_words, usable)), _sources(usable), usable)
     if style == "short" and not write and spoken is not None:
-        return _as_it_is(spoken, sources, found)
-    if style == "short" and not write and len(found) == 1 and found[0].output.table is not None:
-        return _as_it_is(_described(found[0].output), sources, found)
-    shown, notes = await _findings_for_prompt(ctx, found, frozenset(hidden))
+        return _as_it_is(spoken, sources, usable)
+    if style == "short" and not write and len(usable) == 1 and usable[0].output.table is not None:
+        return _as_it_is(_described(usable[0].output), sources, usable)
+    prompt_text, notes = await _findings_for_prompt(ctx, usable, frozenset(hidden))
     try:
-        said = await ctx.say(words.wording(question, shown, sources, ctx.rules, style))
+        reply = await ctx.say(words.wording(question, prompt_text, sources, ctx.rules, style))
     except (QuestionError, BudgetError) as error:
-        text = spoken or "; ".join(map(in_words, found))
+        text = spoken or "; ".join(map(in_words, usable))
         extra = f"written without a model: {error.message}"
-        return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(found))
-    if not said["answerable"]:
+        return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(usable))
+    if not reply["answerable"]:
         return Words(
-            "", {**said, "summary": ""}, said["reason"].strip() or "the findings do not hold it", said["need_more"]
+            "", {**reply, "summary": ""}, reply["reason"].strip() or "the findings do not hold it", reply["need_more"]
         )
-    text = " ".join(said["summary"].split())
+    text = " ".join(reply["summary"].split())
     if style == "short" and len(text.split()) > words.SHORT_WORDS:
         text = spoken if spoken is not None else " ".join(text.split()[: words.SHORT_WORDS])
-    kept = {key: said[key] for key in ("summary", "details", "source", "inference", "extra")}
-    held = [s for s in said["source"] if s in sources]
-    return Words(text, {**kept, "summary": text, "source": held}, rests_on=_nodes(found), notes=tuple(notes))
+    json_fields = {key: reply[key] for key in ("summary", "details", "source", "inference", "extra")}
+    reply_sources = [s for s in reply["source"] if s in sources]
+    return Words(
+        text, {**json_fields, "summary": text, "source": reply_sources}, rests_on=_nodes(usable), notes=tuple(notes)
+    )
 
 
-async def _picked(ctx: AskContext, question: str, found: Sequence[Finding], hidden: frozenset[str]) -> list[Finding]:
+async def _picked(ctx: AskContext, question: str, findings: Sequence[Finding], hidden: frozenset[str]) -> list[Finding]:
     """The findings that are the answer, as the model sees it; all of them where its reply cannot be used."""
-    if len(found) < 2:
-        return list(found)
+    if len(findings) < 2:
+        return list(findings)
     try:
-        said = await ctx.say(words.picking(question, (await _findings_for_prompt(ctx, found, hidden))[0], len(found)))
+        reply = await ctx.say(
+            words.picking(question, (await _findings_for_prompt(ctx, findings, hidden))[0], len(findings))
+        )
     except (QuestionError, BudgetError):
-        return list(found)
-    return list(found) if said["finding"] == words.ALL else [found[int(said["finding"]) - 1]]
+        return list(findings)
+    return list(findings) if reply["finding"] == words.ALL else [findings[int(reply["finding"]) - 1]]
 
 
 def value_of(findings: Sequence[Finding]) -> Any:
@@ -182,12 +186,12 @@ def _spoken(output: Output) -> str | None:
     """A result in words, what is estimated in one row with its interval; None where it is too much for that."""
     value = _value(output)
     estimates = output.outcome.inexact if output.outcome is not None else {}
-    held = {name: (found[0].low, found[0].high) for name, found in estimates.items() if len(found) == 1}
-    if not held or output.table is None or output.table.num_rows != 1:
+    intervals = {name: (cells[0].low, cells[0].high) for name, cells in estimates.items() if len(cells) == 1}
+    if not intervals or output.table is None or output.table.num_rows != 1:
         return speaks(value)
     if not isinstance(value, dict):
-        return _about(value, *next(iter(held.values())))
-    return speaks({name: _about(v, *held[name]) if name in held else v for name, v in value.items()})
+        return _about(value, *next(iter(intervals.values())))
+    return speaks({name: _about(v, *intervals[name]) if name in intervals else v for name, v in value.items()})
 
 
 def _about(value: Any, *ends: float | None) -> str:
@@ -237,16 +241,16 @@ def _is_nothing(output: Output) -> bool:
     return says_nothing(output.value)
 
 
-def _as_it_is(text: str, sources: Sequence[str], found: Sequence[Finding]) -> Words:
-    return Words(text, _json(text, sources), rests_on=_nodes(found))
+def _as_it_is(text: str, sources: Sequence[str], findings: Sequence[Finding]) -> Words:
+    return Words(text, _json(text, sources), rests_on=_nodes(findings))
 
 
-def _nodes(found: Sequence[Finding]) -> tuple[str, ...]:
-    return tuple(finding.node for finding in found)
+def _nodes(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(finding.node for finding in findings)
 
 
-def _sources(found: Sequence[Finding]) -> list[str]:
-    return list(dict.fromkeys(source for finding in found for source in finding.sources))
+def _sources(findings: Sequence[Finding]) -> list[str]:
+    return list(dict.fromkeys(source for finding in findings for source in finding.sources))
 
 
 def _json(text: str, sources: Sequence[str]) -> dict[str, Any]:
@@ -282,19 +286,19 @@ def findings_text(
             lines.append(f"   answer: {output.sub.text[:chars]}{sure}")
         elif output.table is not None:
             first = preview(output.table, rows=rows, hidden=hidden | output.hidden)
-            held: list[str] = []
+            row_texts: list[str] = []
             for row in first:
-                held.append(json.dumps(row, default=str, ensure_ascii=False))
-                if sum(map(len, held)) > chars:
-                    held.pop()
+                row_texts.append(json.dumps(row, default=str, ensure_ascii=False))
+                if sum(map(len, row_texts)) > chars:
+                    row_texts.pop()
                     break
             total = output.table.num_rows
             lines.append(
-                f"   {total} rows: [{', '.join(held)}]{'' if len(held) == total else f' and {total - len(held)} more'}"
+                f"   {total} rows: [{', '.join(row_texts)}]{'' if len(row_texts) == total else f' and {total - len(row_texts)} more'}"
             )
-            if len(held) < total:
+            if len(row_texts) < total:
                 notes.append(
-                    f"{finding.node}: the model that wrote the answer was shown {len(held):,} of {total:,} rows"
+                    f"{finding.node}: the model that wrote the answer was shown {len(row_texts):,} of {total:,} rows"
                 )
         elif output.hidden:
             lines.append("   value: private, and not shown")
@@ -303,8 +307,8 @@ def findings_text(
             lines.append(f"   value: {value[:chars]}")
             if len(value) > chars:
                 notes.append(f"{finding.node}: the model that wrote the answer was shown a part of the value")
-        said = caveats(output.outcome) if output.sub is None else list(output.sub.notes)
-        parts.append("\n".join([*lines, *(f"   {line}" for line in said)]))
+        remarks = caveats(output.outcome) if output.sub is None else list(output.sub.notes)
+        parts.append("\n".join([*lines, *(f"   {line}" for line in remarks)]))
     return "\n".join(parts), notes
 
 
@@ -321,7 +325,7 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
             cells.append((finding.node, 0, "answer", finding.output.sub.text))
         else:
             cells += [(finding.node, *leaf) for leaf in _leaves(finding.output.value)]
-    found: list[Citation] = []
+    places: list[Citation] = []
     loose: list[str] = []
     for match in _NUMBER.finditer(text):
         number = float(match.group().replace(",", ""))
@@ -329,16 +333,16 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
         at = next(((n, i, c) for n, i, c, v in cells if _same(v, number, digits)), None)
         counted = next((f.node for f in findings if f.output.rows == number), None)
         if at is not None:
-            found.append(Citation(match.group(), match.start(), *at))
+            places.append(Citation(match.group(), match.start(), *at))
         elif counted is not None:
-            found.append(Citation(match.group(), match.start(), counted, 0, "(number of rows)"))
+            places.append(Citation(match.group(), match.start(), counted, 0, "(number of rows)"))
         else:
             loose.append(match.group())
     low = text.lower()
     for node, i, column, value in cells:
         if isinstance(value, str) and 2 < len(value) <= 80 and (start := low.find(value.lower())) >= 0:
-            found.append(Citation(text[start : start + len(value)], start, node, i, column))
-    return sorted(found, key=lambda c: c.start), loose
+            places.append(Citation(text[start : start + len(value)], start, node, i, column))
+    return sorted(places, key=lambda c: c.start), loose
 
 
 def _leaves(value: Any, row: int = 0, column: str = "value") -> list[tuple[int, str, Any]]:

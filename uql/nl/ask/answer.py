@@ -72,9 +72,9 @@ class PlanView:
         names = {node.name: f"n{i}" for i, node in enumerate(self.plan.nodes)}
         for node in self.plan.nodes:
             left, right = _SHAPES[node.kind]
-            said = " ".join(node.body.split())
-            said = said if len(said) <= 120 else said[:119] + "…"
-            label = f"{node.name} ({node.kind.value})" + (f"<br/>{_escaped(said)}" if said else "")
+            body = " ".join(node.body.split())
+            body = body if len(body) <= 120 else body[:119] + "…"
+            label = f"{node.name} ({node.kind.value})" + (f"<br/>{_escaped(body)}" if body else "")
             lines.append(f'  {names[node.name]}{left}"{label}"{right}')
         for node in self.plan.nodes:
             lines += [f"  {names[name]} --> {names[node.name]}" for name in node.inputs]
@@ -202,8 +202,8 @@ class Answer:
         Raises: DataError (UQL515) where there is none.
         """
         if not isinstance(citation, tuple):
-            found = self._citation(citation)
-            citation = found.node, found.row
+            entry = self._citation(citation)
+            citation = entry.node, entry.row
         return list(self.behind.get(citation, ()))
 
     def _citation(self, citation: Citation | int) -> Citation:
@@ -271,23 +271,23 @@ class Answer:
 
         into = Path(folder)
         into.mkdir(parents=True, exist_ok=True)
-        written = [into / "answer.json", into / "answer.uql", into / "plan.mmd"]
-        written[0].write_text(
+        paths = [into / "answer.json", into / "answer.uql", into / "plan.mmd"]
+        paths[0].write_text(
             json.dumps(self.to_json(), default=as_json, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
         )
-        written[1].write_text(self.uql + "\n", encoding="utf-8")
-        written[2].write_text(self.plan.mermaid + "\n", encoding="utf-8")
+        paths[1].write_text(self.uql + "\n", encoding="utf-8")
+        paths[2].write_text(self.plan.mermaid + "\n", encoding="utf-8")
         for name, table in self.tables.items():
             from uql.show.render import WRITERS
 
             path = into / f"{name}.csv"
             with path.open("w", encoding="utf-8", newline="") as stream:
                 WRITERS["csv"](table, stream, estimates={})
-            written.append(path)
+            paths.append(path)
         for i, plot in enumerate(self.plots, 1):
             for ending in (".svg", ".png"):
-                written.append(plot.save(into / f"plot{i}{ending}"))
-        return written
+                paths.append(plot.save(into / f"plot{i}{ending}"))
+        return paths
 
     def __str__(self) -> str:
         if not self.answered:

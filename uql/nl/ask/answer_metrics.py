@@ -29,19 +29,19 @@ def tokens(text: str) -> list[str]:
 
 
 def _all_tokens(text: str) -> list[str]:
-    found = []
+    words = []
     for token in _TOKEN.findall(text.casefold()):
         if token[0].isdigit() or (token[0] in "+-" and len(token) > 1):
-            found.append(f"{float(token.replace(',', '')):.10g}")
+            words.append(f"{float(token.replace(',', '')):.10g}")
         else:
-            found.append(token)
-    return found
+            words.append(token)
+    return words
 
 
 def _bags(answer: str, reference: str) -> tuple[int, int, int]:
     """The multisets T(ŷ) and T(y): how many tokens they have in common (equation 3), and how many each has."""
-    found, wanted = Counter(_all_tokens(answer)), Counter(_all_tokens(reference))
-    return (found & wanted).total(), found.total(), wanted.total()
+    answer_tokens, reference_tokens = Counter(_all_tokens(answer)), Counter(_all_tokens(reference))
+    return (answer_tokens & reference_tokens).total(), answer_tokens.total(), reference_tokens.total()
 
 
 def token_f1(answer: str, reference: str) -> float:
@@ -50,8 +50,8 @@ def token_f1(answer: str, reference: str) -> float:
     >>> token_f1("Miami Heat", "the Heat")
     0.5
     """
-    both, found, wanted = _bags(answer, reference)
-    return 2 * both / (found + wanted) if found + wanted else 1.0
+    both, answer_size, reference_size = _bags(answer, reference)
+    return 2 * both / (answer_size + reference_size) if answer_size + reference_size else 1.0
 
 
 def exact(answer: str, reference: str) -> float:
@@ -78,10 +78,15 @@ def contains(answer: str, reference: str) -> float:
     >>> contains("It was the Miami Heat, by ten", "Miami Heat"), contains("Heat of Miami", "Miami Heat")
     (1.0, 0.0)
     """
-    found, wanted = tokens(answer), tokens(reference)
-    if not wanted:
-        return float(not found)
-    return float(any(found[i : i + len(wanted)] == wanted for i in range(len(found) - len(wanted) + 1)))
+    answer_tokens, reference_tokens = tokens(answer), tokens(reference)
+    if not reference_tokens:
+        return float(not answer_tokens)
+    return float(
+        any(
+            answer_tokens[i : i + len(reference_tokens)] == reference_tokens
+            for i in range(len(answer_tokens) - len(reference_tokens) + 1)
+        )
+    )
 
 
 def coverage(answer: str, reference: str) -> float:
@@ -90,8 +95,8 @@ def coverage(answer: str, reference: str) -> float:
     >>> coverage("Heat of Miami", "Miami Heat")
     1.0
     """
-    both, _, wanted = _bags(answer, reference)
-    return both / wanted if wanted else 1.0
+    both, _, reference_size = _bags(answer, reference)
+    return both / reference_size if reference_size else 1.0
 
 
 def list_f1(answers: Sequence[str], reference: Sequence[str]) -> float:
@@ -100,10 +105,12 @@ def list_f1(answers: Sequence[str], reference: Sequence[str]) -> float:
     >>> list_f1(["Rome", "the Hague"], ["Hague", "Paris"])
     0.5
     """
-    found, wanted = (Counter(" ".join(tokens(item)) for item in items) for items in (answers, reference))
-    if not found and not wanted:
+    answer_items, reference_items = (
+        Counter(" ".join(tokens(item)) for item in items) for items in (answers, reference)
+    )
+    if not answer_items and not reference_items:
         return 1.0
-    return 2 * sum((found & wanted).values()) / (found.total() + wanted.total())
+    return 2 * sum((answer_items & reference_items).values()) / (answer_items.total() + reference_items.total())
 
 
 async def semantic_hit(ctx: AskContext | None, question: str, answer: str, reference: str) -> float:

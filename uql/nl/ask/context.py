@@ -48,9 +48,9 @@ class NodeEvent:
             "debug": "written again: ",
             "replan": "planned again: ",
         }
-        said = words.get(self.state, f"{self.state}, ") + " ".join(self.detail.split())
-        said = said if self.detail else said.rstrip(" ,:")
-        return said if len(said) <= SHOWN else said[: SHOWN - 1] + "…"
+        line = words.get(self.state, f"{self.state}, ") + " ".join(self.detail.split())
+        line = line if self.detail else line.rstrip(" ,:")
+        return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ class AskContext:
 
     def step(self, name: str, *, calls: int | None = None) -> AskContext:
         """The same run, with costs and prompts of its own, and at most `calls` calls."""
-        made = replace(self, gate=self.gate.part(calls=calls, statement=name), prompts=[], steps=[])
-        self.steps.append(made)
-        return made
+        step_context = replace(self, gate=self.gate.part(calls=calls, statement=name), prompts=[], steps=[])
+        self.steps.append(step_context)
+        return step_context
 
     def asking(self, question: str) -> AskContext:
         """The same step with a question of its own: its prompts and costs are those of this one."""
@@ -133,19 +133,19 @@ class AskContext:
             provider raises for every row.
         """
         room, schema = await self.room(), wording.schema
-        fault, given = "", {"system": wording.system, "version": wording.version, "grammar": wording.grammar}
+        fault, parameters = "", {"system": wording.system, "version": wording.version, "grammar": wording.grammar}
         if wording.temperature:
-            given |= {"temperature": f"{wording.temperature:g}", "seed": str(wording.seed)}
+            parameters |= {"temperature": f"{wording.temperature:g}", "seed": str(wording.seed)}
         for _ in (1, 2):
-            asked = f"{wording.user}\n\n(Your last reply could not be used: {fault})" if fault else wording.user
+            prompt = f"{wording.user}\n\n(Your last reply could not be used: {fault})" if fault else wording.user
             question = Write(
-                asked.replace("{", "{{").replace("}", "}}"),
+                prompt.replace("{", "{{").replace("}", "}}"),
                 task=wording.task,
                 schema=None if schema is None else json.dumps(schema),
-                parameters=tuple((k, v) for k, v in given.items() if v),
+                parameters=tuple((k, v) for k, v in parameters.items() if v),
                 max_tokens=wording.max_tokens or room.reply(wording.task),
             )
-            reply = await self._written(question, row or Row(), asked, most=room.output)
+            reply = await self._written(question, row or Row(), prompt, most=room.output)
             fault = (misfit(reply, schema) if schema is not None else None) or ""
             if not fault:
                 return reply
@@ -182,6 +182,6 @@ class AskContext:
         """
         from uql.nl.guard.workspace import budget_of
 
-        named = budget_of(text)
-        gate = self.gate if named is None else self.step(to or "uql", calls=named).gate
+        budget = budget_of(text)
+        gate = self.gate if budget is None else self.step(to or "uql", calls=budget).gate
         return await self.workspace.uql(text, gate, tables=tables, to=to)

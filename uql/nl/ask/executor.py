@@ -132,22 +132,22 @@ class Executor:
         lost = {node.name for node in self.plan.nodes} - {node.name for node in healthy}
         self.ctx.emit(NodeEvent(", ".join(sorted(lost)), "replan", why))
         step = self.ctx.step("replan")
-        told = Step("replan", "plan", "", f"after {why}", "failed", began_s=self._since())
+        report = Step("replan", "plan", "", f"after {why}", "failed", began_s=self._since())
         began = time.monotonic()
-        self.steps.append(told)
+        self.steps.append(report)
         try:
             checked = await self.replan(healthy, why, step)
         except BudgetError as error:
-            self.limit, told.problem = error.message, error_line(error)
+            self.limit, report.problem = error.message, error_line(error)
             return
         except FATAL:
             raise
         except UQLError as error:
-            told.problem = error_line(error)
+            report.problem = error_line(error)
             return
         finally:
-            told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
-        told.state = "done"
+            report.seconds, report.cost, report.prompts = time.monotonic() - began, step.cost, step.prompts
+        report.state = "done"
         self.ctx.workspace.drop(lost)
         self.plan, self._failed = checked.plan, {}
 
@@ -182,19 +182,19 @@ class Executor:
                 where the model, shown them, stands by its statement.
             insisted: it has done so before: the statement has given no rows, and was written again as it was.
         """
-        told = Step(node.name, node.kind.value, node.body, node.description, began_s=self._since())
-        self.steps.append(told)
+        report = Step(node.name, node.kind.value, node.body, node.description, began_s=self._since())
+        self.steps.append(report)
         step = self.ctx.step(node.name)
         began = time.monotonic()
         self.ctx.emit(NodeEvent(node.name, "start", node.description or node.kind.value))
         try:
-            output = await self._run_with_retry(node, step, told, accept_empty, insisted)
+            output = await self._run_with_retry(node, step, report, accept_empty, insisted)
         finally:
-            told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
-        told.state, told.rows = ("failed", None) if output is None else ("done", output.rows)
+            report.seconds, report.cost, report.prompts = time.monotonic() - began, step.cost, step.prompts
+        report.state, report.rows = ("failed", None) if output is None else ("done", output.rows)
         if output is None:
-            self._failed[node.name] = told.problem
-            self.ctx.emit(NodeEvent(node.name, "failed", told.problem))
+            self._failed[node.name] = report.problem
+            self.ctx.emit(NodeEvent(node.name, "failed", report.problem))
             return None
         self.outputs[node.name] = output
         self.ctx.emit(NodeEvent(node.name, "done", f"{output.rows} rows" if output.rows is not None else ""))

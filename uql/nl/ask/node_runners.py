@@ -57,11 +57,11 @@ async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -
 async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
     from uql.nl.plan.nodes.python import run_python
 
-    given: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     for name in node.inputs:
-        made = outputs.get(name)
-        given[name] = ctx.workspace.table(name) if made is None or made.table is not None else made.value
-    done = await asyncio.to_thread(run_python, node.body, given)
+        output = outputs.get(name)
+        inputs[name] = ctx.workspace.table(name) if output is None or output.table is not None else output.value
+    done = await asyncio.to_thread(run_python, node.body, inputs)
     if done.table is None:
         private = any(f.private for name in node.inputs if name in outputs for f in outputs[name].fields)
         return Output(value=done.value, fields=(Field("value", "JSON", private=True),) if private else ())
@@ -71,9 +71,9 @@ async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) ->
 
 def _fields(node: Node, table: pa.Table, outputs: Mapping[str, Output], ctx: AskContext) -> tuple[Field, ...]:
     """The columns of a node's rows: what holds images or private values says so."""
-    made = marked(node, fields_of(table, _input_fields(node, outputs, ctx)), fields_read(node, outputs, ctx))
-    ctx.workspace.hide(node.name, [f.name for f in made if f.private])
-    return made
+    fields = marked(node, fields_of(table, _input_fields(node, outputs, ctx)), fields_read(node, outputs, ctx))
+    ctx.workspace.hide(node.name, [f.name for f in fields if f.private])
+    return fields
 
 
 def fields_read(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> list[Field]:
@@ -105,12 +105,12 @@ def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozens
         rows: shown at most.
         hidden: columns that are left out, in lower case.
     """
-    shown = [name for name in table.column_names if name.lower() not in hidden]
-    made = []
-    for row in table.select(shown).slice(0, rows).to_pylist():
+    columns = [name for name in table.column_names if name.lower() not in hidden]
+    short_rows = []
+    for row in table.select(columns).slice(0, rows).to_pylist():
         cells = {k: short(v) if isinstance(v, str) else v for k, v in row.items() if not isinstance(v, bytes)}
-        made.append(cells)
-    return made
+        short_rows.append(cells)
+    return short_rows
 
 
 def result_text(name: str, output: Output, *, rows: int = OBSERVED, hidden: frozenset[str] = frozenset()) -> str:

@@ -155,19 +155,19 @@ def caveats(outcome: Outcome | None) -> list[str]:
     """Remarks on a statement's rows: estimates with their intervals, warnings, rows not asked or without an answer."""
     if outcome is None:
         return []
-    made = []
+    remarks = []
     for column, estimates in outcome.inexact.items():
         for e in estimates[:SAID]:
             ends = " to ".join("open" if end is None else f"{end:.6g}" for end in (e.low, e.high))
             value = "no value" if e.value is None else f"{e.value:.6g}"
-            made.append(f"{column} is an estimate: {value}, {e.confidence:.0%} interval {ends}")
+            remarks.append(f"{column} is an estimate: {value}, {e.confidence:.0%} interval {ends}")
         if len(estimates) > SAID:
-            made.append(f"{column} has {len(estimates) - SAID:,} more estimates")
-    made += outcome.warnings
-    made += [note for note in outcome.notes if "`uql calibrate`" not in note]  # true of every answer of a model
+            remarks.append(f"{column} has {len(estimates) - SAID:,} more estimates")
+    remarks += outcome.warnings
+    remarks += [note for note in outcome.notes if "`uql calibrate`" not in note]  # true of every answer of a model
     if outcome.errors and not any("gave no answer" in note for note in outcome.notes):
-        made.append(f"{len(outcome.errors):,} answers of the model are missing")
-    return made
+        remarks.append(f"{len(outcome.errors):,} answers of the model are missing")
+    return remarks
 
 
 def says_nothing(value: Any) -> bool:

@@ -56,11 +56,11 @@ def check_plan(plan: Plan, sources: Mapping[str, Source], settings: Settings) ->
     problems: list[Problem] = []
     fields: dict[str, tuple[Field, ...] | None] = {}
     nodes: dict[str, Node] = {}
-    taken = {name.lower() for name in sources}
+    table_names = {name.lower() for name in sources}
     shapes = Shapes(sources)
     for name in order:
         node = nodes[name] = plan[name]
-        if name.lower() in taken:
+        if name.lower() in table_names:
             problems.append(Problem(name, f"a table of the database is called {name}; give the node another name"))
             continue
         if not name.isascii() or not name.isidentifier():
@@ -73,9 +73,9 @@ def check_plan(plan: Plan, sources: Mapping[str, Source], settings: Settings) ->
         except UQLError as error:
             problems.append(Problem(name, error_line(error)))
             continue
-        made = fields[name]
-        if made is not None:
-            shapes.add(name, made)
+        node_fields = fields[name]
+        if node_fields is not None:
+            shapes.add(name, node_fields)
     return Checked(Plan(tuple(nodes[node.name] for node in plan.nodes)), fields, tuple(problems))
 
 
@@ -83,7 +83,7 @@ def check_node(
     node: Node,
     sources: Mapping[str, Source],
     shapes: Shapes,
-    known: Mapping[str, tuple[Field, ...] | None],
+    node_fields: Mapping[str, tuple[Field, ...] | None],
     settings: Settings,
 ) -> tuple[Node, tuple[Field, ...] | None]:
     """The node with its body as it will run, and the columns that it makes (None: known only then).
@@ -91,7 +91,7 @@ def check_node(
     Args:
         sources: tables of the database, by name.
         shapes: what a statement may name, for the columns that it makes.
-        known: columns of the nodes before; None: known only when they have run.
+        node_fields: columns of the nodes before; None: known only when they have run.
         settings: under which its statement is bound.
     Raises: UQLError of any kind, saying what is wrong.
     """
@@ -100,11 +100,11 @@ def check_node(
     match node.kind:
         case NodeKind.UQL:
             node = replace(node, body=check_uql(node.body, tables, to=[node.name]))
-            if all(known.get(i) is not None for i in node.inputs):
+            if all(node_fields.get(i) is not None for i in node.inputs):
                 fields = shapes.of_uql(node.body, settings, to=[node.name])
         case NodeKind.SQL:
             node = replace(node, body=check_sql(node.body, tables))
-            if all(known.get(i) is not None for i in node.inputs):
+            if all(node_fields.get(i) is not None for i in node.inputs):
                 fields = shapes.of_sql(node.body)
         case NodeKind.PYTHON:
             from uql.nl.plan.nodes.python import check_python
@@ -115,11 +115,11 @@ def check_node(
         case NodeKind.PLOT:
             from uql.nl.plan.nodes.plot import check_plot
 
-            given = {name: _columns(name, sources, known) for name in node.inputs}
-            if not given:
+            input_columns = {name: _columns(name, sources, node_fields) for name in node.inputs}
+            if not input_columns:
                 raise GuardError("a plot needs an input", help=f"nodes and tables: {', '.join(tables)}")
-            if all(value is not None for value in given.values()):
-                inputs = {name: value for name, value in given.items() if value is not None}
+            if all(value is not None for value in input_columns.values()):
+                inputs = {name: value for name, value in input_columns.items() if value is not None}
                 node = replace(node, body=typed(node.body, inputs))
                 check_plot(node.body, {name: {f.name: f.type for f in value} for name, value in inputs.items()})
             return node, ()
@@ -171,13 +171,13 @@ def typed(body: str, inputs: Mapping[str, tuple[Field, ...]]) -> str:
             return [filled(item) for item in part]
         if not isinstance(part, dict):
             return part
-        made = {key: filled(value) for key, value in part.items()}
-        name = made.get("field")
+        entry = {key: filled(value) for key, value in part.items()}
+        name = entry.get("field")
         if isinstance(name, str):
-            made["field"] = names.get(name.lower(), name)
-            if "type" not in made and made["field"] in types:
-                made["type"] = types[made["field"]]
-        return made
+            entry["field"] = names.get(name.lower(), name)
+            if "type" not in entry and entry["field"] in types:
+                entry["type"] = types[entry["field"]]
+        return entry
 
     return json.dumps(filled(spec), ensure_ascii=False)
 
@@ -204,7 +204,7 @@ def brief(text: str, most: int = LONGEST) -> str:
 
 
 def _columns(
-    name: str, sources: Mapping[str, Source], known: Mapping[str, tuple[Field, ...] | None]
+    name: str, sources: Mapping[str, Source], node_fields: Mapping[str, tuple[Field, ...] | None]
 ) -> tuple[Field, ...] | None:
-    found = known[name] if name in known else sources[name].fields
-    return None if found is None else tuple(f for f in found if f.modality is Modality.STRUCTURED)
+    fields = node_fields[name] if name in node_fields else sources[name].fields
+    return None if fields is None else tuple(f for f in fields if f.modality is Modality.STRUCTURED)

@@ -79,7 +79,7 @@ class Planner:
     async def plan(
         self,
         *,
-        kept: Sequence[Node] = (),
+        done_nodes: Sequence[Node] = (),
         why: str = "",
         results: str = "",
         stay: Collection[str] = (),
@@ -88,10 +88,10 @@ class Planner:
         """A plan for the question, or what remains of it where some nodes have run.
 
         Args:
-            kept: nodes that have run; their rows are there.
+            done_nodes: nodes that have run; their rows are there.
             why: what went wrong with the plan before.
-            results: of the kept nodes, with rows; "": their names and columns.
-            stay: names of kept nodes that are part of the answer, where no new node reads them.
+            results: of those nodes, with rows; "": their names and columns.
+            stay: names of those nodes that are part of the answer, where no new node reads them.
             step: whose prompts and costs these are; None: those of the run.
         Raises: QuestionError (UQL630) where no try gave a valid plan; BudgetError.
         """
@@ -99,13 +99,13 @@ class Planner:
         faults: list[str] = []
         back = why
         for n in range(1, TRIES + 1):
-            shown = ""
+            nodes_text = ""
             try:
-                reply = await ctx.say(self._wording(results or self._kept_nodes_text(kept), back))
+                reply = await ctx.say(self._wording(results or self._done_nodes_text(done_nodes), back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     return _cannot(str(reply["cannot"]).strip(), n, faults)
-                shown = json.dumps(reply["nodes"], ensure_ascii=False)
-                plan = self._read(reply, kept, stay)
+                nodes_text = json.dumps(reply["nodes"], ensure_ascii=False)
+                plan = self._read(reply, done_nodes, stay)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
                 problems: tuple[Problem, ...] = checked.problems
             except QuestionError as error:
@@ -115,7 +115,7 @@ class Planner:
                     return Planned(checked, n, tuple(faults))
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
-            back = (why + "\n\n" if why else "") + words.repaired(shown[:SHOWN], listed)
+            back = (why + "\n\n" if why else "") + words.repaired(nodes_text[:SHOWN], listed)
         raise QuestionError(
             f"no valid plan after {TRIES} tries: {'; '.join(faults[-2:])}",
             help="ask in other words, or write UQL",
@@ -144,24 +144,26 @@ class Planner:
         return checked_node(replace(node, body=body), self.ctx.sources, inputs, step.settings)
 
     # ------------------------------------------------------------------------------------------------------- internals
-    def _wording(self, kept: str, faults: str) -> Wording:
+    def _wording(self, results: str, faults: str) -> Wording:
         examples = examples_text(self.ctx.question, self.near, most=self.shots)
-        fixed = tokens_of(examples) + tokens_of(kept) + tokens_of(faults) + tokens_of(self.ctx.question)
+        fixed = tokens_of(examples) + tokens_of(results) + tokens_of(faults) + tokens_of(self.ctx.question)
         schema = schema_text(self.scope, tokens=max(300, self.tokens - fixed))
-        return words.wording(self.ctx.question, schema, examples, self.ctx.rules, faults=faults, kept=kept)
+        return words.wording(self.ctx.question, schema, examples, self.ctx.rules, faults=faults, results=results)
 
-    def _kept_nodes_text(self, kept: Sequence[Node]) -> str:
-        made = {node.name: _fields_of(self.ctx, node.name) for node in kept if node.kind is not NodeKind.ANSWER}
-        return "\n".join(f"{name} ({', '.join(f.name for f in fields)})" for name, fields in made.items())
+    def _done_nodes_text(self, done_nodes: Sequence[Node]) -> str:
+        results = {
+            node.name: _fields_of(self.ctx, node.name) for node in done_nodes if node.kind is not NodeKind.ANSWER
+        }
+        return "\n".join(f"{name} ({', '.join(f.name for f in fields)})" for name, fields in results.items())
 
-    def _read(self, reply: Mapping[str, Any], kept: Sequence[Node], stay: Collection[str]) -> Plan:
+    def _read(self, reply: Mapping[str, Any], done_nodes: Sequence[Node], stay: Collection[str]) -> Plan:
         tables: dict[str, Sequence[Field]] = {name: s.fields for name, s in self.ctx.sources.items()}
         shapes = Shapes(self.ctx.sources)
-        for node in kept:
-            made = _fields_of(self.ctx, node.name)
-            if made:
-                tables[node.name] = made
-                shapes.add(node.name, made)
+        for node in done_nodes:
+            fields = _fields_of(self.ctx, node.name)
+            if fields:
+                tables[node.name] = fields
+                shapes.add(node.name, fields)
 
         def shape(body: str) -> tuple[Field, ...] | None:
             try:
@@ -170,16 +172,16 @@ class Planner:
                 return None
 
         def named(name: str, body: str) -> tuple[Field, ...] | None:
-            made = shape(body)
-            if made is not None:
-                shapes.add(name, made)
-            return made
+            fields = shape(body)
+            if fields is not None:
+                shapes.add(name, fields)
+            return fields
 
-        return forms.from_json(reply, tables, kept=kept, stay=stay, shapes=named)
+        return forms.from_json(reply, tables, done_nodes=done_nodes, stay=stay, shapes=named)
 
     def _schema(self, inputs: Mapping[str, tuple[Field, ...]]) -> str:
-        made = {n: Source(n, n, f, 0) for n, f in inputs.items() if n not in self.scope.sources}
-        scope = Scope({**self.scope.sources, **made}, self.scope.links)
+        result_sources = {n: Source(n, n, f, 0) for n, f in inputs.items() if n not in self.scope.sources}
+        scope = Scope({**self.scope.sources, **result_sources}, self.scope.links)
         return schema_text(scope, tokens=self.tokens - 900)
 
 

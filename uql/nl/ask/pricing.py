@@ -70,16 +70,16 @@ def price_of(
     per_call = price.usd(*CALL_TOKENS) if price is not None else 0.0
     for node in plan.nodes:
         rows[node.name] = rows_at_most(node, {**{name: s.row_count for name, s in sources.items()}, **rows})
-        found: tuple[float, float, float | None] = (0.0, 0.0, 0.0)
+        node_price: tuple[float, float, float | None] = (0.0, 0.0, 0.0)
         if node.kind is NodeKind.ADAPTER:
-            expected, highest, known = _adapter(node, sources, recorded)
-            found = expected, highest, None
-            unknown += [] if known else [node.name]
+            expected, highest, from_traces = _adapter(node, sources, recorded)
+            node_price = expected, highest, None
+            unknown += [] if from_traces else [node.name]
         elif node.kind is NodeKind.UQL:
             quoted = _quoted(node, workspace, list(sources))
-            found, guessed = (quoted, False) if quoted is not None else _dependent(node, rows, sources)
+            node_price, guessed = (quoted, False) if quoted is not None else _dependent(node, rows, sources)
             unknown += [node.name] if guessed else []
-        expected, highest, money = found
+        expected, highest, money = node_price
         calls, most = calls + expected, most + highest
         usd, usd_most = usd + (money if money is not None else expected * per_call), usd_most + highest * per_call
     if calls_left is not None:
@@ -90,9 +90,9 @@ def price_of(
     )
 
 
-def rows_at_most(node: Node, known: Mapping[str, int]) -> int:
+def rows_at_most(node: Node, row_counts: Mapping[str, int]) -> int:
     """The rows that a node may give: LIMIT's, one where all is added up, else those of the largest of its inputs."""
-    read = [n for name, n in known.items() if name.lower() in node.body.lower() or name in node.inputs]
+    read = [n for name, n in row_counts.items() if name.lower() in node.body.lower() or name in node.inputs]
     widest = max(read, default=1)
     if node.kind not in (NodeKind.UQL, NodeKind.SQL):
         return widest
@@ -148,14 +148,14 @@ def _adapter(node: Node, sources: Mapping[str, Source], recorded: Recorded | Non
     }
     names = node.adapters or ("uql",)
     operator = node.operator or Operator.TABLE  # of the mode `meta` it is ranked when the node runs
-    expected, highest, known = 0.0, 0.0, recorded is not None
+    expected, highest, from_traces = 0.0, 0.0, recorded is not None
     for n, name in enumerate(names):
-        said = recorded(operator, name) if recorded is not None else None
-        mean, top = said or own.get(name, (BUDGET / 2, BUDGET))
-        known = known and said is not None
+        record = recorded(operator, name) if recorded is not None else None
+        mean, top = record or own.get(name, (BUDGET / 2, BUDGET))
+        from_traces = from_traces and record is not None
         expected += mean if n == 0 else 0.0
         highest += top
-    return expected, highest, known
+    return expected, highest, from_traces
 
 
 def _quoted(node: Node, workspace: Workspace, sources: Sequence[str]) -> tuple[float, float, float | None] | None:

@@ -31,10 +31,10 @@ def one_statement(nodes: Sequence[tuple[str, str]], origins: Mapping[str, str]) 
     >>> one_statement([("a", "SELECT x FROM t TO a;"), ("b", "SELECT count(*) AS n FROM a TO b;")], {})
     'WITH a AS (SELECT x FROM t) SELECT * FROM (SELECT count(*) AS n FROM a) AS b'
     """
-    written = [(name, _without_to(statement(text.rstrip("; \n"), name, origins))) for name, text in nodes]
-    if len(written) == 1:
-        return written[0][1]
-    *before, (last, text) = written
+    statements = [(name, _without_to(statement(text.rstrip("; \n"), name, origins))) for name, text in nodes]
+    if len(statements) == 1:
+        return statements[0][1]
+    *before, (last, text) = statements
     tables = ", ".join(f"{quote_name(name)} AS ({body})" for name, body in before)
     return f"WITH {tables} SELECT * FROM ({text}) AS {quote_name(last)}"
 
@@ -70,10 +70,10 @@ def written_out(table: pa.Table, name: str) -> list[str]:
         return []
     rows = []
     for row in table.to_pylist():
-        made = [literal(value) for value in row.values()]
-        if any(value is None for value in made):
+        values = [literal(value) for value in row.values()]
+        if any(value is None for value in values):
             return []
-        rows.append("(" + ", ".join(value.sql(dialect="duckdb") for value in made if value is not None) + ")")
+        rows.append("(" + ", ".join(value.sql(dialect="duckdb") for value in values if value is not None) + ")")
     columns = ", ".join(map(quote_name, table.column_names))
     return [f"SELECT * FROM (VALUES {', '.join(rows)}) AS {quote_name(name)}({columns}) TO {quote_name(name)};"]
 
@@ -84,8 +84,8 @@ def _placed(node: Any, paths: Mapping[str, tuple[str, ...]]) -> Any:
         path = paths.get(node.parts[0].lower()) if len(node.parts) == 1 else None
         return node if path is None else replace(node, parts=path, alias=node.alias or node.parts[0])
     if isinstance(node, Select | Union):
-        held = {cte.name.lower() for cte in node.ctes}
-        paths = {name: path for name, path in paths.items() if name not in held}
+        cte_names = {cte.name.lower() for cte in node.ctes}
+        paths = {name: path for name, path in paths.items() if name not in cte_names}
     updates: dict[str, Any] = {}
     for f in fields(node):
         value = getattr(node, f.name)
@@ -101,10 +101,10 @@ def _sql(text: str, origins: Mapping[str, str]) -> str:
     if not origins:
         return text
     tree = sqlglot.parse_one(text, read="duckdb")
-    held = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    cte_names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         path = origins.get(table.name.lower())
-        if path is not None and table.name.lower() not in held and not table.db:
-            made = exp.to_table(path, dialect="duckdb")
-            table.replace(exp.alias_(made, table.alias or table.name, table=True))
+        if path is not None and table.name.lower() not in cte_names and not table.db:
+            origin = exp.to_table(path, dialect="duckdb")
+            table.replace(exp.alias_(origin, table.alias or table.name, table=True))
     return tree.sql(dialect="duckdb")

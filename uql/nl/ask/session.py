@@ -133,8 +133,8 @@ class QuestionSession:
     def answer(self, question: str, **options: Any) -> Answer:
         """As `ask`, to its end, in place of other statements of the session."""
         self._session.check_open()
-        wanted, told = self._settings.progress, bool(self._session.listeners)
-        with self._session.lock, watching(self._session.on_event, wanted, told):
+        progress, has_listeners = self._settings.progress, bool(self._session.listeners)
+        with self._session.lock, watching(self._session.on_event, progress, has_listeners):
             self._session.catalog.begin()
             try:
                 return finished(self.ask(question, **options))
@@ -156,8 +156,8 @@ class QuestionSession:
         began = time.monotonic()
         embedder = self._embedder()
         path = self._semantic_model(chosen)
-        known = semantic_model.read_if_present(path)
-        scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=known)
+        semantics = semantic_model.read_if_present(path)
+        scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=semantics)
         run = Run(uuid.uuid4().hex[:12], settings.seed, f"ask: {words}")
         async with Gate.open(settings, run=run, model=self._model, calls=_calls(settings)) as gate:
             gate.subscribe(self._emit)
@@ -165,9 +165,9 @@ class QuestionSession:
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
                 near = None if embedder is None else _alike(embedder)
-                rules = (*chosen.rules, *known.rules(words, near))
+                rules = (*chosen.rules, *semantics.rules(words, near))
                 ctx = AskContext(words, scope.sources, gate, workspace, rules, chosen.planner, self._emit)
-                ctx.find = self._finder(scope, embedder, chosen.tables, known)
+                ctx.find = self._finder(scope, embedder, chosen.tables, semantics)
                 ctx.near = near
                 ctx.sizes = chosen.sizes
                 model = await gate.provider(chosen.planner)
@@ -191,14 +191,14 @@ class QuestionSession:
         return semantic_model.beside(self._session.catalog)
 
     def _finder(
-        self, scope: Scope, embedder: Embedder | None, tables: Sequence[str] | None, known: SemanticModel
+        self, scope: Scope, embedder: Embedder | None, tables: Sequence[str] | None, semantics: SemanticModel
     ) -> Callable[[str], Scope]:
         """The tables of a question as those of a part of it see them: the same names, with the values that the part names."""
 
         def find(question: str) -> Scope:
-            found = discover(question, self._session.catalog, embedder, tables=tables, model=known)
-            same = {name: source.origin for name, source in found.sources.items()}
-            return found if same == {name: source.origin for name, source in scope.sources.items()} else scope
+            part_scope = discover(question, self._session.catalog, embedder, tables=tables, model=semantics)
+            same = {name: source.origin for name, source in part_scope.sources.items()}
+            return part_scope if same == {name: source.origin for name, source in scope.sources.items()} else scope
 
         return find
 
@@ -223,21 +223,21 @@ class QuestionSession:
                     return await semantic_hit(None, question, answer, reference)
 
     def _options(self, options: Mapping[str, Any]) -> tuple[Options, Settings]:
-        known = [f.name for f in fields(Options)]
+        option_names = [f.name for f in fields(Options)]
         for name in options:
-            if name not in known and name not in SETTINGS:
-                close = get_close_matches(name, [*known, *SETTINGS], 1)
+            if name not in option_names and name not in SETTINGS:
+                close = get_close_matches(name, [*option_names, *SETTINGS], 1)
                 hint = f"did you mean {close[0]}? " if close else ""
                 raise ConfigError(
-                    f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*known, *SETTINGS])}"
+                    f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*option_names, *SETTINGS])}"
                 )
-        given = {name: value for name, value in options.items() if name in known}
+        values = {name: value for name, value in options.items() if name in option_names}
         for name in ("rules", "tables", "adapters", "without"):  # a text alone is one of them
-            if isinstance(given.get(name), str):
-                given[name] = (given[name],)
-        given["rules"] = tuple(given.get("rules") or ())
+            if isinstance(values.get(name), str):
+                values[name] = (values[name],)
+        values["rules"] = tuple(values.get("rules") or ())
         settings = {name: value for name, value in options.items() if name in SETTINGS and value is not None}
-        return Options(**given), self._settings.with_values(**settings)
+        return Options(**values), self._settings.with_values(**settings)
 
     def _read(self, origin: str) -> pa.Table:
         catalog = self._session.catalog
@@ -293,8 +293,8 @@ class _Asking:
     def __post_init__(self) -> None:
         self.result = Answer(self.ctx.question, mode=self.options.mode)
         self.hidden = hidden_columns(self.ctx.sources)
-        given = self.options.candidates
-        self.most = given if given is not None else CANDIDATES if self.model.capabilities.small else 0
+        candidates = self.options.candidates
+        self.most = candidates if candidates is not None else CANDIDATES if self.model.capabilities.small else 0
         self.planner = Planner.of(self.ctx, self.scope, self.model)
         self.executor = Executor(self.ctx, limits=self.options.limits, hidden=self.hidden)
 
@@ -323,27 +323,27 @@ class _Asking:
         if self.options.plan is not None:
             return
         many = len(self.scope.sources) > 6
-        asked = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
-        if asked:
-            shown = schema_text(self.scope, tokens=self.planner.tokens - 600)
+        with_readings = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
+        if with_readings:
+            schema = schema_text(self.scope, tokens=self.planner.tokens - 600)
             step = self.ctx.step("readings")
             try:
-                found = await step.say(reading_words.wording(self.ctx.question, shown))
+                reply = await step.say(reading_words.wording(self.ctx.question, schema))
             except QuestionError:
-                found = {"ambiguous": False, "readings": []}
+                reply = {"ambiguous": False, "readings": []}
             self.ctx.prompts += step.prompts
-            if found["ambiguous"] and len(found["readings"]) > 1:
-                self.result.readings = tuple(" ".join(r.split()) for r in found["readings"][:3])
+            if reply["ambiguous"] and len(reply["readings"]) > 1:
+                self.result.readings = tuple(" ".join(r.split()) for r in reply["readings"][:3])
                 self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.result.readings[0]}")
         if self.options.columns if self.options.columns is not None else many:
             step = self.ctx.step("columns")
             self.scope = self.planner.scope = await relevant(step, self.scope, tokens=self.planner.tokens - 500)
             self.ctx.prompts += step.prompts
         if many:
-            named = [t for t, _ in self.scope.relevant]
+            relevant_tables = [t for t, _ in self.scope.relevant]
             near = shortlist(self.scope)
-            kept = [n for n in self.scope.sources if n in near.sources or n in named]
-            self.planner.scope = self.scope.only(kept)
+            names = [n for n in self.scope.sources if n in near.sources or n in relevant_tables]
+            self.planner.scope = self.scope.only(names)
 
     # ----------------------------------------------------------------------------------------------------------- the run
     async def _run(self) -> bool:
@@ -358,12 +358,12 @@ class _Asking:
         elif self.options.mode == "meta":
             return await self._meta()
         else:
-            found, settled = await self._planned(), self.most > 0
-            self.result.tries = found.tries
-            if found.cannot:
-                self.result.cannot = found.cannot
+            proposal, settled = await self._planned(), self.most > 0
+            self.result.tries = proposal.tries
+            if proposal.cannot:
+                self.result.cannot = proposal.cannot
                 return False
-            checked = found.checked
+            checked = proposal.checked
         self.executor.mend = None if settled else self.planner.mended
         self.executor.replan = None if settled or self.options.plan is not None else self._replan
         if any(node.kind is NodeKind.ADAPTER for node in checked.plan.nodes):
@@ -375,7 +375,7 @@ class _Asking:
         await self.executor.run(checked.plan)
         return True
 
-    async def _planned(self, step: AskContext | None = None, kept: Sequence[Node] = (), why: str = "") -> Planned:
+    async def _planned(self, step: AskContext | None = None, done_nodes: Sequence[Node] = (), why: str = "") -> Planned:
         """The plan of the mode `dag`, or one made anew: of a small model by the vote of its candidates.
 
         In a plan that is made anew what has run stays, also in the answer where it was a part of it and nothing new reads it.
@@ -383,7 +383,12 @@ class _Asking:
         if self.most:
             why = why and f"The plan before failed: {why}"
             decision = await plan_by_vote(
-                step or self.ctx, self.planner.scope, most=self.most, without=self.options.without, kept=kept, why=why
+                step or self.ctx,
+                self.planner.scope,
+                most=self.most,
+                without=self.options.without,
+                done_nodes=done_nodes,
+                why=why,
             )
             self.doubts = decision.doubts
             self.result.readings = self.result.readings or decision.readings
@@ -391,9 +396,11 @@ class _Asking:
         run = self.executor
         if run.plan is None:
             return await self.planner.plan(step=step)
-        told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
-        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in kept)
-        return await self.planner.plan(kept=kept, why=told, results=results, stay=run.plan.answer, step=step)
+        reason = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
+        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in done_nodes)
+        return await self.planner.plan(
+            done_nodes=done_nodes, why=reason, results=results, stay=run.plan.answer, step=step
+        )
 
     def _check_user_plan(self, plan: Plan) -> Checked:
         """A plan of the user's own, checked as one of the model's."""
@@ -425,8 +432,10 @@ class _Asking:
         self.ctx.emit(NodeEvent("plan", "done", f"{steps} step{'s' * (steps != 1)}"))
 
     def _answerer(self) -> Answerer:
-        given = self.options.adapters
-        adapters = open_adapters() if given is None else given if isinstance(given, Mapping) else open_adapters(given)
+        option = self.options.adapters
+        adapters = (
+            open_adapters() if option is None else option if isinstance(option, Mapping) else open_adapters(option)
+        )
         return Answerer(adapters, self.options.router, hidden=self.hidden)
 
     async def _interleaved(self) -> bool:
@@ -445,10 +454,10 @@ class _Asking:
         return True
 
     async def _replan(self, healthy: list[Node], why: str, step: AskContext) -> Checked:
-        found = await self._planned(step, healthy, why)
-        if found.cannot:
-            raise QuestionError(found.cannot)
-        return found.checked
+        proposal = await self._planned(step, healthy, why)
+        if proposal.cannot:
+            raise QuestionError(proposal.cannot)
+        return proposal.checked
 
     def _confirmed(self, plan: Plan) -> bool:
         """Does the user agree with the price? Nothing is run where not."""
@@ -458,16 +467,16 @@ class _Asking:
         gate = self.ctx.gate
         price = self.ctx.workspace.model.price if self.ctx.workspace.model is not None else None
         recorded = getattr(self.options.router, "calls_of", None)
-        found = price_of(plan, self.ctx.workspace, self.ctx.sources, price, gate.calls_left, recorded)
-        if found.usd_most is not None and found.usd_most <= (over or 0.0):
+        plan_price = price_of(plan, self.ctx.workspace, self.ctx.sources, price, gate.calls_left, recorded)
+        if plan_price.usd_most is not None and plan_price.usd_most <= (over or 0.0):
             return True
         view = PlanView(plan, {}, self.result.plan.operators)
         if self.options.confirm is not None:
-            if self.options.confirm(found, view):
+            if self.options.confirm(plan_price, view):
                 return True
-            self.result.cannot = f"it was not confirmed: {found}"
+            self.result.cannot = f"it was not confirmed: {plan_price}"
         else:
-            self.result.cannot = f"it needs {found}, more than confirm_over = {over:g}: raise it, or give confirm"
+            self.result.cannot = f"it needs {plan_price}, more than confirm_over = {over:g}: raise it, or give confirm"
         return False
 
     # --------------------------------------------------------------------------------------------------------- the answer
@@ -486,7 +495,7 @@ class _Asking:
             step = self.ctx.step(f"{last.name} {again + 1}")
             self.ctx.emit(NodeEvent("answer", "writing"))
             began = time.monotonic()
-            written = await aggregate(
+            answer = await aggregate(
                 step,
                 self.ctx.question,
                 findings,
@@ -495,30 +504,30 @@ class _Asking:
                 write=self._writes(),
                 pick=self.options.mode == "meta" and self.model.capabilities.small,
             )
-            self._report_step(last, step, time.monotonic() - began, written)
+            self._report_step(last, step, time.monotonic() - began, answer)
             if (
-                not (written.cannot and written.need_more)
+                not (answer.cannot and answer.need_more)
                 or self.executor.replan is None
                 or again == self.options.limits.answers
             ):
                 break
             self.executor.replans += 1
-            self.ctx.emit(NodeEvent(last.name, "replan", written.cannot))
+            self.ctx.emit(NodeEvent(last.name, "replan", answer.cannot))
             before = dict(self.executor.outputs)
-            await self.executor.again(f"the results do not answer the question yet: {written.cannot}")
+            await self.executor.again(f"the results do not answer the question yet: {answer.cannot}")
             assert self.executor.plan is not None
             await self.executor.run(self.executor.plan)
             if set(self.executor.outputs) == set(before):
                 break
-        self._keep(written, findings)
+        self._keep(answer, findings)
 
     def _note_found(self) -> None:
         """Notes what was found before a limit ended the run."""
         run = self.executor
         if (run.limit or self.ctx.gate.budget.exhausted) and not self.result.notes:
-            found = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
+            findings = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
             self.result.notes += [
-                f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots
+                f"found before the limit: {f.node}: {in_words(f)}" for f in findings if not f.output.plots
             ]
 
     def _writes(self) -> bool | None:
@@ -526,12 +535,12 @@ class _Asking:
         plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
         return False if plain and self.model.capabilities.small else self.options.aggregate
 
-    def _report_step(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
-        state = "done" if not written.cannot else "failed"
-        told = Step(node.name, node.kind.value, written.text or written.cannot, "the answer", state)
-        told.problem, told.prompts, told.tries = written.cannot, step.prompts, 1
-        told.seconds, told.cost = seconds, step.cost
-        self.executor.steps.append(told)
+    def _report_step(self, node: Node, step: AskContext, seconds: float, answer: Words) -> None:
+        state = "done" if not answer.cannot else "failed"
+        report = Step(node.name, node.kind.value, answer.text or answer.cannot, "the answer", state)
+        report.problem, report.prompts, report.tries = answer.cannot, step.prompts, 1
+        report.seconds, report.cost = seconds, step.cost
+        self.executor.steps.append(report)
 
     def _findings(self) -> list[Finding]:
         """What the answer's inputs gave, with the sources they rest on; where some of them failed, what else is there."""
@@ -549,42 +558,45 @@ class _Asking:
 
     def _finding(self, plan: Plan, name: str, output: Output) -> Finding:
         node = plan[name]
-        asked = node.description or node.body
+        question = node.description or node.body
         if node.kind is NodeKind.ADAPTER:  # as it was asked, with the answers of earlier sub-queries filled in
-            asked = next((step.body for step in reversed(self.executor.steps) if step.node == name), asked)
-        return Finding(name, asked, output, self._sources(plan, node))
+            question = next((step.body for step in reversed(self.executor.steps) if step.node == name), question)
+        return Finding(name, question, output, self._sources(plan, node))
 
     def _sources(self, plan: Plan, node: Node) -> tuple[str, ...]:
         if node.kind is NodeKind.ADAPTER:
             sub = self.executor.outputs[node.name].sub if node.name in self.executor.outputs else None
             return (sub.sources if sub is not None else ()) or node.sources
-        named = tables_named(node.body) if node.kind in forms.SELECTS else set()
-        found = [s for s in self.ctx.sources if s.lower() in named]
+        table_names = tables_named(node.body) if node.kind in forms.SELECTS else set()
+        names = [s for s in self.ctx.sources if s.lower() in table_names]
         for name in node.inputs:
             if name in {n.name for n in plan.nodes}:
-                found += self._sources(plan, plan[name])
-        return tuple(dict.fromkeys(found))
+                names += self._sources(plan, plan[name])
+        return tuple(dict.fromkeys(names))
 
-    def _keep(self, written: Words, findings: Sequence[Finding]) -> None:
-        made = self.result
-        made.text, made.cannot = written.text, written.cannot
-        made.json = dict(written.json)
-        made.rests_on = written.rests_on
+    def _keep(self, answer: Words, findings: Sequence[Finding]) -> None:
+        result = self.result
+        result.text, result.cannot = answer.text, answer.cannot
+        result.json = dict(answer.json)
+        result.rests_on = answer.rests_on
         missing = [f"{name} has no answer: {brief(why, 200)}" for name, why in self.executor.failed.items()]
-        caveats_ = self._caveats(made.rests_on or tuple(f.node for f in findings))
-        made.notes = [*self.doubts, *written.notes, *missing, *caveats_]
-        if made.notes:
-            made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), *made.notes]))}
-        if written.cannot:
+        caveats_ = self._caveats(result.rests_on or tuple(f.node for f in findings))
+        result.notes = [*self.doubts, *answer.notes, *missing, *caveats_]
+        if result.notes:
+            result.json = {
+                **result.json,
+                "extra": "; ".join(filter(None, [str(result.json.get("extra", "")), *result.notes])),
+            }
+        if answer.cannot:
             return
-        findings = [f for f in findings if f.node in made.rests_on or f.output.plots]
-        shown = [f for f in findings if not f.output.plots] or list(findings)
-        read = self._read_by_others([f.node for f in shown])
-        made.value = value_of([f for f in shown if f.node not in read])
-        made.citations, made.unsupported = citations(f"{made.text}\n{made.json.get('details', '')}", findings)
-        if made.unsupported:
-            note = f"figures that stand in no result: {', '.join(made.unsupported)}"
-            made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
+        findings = [f for f in findings if f.node in result.rests_on or f.output.plots]
+        without_plots = [f for f in findings if not f.output.plots] or list(findings)
+        read = self._read_by_others([f.node for f in without_plots])
+        result.value = value_of([f for f in without_plots if f.node not in read])
+        result.citations, result.unsupported = citations(f"{result.text}\n{result.json.get('details', '')}", findings)
+        if result.unsupported:
+            note = f"figures that stand in no result: {', '.join(result.unsupported)}"
+            result.json = {**result.json, "extra": "; ".join(filter(None, [str(result.json.get("extra", "")), note]))}
 
     def _read_by_others(self, names: Collection[str]) -> set[str]:
         """Those of some nodes that others of them read: steps to the answer, and not the answer."""
@@ -595,19 +607,19 @@ class _Asking:
         """Remarks on the results of these nodes and on everything they were made from."""
         plan = self.executor.plan
         nodes = {node.name: node for node in plan.nodes} if plan is not None else {}
-        found: list[str] = []
-        seen: list[str] = []
+        remarks: list[str] = []
+        visited: list[str] = []
         waiting = list(names)
         while waiting:
             name = waiting.pop(0)
-            if name in seen or name not in self.executor.outputs:
+            if name in visited or name not in self.executor.outputs:
                 continue
-            seen.append(name)
+            visited.append(name)
             output = self.executor.outputs[name]
-            told = caveats(output.outcome) + list(output.sub.notes if output.sub is not None else ())
-            found += told if name in names else [f"{name}: {line}" for line in told]
+            lines = caveats(output.outcome) + list(output.sub.notes if output.sub is not None else ())
+            remarks += lines if name in names else [f"{name}: {line}" for line in lines]
             waiting += nodes[name].inputs if name in nodes else ()
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(remarks))
 
     async def _trace(self) -> None:
         """The rows behind each cell that the answer cites, and of its results, while they can still be read; at most 30."""
@@ -615,36 +627,40 @@ class _Asking:
         if plan is None:
             return
         cited = [(c.node, c.row) for c in self.result.citations]
-        shown = [(n, i) for n in plan.answer if n in outputs for i in range(outputs[n].rows or 0)]
-        named = {n.name for n in plan.nodes}
-        cells = [cell for cell in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED] if cell[0] in named]
+        result_cells = [(n, i) for n in plan.answer if n in outputs for i in range(outputs[n].rows or 0)]
+        node_names = {n.name for n in plan.nodes}
+        cells = [
+            cell for cell in list(dict.fromkeys([*cited, *result_cells[:TRACED]]))[:TRACED] if cell[0] in node_names
+        ]
         with self.ctx.workspace.runner() as run:
             lineage = Lineage(run, plan, outputs)
             for cell in cells:
                 self.result.behind[cell] = await asyncio.to_thread(lineage.rows_behind, *cell)
 
     def _finish(self) -> None:
-        made, run = self.result, self.executor
+        result, run = self.result, self.executor
         nodes, behind = (run.plan.nodes, set(run.plan.answer)) if run.plan is not None else ((), set())
         place = {node.name: i for i, node in enumerate(nodes)}  # of the plan, whichever node was done first
         outputs = dict(sorted(run.outputs.items(), key=lambda item: place.get(item[0], len(place))))
-        made.steps, made.results, made.replans = run.steps, outputs, run.replans
+        result.steps, result.results, result.replans = run.steps, outputs, run.replans
         states = {step.node: step.state for step in run.steps}
-        made.plan = PlanView(run.plan or self.options.plan, states, made.plan.operators)
+        result.plan = PlanView(run.plan or self.options.plan, states, result.plan.operators)
         behind -= self._read_by_others(behind & set(outputs))
-        drawn = {name for n in nodes if n.name in behind and n.kind is NodeKind.PLOT for name in n.inputs}
+        plot_inputs = {name for n in nodes if n.name in behind and n.kind is NodeKind.PLOT for name in n.inputs}
         for name, output in outputs.items():
-            if output.table is not None and (name in behind or name in drawn):
-                made.tables[name] = output.table
-            made.plots += output.plots
-        made.cost = self.ctx.cost
+            if output.table is not None and (name in behind or name in plot_inputs):
+                result.tables[name] = output.table
+            result.plots += output.plots
+        result.cost = self.ctx.cost
         partial = self.ctx.gate.budget.exhausted or (
             "budget" if any(o.outcome is not None and o.outcome.partial for o in run.outputs.values()) else ""
         )
-        made.partial = made.partial or partial or run.limit
+        result.partial = result.partial or partial or run.limit
         if self.ctx.prompts:
-            state = "done" if made.plan.plan is not None or not made.cannot else "failed"
-            before = Step("plan", "plan", made.plan.text, "the plan", state, prompts=self.ctx.prompts, tries=made.tries)
-            before.problem = made.cannot if state == "failed" else ""
+            state = "done" if result.plan.plan is not None or not result.cannot else "failed"
+            before = Step(
+                "plan", "plan", result.plan.text, "the plan", state, prompts=self.ctx.prompts, tries=result.tries
+            )
+            before.problem = result.cannot if state == "failed" else ""
             before.cost = self.ctx.gate.cost
-            made.steps.insert(0, before)
+            result.steps.insert(0, before)

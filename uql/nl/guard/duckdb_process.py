@@ -139,9 +139,9 @@ class ChildDuckDB:
 
     def arrow(self, sql: str) -> pa.Table:
         """The rows of a query."""
-        found = self._rows(sql)
-        assert found is not None  # a statement without rows is not a query
-        return found
+        rows = self._rows(sql)
+        assert rows is not None  # a statement without rows is not a query
+        return rows
 
     def finish(self) -> bool:
         """Gives the database up. May the child be used again?"""
@@ -153,8 +153,8 @@ class ChildDuckDB:
         return False
 
     def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table | None:
-        given = parameters if isinstance(parameters, Mapping) or parameters is None else list(parameters)
-        return self._ask({"op": "rows", "sql": sql, "parameters": given})[1]
+        values = parameters if isinstance(parameters, Mapping) or parameters is None else list(parameters)
+        return self._ask({"op": "rows", "sql": sql, "parameters": values})[1]
 
     def _ask(self, order: Mapping[str, Any], table: pa.Table | None = None) -> tuple[dict[str, Any], pa.Table | None]:
         """The reply to an order. Raises: duckdb.Error; DataError (UQL505) of a table that cannot be sent; GuardError (UQL621)."""
@@ -171,7 +171,7 @@ class ChildDuckDB:
         clock.daemon = True
         clock.start()
         try:
-            reply, found = self._exchange(order, table)
+            reply, rows = self._exchange(order, table)
         except (OSError, ValueError, EOFError) as error:  # its pipes are broken, or end
             self._over = self._ended(late.is_set())
             raise stopped(self._over) from error
@@ -179,13 +179,13 @@ class ChildDuckDB:
             clock.cancel()
             self._left -= time.monotonic() - began
         if "error" not in reply:
-            return reply, found
+            return reply, rows
         if reply["error"] in _MEMORY_ERRORS:
             self._over = f"it needs more memory than {self._memory} MB"
             raise stopped(self._over)
         kind = getattr(duckdb, str(reply["error"]), duckdb.Error)
-        known = isinstance(kind, type) and issubclass(kind, duckdb.Error)
-        raise (kind if known else duckdb.Error)(str(reply.get("message")))
+        is_duckdb_error = isinstance(kind, type) and issubclass(kind, duckdb.Error)
+        raise (kind if is_duckdb_error else duckdb.Error)(str(reply.get("message")))
 
     def _exchange(self, order: Mapping[str, Any], table: pa.Table | None) -> tuple[dict[str, Any], pa.Table | None]:
         import pyarrow as pa
@@ -260,10 +260,10 @@ def child_duckdb(memory: int, seconds: float) -> Iterator[ChildDuckDB]:
         duck = ChildDuckDB(child, memory, seconds)
         yield duck
     finally:
-        kept = duck is not None and duck.finish()
-        if not kept:
+        reusable = duck is not None and duck.finish()
+        if not reusable:
             child.end()
-        _pool.give(child if kept else None)
+        _pool.give(child if reusable else None)
 
 
 def as_connection(duck: ChildDuckDB) -> duckdb.DuckDBPyConnection:

@@ -40,8 +40,8 @@ class Worker:
                 reply, rows = self._done(order)
                 data = _stream(rows) if rows is not None else None
             except (duckdb.Error, pa.ArrowException, MemoryError, RecursionError, ValueError, TypeError) as error:
-                known = isinstance(error, duckdb.Error | MemoryError)
-                reply, data = {"error": type(error).__name__ if known else "Error", "message": str(error)}, None
+                is_expected = isinstance(error, duckdb.Error | MemoryError)
+                reply, data = {"error": type(error).__name__ if is_expected else "Error", "message": str(error)}, None
             reply["bytes"] = data.size if data is not None else 0
             self._replies.write(json.dumps(reply).encode() + b"\n")
             if data is not None:
@@ -75,12 +75,12 @@ class Worker:
             case "unregister":
                 self._duck.unregister(name)
             case "columns":
-                found = self._duck.sql(sql)
-                if found is not None:
-                    return {"columns": found.columns, "types": [str(kind) for kind in found.types]}, None
+                relation = self._duck.sql(sql)
+                if relation is not None:
+                    return {"columns": relation.columns, "types": [str(kind) for kind in relation.types]}, None
             case "rows":
-                found = self._duck.sql(sql, params=order["parameters"] or None)
-                return {}, found.to_arrow_table() if found is not None else None
+                relation = self._duck.sql(sql, params=order["parameters"] or None)
+                return {}, relation.to_arrow_table() if relation is not None else None
         return {}, None
 
 

@@ -28,12 +28,12 @@ class Bridge:
         self._gate, self._home = gate, home
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._gate, name)
+        attribute = getattr(self._gate, name)
         if name not in _AWAITED:
-            return found
+            return attribute
 
         async def there(*args: Any, **options: Any) -> Any:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(found(*args, **options), self._home))
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(attribute(*args, **options), self._home))
 
         return there
 

@@ -115,23 +115,23 @@ def sql_runner(
             nonlocal child
             tree = _checked(text, names)
             limit = tree.args.get("limit")
-            wanted = _named_in(tree)
+            table_names = _named_in(tree)
             if limit is None or int(limit.expression.name) > max_rows:
                 tree = tree.limit(max_rows + 1, copy=False)
             sql = _text(tree)
             if child is None:
                 child = stack.enter_context(child_duckdb(MEMORY, timeout_s))
             for name in names:
-                if name.lower() in wanted and name not in loaded:
+                if name.lower() in table_names and name not in loaded:
                     child.load(name, table(name))
                     loaded.add(name)
             try:
-                found = child.arrow(sql)
+                rows = child.arrow(sql)
             except duckdb.Error as error:
                 raise _refused(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
-            if found.num_rows > max_rows:
+            if rows.num_rows > max_rows:
                 raise stopped(f"it gives more than {max_rows:,} rows", help="aggregate, or add LIMIT")
-            return found
+            return rows
 
         yield run
 
@@ -140,15 +140,15 @@ def sql_runner(
 def _checked(text: str, tables: Collection[str] | None) -> Any:
     """The tree of the text that `_text` writes of a checked tree: that text runs, so it is read and checked as well."""
     _short(text)
-    given = None if tables is None else {name.lower() for name in tables}
-    written = _text(_allowed(text, given))
-    tree = _allowed(written, given)
-    if _text(tree) != written:
+    table_names = None if tables is None else {name.lower() for name in tables}
+    sql = _text(_allowed(text, table_names))
+    tree = _allowed(sql, table_names)
+    if _text(tree) != sql:
         raise _refused("it is not SQL that can be read")
     return tree
 
 
-def _allowed(text: str, given: set[str] | None) -> Any:
+def _allowed(text: str, table_names: set[str] | None) -> Any:
     """The tree of one SELECT, each node of which is allowed."""
     from sqlglot import exp
 
@@ -164,7 +164,7 @@ def _allowed(text: str, given: set[str] | None) -> Any:
     for count, node in enumerate(tree.walk(), 1):
         if count > MOST_NODES or node.depth > DEEPEST:
             raise _refused("it is too large")
-        _check_node(node, given)
+        _check_node(node, table_names)
     return tree
 
 
@@ -175,7 +175,7 @@ def _text(tree: Any) -> str:
         raise _refused("it is too deep, or not SQL that can be read") from error
 
 
-def _check_node(node: Any, given: set[str] | None) -> None:
+def _check_node(node: Any, table_names: set[str] | None) -> None:
     from sqlglot import exp
 
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
@@ -192,34 +192,34 @@ def _check_node(node: Any, given: set[str] | None) -> None:
     if isinstance(node, exp.Limit | exp.Offset) and not _is_number(node.expression):
         raise _refused("LIMIT and OFFSET need a number")
     if isinstance(node, exp.Table):
-        _check_table(node, given)
+        _check_table(node, table_names)
 
 
-def _check_table(node: Any, given: set[str] | None) -> None:
+def _check_table(node: Any, table_names: set[str] | None) -> None:
     from sqlglot import exp
 
     if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
         raise _refused("FROM names something else than a table")
     name = node.name.lower()
-    if (given is not None and name in given) or name in _named_around(node):
+    if (table_names is not None and name in table_names) or name in _named_around(node):
         return
-    if given is not None or not _PLAIN.match(node.name) or name.startswith(_SYSTEM):
+    if table_names is not None or not _PLAIN.match(node.name) or name.startswith(_SYSTEM):
         raise _refused(f"FROM names {node.name!r}, which was not given")
 
 
 def _named_around(node: Any) -> set[str]:
     """The names that WITH gives to queries where this node stands: inside one of them those before it, else all."""
-    found: set[str] = set()
+    names: set[str] = set()
     below, above = node, node.parent
     while above is not None:
-        held = above.args.get("with_") or above.args.get("with")
-        if held is not None and held is not below:
-            found |= {query.alias.lower() for query in held.expressions}
+        with_clause = above.args.get("with_") or above.args.get("with")
+        if with_clause is not None and with_clause is not below:
+            names |= {query.alias.lower() for query in with_clause.expressions}
         elif type(above).__name__ == "With":
             place = next(i for i, query in enumerate(above.expressions) if query is below)
-            found |= {query.alias.lower() for query in above.expressions[:place]}
+            names |= {query.alias.lower() for query in above.expressions[:place]}
         below, above = above, above.parent
-    return found
+    return names
 
 
 def _is_number(node: Any) -> bool:
@@ -329,8 +329,8 @@ def _named_in(tree: Any) -> set[str]:
 
 def tables_of(text: str, allowed: Collection[str]) -> list[str]:
     """Which of these tables a query names."""
-    found = tables_named(text)
-    return [name for name in allowed if name.lower() in found]
+    names = tables_named(text)
+    return [name for name in allowed if name.lower() in names]
 
 
 # ---------------------------------------------------------------------------------------------------------------- errors

@@ -93,8 +93,8 @@ class Workspace:
         checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
         if isinstance(parse_script(checked)[0][0], str):  # DuckDB's own SQL, without a text
             return await self._of_sql(checked, allowed, to)
-        named = tables_of(checked, allowed)
-        outcome = await apart(lambda bridge: self._outcome(checked, named, bridge), gate)
+        table_names = tables_of(checked, allowed)
+        outcome = await apart(lambda bridge: self._outcome(checked, table_names, bridge), gate)
         if to is not None:
             await asyncio.to_thread(self.put, to, outcome.bounded())
         return outcome
@@ -103,9 +103,9 @@ class Workspace:
         table = await self.sql(checked, tables=allowed, to=to)
         return Outcome(table, [f.type for f in fields_of(table, {})], {}, [], Cost())
 
-    async def _outcome(self, checked: str, named: Collection[str], gate: Gate) -> Outcome:
+    async def _outcome(self, checked: str, table_names: Collection[str], gate: Gate) -> Outcome:
         """One checked query over the tables that it names, in the loop of the thread that runs it."""
-        with self._confined(named) as session:
+        with self._confined(table_names) as session:
             return await outcome(session, checked, gate)
 
     def quote(self, text: str, tables: Collection[str]) -> tuple[float, float, float | None]:
@@ -115,8 +115,8 @@ class Workspace:
         """
         checked = check_uql(text, tables)
         with self._confined(tables_of(checked, tables)) as session:
-            found = run_script(session, checked, {}, {}).quote()
-        return found.calls.expected, found.calls.high, found.usd.expected if found.usd is not None else None
+            estimate = run_script(session, checked, {}, {}).quote()
+        return estimate.calls.expected, estimate.calls.high, estimate.usd.expected if estimate.usd is not None else None
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
         """The rows of one concrete SELECT, in a thread.
@@ -128,10 +128,10 @@ class Workspace:
         Raises: GuardError for anything but one SELECT of those tables.
         """
         with self.runner(tables) as run:
-            found = await asyncio.to_thread(run, text)
+            rows = await asyncio.to_thread(run, text)
         if to is not None:
-            self.put(to, found)
-        return found
+            self.put(to, rows)
+        return rows
 
     def runner(self, tables: Collection[str] | None = None) -> AbstractContextManager[Callable[[str], pa.Table]]:
         """A function that gives the rows of a SELECT of those tables; as `guard.sql_runner`."""
@@ -203,10 +203,10 @@ class Workspace:
         self.load([name])
         if name.lower() not in self._loaded:
             raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")
-        shown = ", ".join(map(quote, columns)) if columns is not None else "*"
+        select_list = ", ".join(map(quote, columns)) if columns is not None else "*"
         most = "" if limit is None else f" LIMIT {int(limit)}"
         with self._cursor() as cursor:
-            relation = cursor.sql(f"SELECT {shown} FROM {quote(name)}{most}")
+            relation = cursor.sql(f"SELECT {select_list} FROM {quote(name)}{most}")
             return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
 
     def fields(self, name: str) -> tuple[Field, ...]:
@@ -222,8 +222,8 @@ class Workspace:
         if name.lower() not in self._loaded:
             return self._sources[name.lower()].row_count
         with self._cursor() as cursor:  # all rows: what is left keeps a transaction open
-            found = cursor.execute(f"SELECT count(*) FROM {quote(name)}").fetchall()
-        return int(found[0][0])
+            counts = cursor.execute(f"SELECT count(*) FROM {quote(name)}").fetchall()
+        return int(counts[0][0])
 
     # -------------------------------------------------------------------------------------------------------- internals
     def _create(self, name: str, table: pa.Table) -> None:

@@ -101,8 +101,12 @@ class Interleaved:
             waiting = [s for s in self.logical if s.output not in there]
             if not waiting:
                 return None
-            made = {s.output for s in self.logical}
-            ready = [s for s in waiting if all(i in there or i in self.ctx.sources or i not in made for i in s.inputs)]
+            step_outputs = {s.output for s in self.logical}
+            ready = [
+                s
+                for s in waiting
+                if all(i in there or i in self.ctx.sources or i not in step_outputs for i in s.inputs)
+            ]
             if not ready:
                 error = "its inputs wait for each other"
                 return Failure(waiting[0], error, await self._diagnose(waiting[0], error))
@@ -127,8 +131,8 @@ class Interleaved:
                 insisted = node.body in empty
                 last = n == TRIES and step is self.logical[-1]
                 output = await self.executor.run_one(node, accept_empty=last or insisted, insisted=insisted)
-                told = next(t for t in reversed(self.executor.steps) if t.node == node.name)
-                told.prompts[:0], inner.prompts = inner.prompts, []
+                report = next(t for t in reversed(self.executor.steps) if t.node == node.name)
+                report.prompts[:0], inner.prompts = inner.prompts, []
                 if output is None:
                     why = self.executor.take_failure(node.name)
                     empty |= {node.body} if why == EMPTY else set()
@@ -148,10 +152,10 @@ class Interleaved:
             return await self._by_vote(step, why, inner)
         whole, outputs = self.planner.scope, self.executor.outputs
         scope = whole.only([n for n in whole.sources if n in step.inputs] or list(whole.sources))
-        told = f"{step.description} Output: {step.output}"
-        told += f" with {', '.join(step.new_columns)}" if step.new_columns else ""
-        shown = schema_text(scope, tokens=self.planner.tokens)
-        reply = await inner.say(words.mapping(self.ctx.question, told, shown, self._results(step.inputs), why))
+        task = f"{step.description} Output: {step.output}"
+        task += f" with {', '.join(step.new_columns)}" if step.new_columns else ""
+        schema = schema_text(scope, tokens=self.planner.tokens)
+        reply = await inner.say(words.mapping(self.ctx.question, task, schema, self._results(step.inputs), why))
         node = forms.node_of({**reply["node"], "name": step.output}, 1)
         if node.kind is NodeKind.UQL:
             tables = {n: s.fields for n, s in whole.sources.items()} | {n: o.fields for n, o in outputs.items()}
@@ -166,14 +170,16 @@ class Interleaved:
         if len(self.logical) == 1:
             words_ = self.ctx.question  # nothing is left of a question that is one step but its own words
         scope = self.ctx.find(words_) if self.ctx.find is not None else self.planner.scope
-        kept = [n for n in self.nodes if n.name in step.inputs and n.name in self.executor.outputs]
+        done_nodes = [n for n in self.nodes if n.name in step.inputs and n.name in self.executor.outputs]
         inputs = [name for name in step.inputs if name in scope.sources]
-        if inputs or kept:
+        if inputs or done_nodes:
             scope = scope.connected(inputs)
-        asked = inner.asking(words_)
-        found = await plan_by_vote(asked, scope, kept=kept, used_names=list(self.executor.outputs), why=why)
-        old = {node.name for node in kept}
-        nodes = [n for n in found.planned.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
+        context = inner.asking(words_)
+        decision = await plan_by_vote(
+            context, scope, done_nodes=done_nodes, used_names=list(self.executor.outputs), why=why
+        )
+        old = {node.name for node in done_nodes}
+        nodes = [n for n in decision.planned.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
         last = nodes[-1]
         return [*nodes[:-1], replace(last, name=step.output, description=step.description)]
 
@@ -193,29 +199,29 @@ class Interleaved:
 
     async def _steps(self, why: str) -> list[LogicalStep]:
         outputs = self.executor.outputs
-        kept = self._results(outputs) if outputs else ""
+        results = self._results(outputs) if outputs else ""
         inner = self.ctx.step("steps")
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens - 900)
-        held = (await inner.can()).small
-        names = [*self.planner.scope.sources, *outputs] if held else []
+        is_small = (await inner.can()).small
+        names = [*self.planner.scope.sources, *outputs] if is_small else []
         try:
-            said_ = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, kept, names=names))
-            if held and not said_["steps"]:
+            reply = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, results, names=names))
+            if is_small and not reply["steps"]:
                 raise QuestionError("there are no steps", code="UQL632")
         except QuestionError:
-            if not held:
+            if not is_small:
                 raise
             whole = {"description": self.ctx.question, "inputs": [*self.planner.scope.sources], "output": "result1"}
-            said_ = {"steps": [whole]}
+            reply = {"steps": [whole]}
         self.ctx.prompts += inner.prompts
         steps: list[LogicalStep] = []
-        taken = {*map(str.lower, self.ctx.sources), *map(str.lower, outputs)}
+        used_names = {*map(str.lower, self.ctx.sources), *map(str.lower, outputs)}
         renamed: dict[str, str] = {}
-        for item in said_["steps"]:
+        for item in reply["steps"]:
             name = item["output"]
-            while name.lower() in taken:
+            while name.lower() in used_names:
                 name += "_"
-            taken.add(name.lower())
+            used_names.add(name.lower())
             inputs = tuple(renamed.get(i, i) for i in item["inputs"])
             renamed[item["output"]] = name
             steps.append(LogicalStep(item["description"], inputs, name, tuple(item.get("new_columns", ()))))

@@ -105,13 +105,13 @@ async def planned(
         checker: ask whether the question is complex; without it every question is decomposed.
         decomposer: without it none is.
     """
-    told = captions(sources)
+    source_captions = captions(sources)
     signs: tuple[str, ...] = ()
     split = decomposer
     if checker and decomposer:
-        complexity = await check(ctx, question, told)
+        complexity = await check(ctx, question, source_captions)
         signs, split = complexity.signs, complexity.is_complex
-    parts = await decompose(ctx, question, told) if split else ()
+    parts = await decompose(ctx, question, source_captions) if split else ()
     if len(parts) < 2 or any(_same(part.text, question) for part in parts):
         parts = (SubQuery(question),)  # in its own words: a rewriting of the whole can only lose some
     names = [_name(n, sources) for n in range(1, len(parts) + 1)]
@@ -192,11 +192,11 @@ class Answerer:
 
     async def _refined(self, ctx: AskContext, text: str, earlier: Mapping[str, Output]) -> str:
         """The sub-query with the names and values of earlier answers filled in; as it was where the model gives no other."""
-        found = "\n".join(
+        answers = "\n".join(
             f"{i}. {result_text(n, o, hidden=self.hidden)}" for i, (n, o) in enumerate(earlier.items(), 1)
         )
         try:
-            reply = await ctx.say(decomposer.refining(text, found))
+            reply = await ctx.say(decomposer.refining(text, answers))
         except QuestionError:
             return text
         return " ".join(reply["query"].split()) or text
@@ -206,8 +206,8 @@ class Answerer:
     ) -> Output:
         sources = {name: step.sources[name] for name in node.sources if name in step.sources}
         sources |= {name: _as_source(name, output, self.hidden) for name, output in earlier.items()}
-        given = node.operator
-        ranked: tuple[Ranked, ...] = () if given is None else (Ranked(given, node.sources, 1.0),)
+        operator = node.operator
+        ranked: tuple[Ranked, ...] = () if operator is None else (Ranked(operator, node.sources, 1.0),)
         ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
         reasons: list[str] = []
         # of a statement that runs and finds no rows: the answer where no adapter has another
@@ -281,8 +281,8 @@ def _as_source(name: str, output: Output, hidden: frozenset[str]) -> Source:
     """An answer as a table that a later sub-query may read."""
     table = output.table
     rows = 0 if table is None else table.num_rows
-    said_ = f"the answer to: {output.sub.asked}" if output.sub is not None and output.sub.asked else ""
-    shown = [f.name for f in output.fields if f.name.lower() not in hidden | output.hidden and f.type != "BLOB"]
-    first = table.select(shown).slice(0, EXAMPLES).to_pylist() if table is not None else []
-    samples = {c: tuple(short(str(row[c])) for row in first if row[c] is not None) for c in shown}
-    return Source(name, name, output.fields, rows, said_, samples)
+    description = f"the answer to: {output.sub.asked}" if output.sub is not None and output.sub.asked else ""
+    columns = [f.name for f in output.fields if f.name.lower() not in hidden | output.hidden and f.type != "BLOB"]
+    first = table.select(columns).slice(0, EXAMPLES).to_pylist() if table is not None else []
+    samples = {c: tuple(short(str(row[c])) for row in first if row[c] is not None) for c in columns}
+    return Source(name, name, output.fields, rows, description, samples)

@@ -45,8 +45,8 @@ def holds(source: Source) -> str:
 def _caption(source: Source) -> str:
     if source.description:
         return quoted(source.description)
-    said = ", ".join(f.name for f in source.visible_fields)
-    return said if len(said) <= CAPTION else said[: CAPTION - 1] + "…"
+    names = ", ".join(f.name for f in source.visible_fields)
+    return names if len(names) <= CAPTION else names[: CAPTION - 1] + "…"
 
 
 async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -> tuple[Ranked, ...]:
@@ -64,10 +64,10 @@ async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -
     }
     possible = {op: names for op, names in possible.items() if names}
     try:
-        said = await ctx.say(words.wording(query, captions(sources), list(possible), list(sources)))
+        reply = await ctx.say(words.wording(query, captions(sources), list(possible), list(sources)))
     except QuestionError:
         return fallback(possible)
-    return ranked(said, possible) or fallback(possible)
+    return ranked(reply, possible) or fallback(possible)
 
 
 def ranked(reply: Mapping[str, Any], possible: Mapping[Operator, Collection[str]]) -> tuple[Ranked, ...]:
@@ -77,13 +77,13 @@ def ranked(reply: Mapping[str, Any], possible: Mapping[Operator, Collection[str]
     ...                               {Operator.TABLE: ["t"]})]
     [0.95]
     """
-    found: dict[Operator, Ranked] = {}
+    by_operator: dict[Operator, Ranked] = {}
     for item in reply["operators"]:
         operator = Operator(item["operator"])
-        named = tuple(dict.fromkeys(item["sources"]))
-        if operator not in found and set(named) & set(possible.get(operator, ())):
-            found[operator] = Ranked(operator, named, float(item["confidence"]))
-    ordered = sorted(found.values(), key=lambda r: -r.confidence)
+        sources = tuple(dict.fromkeys(item["sources"]))
+        if operator not in by_operator and set(sources) & set(possible.get(operator, ())):
+            by_operator[operator] = Ranked(operator, sources, float(item["confidence"]))
+    ordered = sorted(by_operator.values(), key=lambda r: -r.confidence)
     ranges = words.RANGES if len(ordered) > 2 else (words.RANGES[0], words.RANGES[-1])
     return tuple(
         Ranked(r.operator, r.sources, min(high, max(low, r.confidence)))

@@ -50,8 +50,8 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
         if isinstance(t, TableName)
         for f in low.get(t.parts[-1].lower(), ())
     ]
-    shown = [(table, f) for table, f in read if f.is_unstructured and not f.private]
-    if not shown:
+    readable = [(table, f) for table, f in read if f.is_unstructured and not f.private]
+    if not readable:
         return text
     names = [f.name.lower() for _, f in read]
 
@@ -59,15 +59,17 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
         if not isinstance(quoted, Quoted):
             return quoted
         holes = {hole.rpartition(".")[2].lower() for hole in _HOLE.findall(quoted.text)}
-        if not (quoted.forced or " " in quoted.text) or quoted.using or holes & {f.name.lower() for _, f in shown}:
+        if not (quoted.forced or " " in quoted.text) or quoted.using or holes & {f.name.lower() for _, f in readable}:
             return quoted
-        wanted = words_of(quoted.text)
-        near = [(t, f) for t, f in shown if wanted & words_of(f"{f.name} {f.description}")] or shown
+        text_words = words_of(quoted.text)
+        near = [(t, f) for t, f in readable if text_words & words_of(f"{f.name} {f.description}")] or readable
         if not holes:
             parts = [(f.name,) if names.count(f.name.lower()) == 1 else (t, f.name) for t, f in near]
-            return quoted if len(near) == len(shown) else replace(quoted, using=tuple(map(Name, parts)))
-        said = " and ".join(f"{{{f.name if names.count(f.name.lower()) == 1 else f'{t}.{f.name}'}}}" for t, f in near)
-        return replace(quoted, text=f"{quoted.text}, according to {said}")
+            return quoted if len(near) == len(readable) else replace(quoted, using=tuple(map(Name, parts)))
+        holes_text = " and ".join(
+            f"{{{f.name if names.count(f.name.lower()) == 1 else f'{t}.{f.name}'}}}" for t, f in near
+        )
+        return replace(quoted, text=f"{quoted.text}, according to {holes_text}")
 
-    made = rebuilt(tree, more)
-    return text if made == tree else unparse(made)
+    new_tree = rebuilt(tree, more)
+    return text if new_tree == tree else unparse(new_tree)

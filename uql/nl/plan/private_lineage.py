@@ -28,8 +28,8 @@ def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[
     private = {f.name.lower() for f in read if f.private}
     if not private:
         return tuple(fields)
-    held = _private_names(node, [f.name for f in fields], private)
-    return tuple(replace(f, private=True) if f.name.lower() in held else f for f in fields)
+    private_names = _private_names(node, [f.name for f in fields], private)
+    return tuple(replace(f, private=True) if f.name.lower() in private_names else f for f in fields)
 
 
 def reads_private(kind: NodeKind, body: str, read: Sequence[Field]) -> bool:
@@ -67,7 +67,7 @@ def _private_names(node: Node, columns: Sequence[str], private: Collection[str])
 
 
 def _of_query(tree: Tree, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
-    known = {name.lower() for name in private}
+    private_names = {name.lower() for name in private}
     nodes = list(every(tree))
     tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
     rows = {name.lower() for node in tables for name in _called(node)}
@@ -79,26 +79,28 @@ def _of_query(tree: Tree, columns: Sequence[str], private: Collection[str]) -> f
     selects = [node for node in nodes if isinstance(node, Select)]
     unions = [_branches(node) for node in nodes if isinstance(node, Union)]
     size = -1
-    while len(known) != size:
-        size = len(known)
+    while len(private_names) != size:
+        size = len(private_names)
         for select in selects:
-            known |= {item.alias.lower() for item in select.items if item.alias and _names(item.expr, known)}
+            private_names |= {
+                item.alias.lower() for item in select.items if item.alias and _names(item.expr, private_names)
+            }
         for branches in unions:  # columns of one place are one column, named by the first
             for place, item in enumerate(branches[0].items):
                 others = [branch.items[place] for branch in branches if place < len(branch.items)]
-                if any(_names(other.expr, known) for other in others):
+                if any(_names(other.expr, private_names) for other in others):
                     name = item.alias or (item.expr.parts[-1] if isinstance(item.expr, Name) else "")
-                    known.add(name.lower())
+                    private_names.add(name.lower())
     top = tree if isinstance(tree, Select) else None
     items = top.items if top is not None and not any(isinstance(i.expr, Star) for i in top.items) else ()
-    found = {name.lower() for name in columns if name.lower() in known}
+    private_columns = {name.lower() for name in columns if name.lower() in private_names}
     if len(items) <= len(columns):
-        found |= {columns[i].lower() for i, item in enumerate(items) if _names(item.expr, known)}
-        found -= {columns[i].lower() for i, item in enumerate(items) if _is_clean(item, known)}
+        private_columns |= {columns[i].lower() for i, item in enumerate(items) if _names(item.expr, private_names)}
+        private_columns -= {columns[i].lower() for i, item in enumerate(items) if _is_clean(item, private_names)}
     for branch in _branches(tree) if isinstance(tree, Union) else ():
-        named = [i for i, item in enumerate(branch.items) if _names(item.expr, known)]
-        found |= {columns[i].lower() for i in named if i < len(columns)}
-    return frozenset(found)
+        positions = [i for i, item in enumerate(branch.items) if _names(item.expr, private_names)]
+        private_columns |= {columns[i].lower() for i in positions if i < len(columns)}
+    return frozenset(private_columns)
 
 
 def _called(table: Tree) -> tuple[str, ...]:
@@ -116,20 +118,20 @@ def _branches(tree: Tree) -> list[Select]:
     return [tree] if isinstance(tree, Select) else []
 
 
-def _is_clean(item: SelectItem, known: Collection[str]) -> bool:
+def _is_clean(item: SelectItem, private_names: Collection[str]) -> bool:
     """A public value under a private column's name: only where the item is a plain count."""
-    return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names(item.expr, known)
+    return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names(item.expr, private_names)
 
 
-def _names(tree: Tree, known: Collection[str]) -> bool:
+def _names(tree: Tree, private_names: Collection[str]) -> bool:
     if isinstance(tree, Call) and tree.name.lower() == "count" and tree.over is None:
         return False
     if isinstance(tree, Name):
-        return tree.parts[-1].lower() in known
+        return tree.parts[-1].lower() in private_names
     if isinstance(tree, Star):
         return True
     if isinstance(tree, Quoted):
         return any(
-            "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in known
-        ) or (not tree.forced and tree.text.lower() in known)
-    return any(_names(part, known) for part in below(tree))
+            "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in private_names
+        ) or (not tree.forced and tree.text.lower() in private_names)
+    return any(_names(part, private_names) for part in below(tree))

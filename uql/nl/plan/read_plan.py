@@ -26,7 +26,7 @@ def from_json(
     reply: Mapping[str, Any],
     tables: Mapping[str, Sequence[Field]],
     *,
-    kept: Sequence[Node] = (),
+    done_nodes: Sequence[Node] = (),
     stay: Collection[str] = (),
     shapes: Any = None,
 ) -> Plan:
@@ -35,50 +35,50 @@ def from_json(
     Args:
         reply: as the schemas of `uql.nl.prompts.planner` say; nodes with the fields of `uql.nl.plan.dag.Node` are read too.
         tables: columns of the tables in scope.
-        kept: nodes that have run already; the new ones may read them.
+        done_nodes: nodes that have run already; the new ones may read them.
         stay: names of those that are part of the answer.
         shapes: called with the name and text of each query, gives the columns it makes.
     Raises: QuestionError (UQL630) saying what is wrong.
     """
     nodes: list[Node] = []
-    known = dict(tables)
-    for n, item in enumerate(reply["nodes"], 1 + len(kept)):
+    columns = dict(tables)
+    for n, item in enumerate(reply["nodes"], 1 + len(done_nodes)):
         node = node_of(item, n)
         if node.kind is NodeKind.UQL:
-            node = replace(node, body=completed(node.body, known))
+            node = replace(node, body=completed(node.body, columns))
         if node.kind in SELECTS and shapes is not None:
             fields = shapes(node.name, node.body)
             if fields is not None:
-                known[node.name] = fields
+                columns[node.name] = fields
         nodes.append(node)
-    return finished(nodes, kept, stay)
+    return finished(nodes, done_nodes, stay)
 
 
-def finished(nodes: Sequence[Node], kept: Sequence[Node] = (), stay: Collection[str] = ()) -> Plan:
-    """The nodes with their inputs read off their bodies, after those that are kept, and one answer at the end.
+def finished(nodes: Sequence[Node], done_nodes: Sequence[Node] = (), stay: Collection[str] = ()) -> Plan:
+    """The nodes with their inputs read off their bodies, after those that have run, and one answer at the end.
 
-    The answer reads every node that no other one reads; of those that are kept only those that `stay`, as they were part of the answer
+    The answer reads every node that no other one reads; of `done_nodes` only those that `stay`, as they were part of the answer
     before. Raises: QuestionError (UQL630).
 
     Args:
         nodes: as the model wrote them.
-        kept: of an earlier plan, with their inputs.
+        done_nodes: of an earlier plan, with their inputs.
         stay: names of those of them that the answer read before.
     """
-    names = {node.name for node in (*nodes, *kept)}
+    names = {node.name for node in (*nodes, *done_nodes)}
     wired = [with_inputs(node, names - {node.name}) for node in nodes]
     answers = [node for node in wired if node.kind is NodeKind.ANSWER]
     if len(answers) > 1:
         raise QuestionError("the plan has two answer nodes", help="one answer, at the end")
-    inner = [*kept, *(node for node in wired if node.kind is not NodeKind.ANSWER)]
+    inner = [*done_nodes, *(node for node in wired if node.kind is not NodeKind.ANSWER)]
     if not inner:
         raise QuestionError("the plan has no step before its answer", help="add a uql node")
     read = {name for node in inner for name in node.inputs}
-    fresh = [node.name for node in inner if node.name not in read and (node not in kept or node.name in stay)]
+    fresh = [node.name for node in inner if node.name not in read and (node not in done_nodes or node.name in stay)]
     last = answers[0] if answers else Node(ANSWER, NodeKind.ANSWER, "")
     inputs = tuple(dict.fromkeys([*last.inputs, *fresh])) or (inner[-1].name,)
-    taken = {node.name.lower() for node in inner}
-    while last.name.lower() in taken:
+    used_names = {node.name.lower() for node in inner}
+    while last.name.lower() in used_names:
         last = replace(last, name=last.name + "_")
     return Plan((*inner, replace(last, inputs=inputs)))
 
@@ -165,13 +165,15 @@ def _spec(item: Mapping[str, Any]) -> dict[str, Any]:
 def with_inputs(node: Node, names: Collection[str]) -> Node:
     """The node with the inputs, of these names of other nodes, that its body reads."""
     by_low = {name.lower(): name for name in names}
-    found: list[str] = list(node.inputs)
+    inputs: list[str] = list(node.inputs)
     if node.kind in SELECTS:
-        found = [by_low[t] for t in sorted(tables_named(node.body)) if t in by_low] or [i for i in found if i in names]
+        inputs = [by_low[t] for t in sorted(tables_named(node.body)) if t in by_low] or [
+            i for i in inputs if i in names
+        ]
     elif node.kind is NodeKind.PYTHON:
         try:
             used = {x.id for x in ast.walk(ast.parse(node.body)) if isinstance(x, ast.Name)}
         except (SyntaxError, ValueError):
             used = set()
-        found += [name for name in sorted(names) if name in used]
-    return replace(node, inputs=tuple(dict.fromkeys(found)))
+        inputs += [name for name in sorted(names) if name in used]
+    return replace(node, inputs=tuple(dict.fromkeys(inputs)))

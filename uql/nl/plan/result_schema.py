@@ -56,7 +56,7 @@ class Shapes:
         """
         quoted = quote(name)
         own = apart_names([f.name for f in fields])
-        fields = [replace(f, name=given) for f, given in zip(fields, own, strict=True)]
+        fields = [replace(f, name=own_name) for f, own_name in zip(fields, own, strict=True)]
         self._tables[name.lower()] = Table(name, quoted, tuple(fields), rows)
 
     @property
@@ -96,10 +96,10 @@ class Shapes:
             raise BindError("this statement is not a query", code="UQL212").at(text)
         with self._bound() as catalog:
             bound = bind(query, catalog, text=text, settings=settings)
-        shown = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
+        unstructured = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
         fields = []
         for item in bound.query.items:
-            of = shown.get(item.expr.name) if isinstance(item.expr, Column) else None
+            of = unstructured.get(item.expr.name) if isinstance(item.expr, Column) else None
             same = of is not None and of.type == item.type
             fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
         return tuple(fields)
@@ -120,13 +120,13 @@ def apart_names(names: Sequence[str]) -> list[str]:
     >>> apart_names(["id", "name", "ID"])
     ['id', 'name', 'ID_2']
     """
-    made: list[str] = []
+    new_names: list[str] = []
     for name in names:
-        own, n = name, len(made)
-        while own.lower() in map(str.lower, made):
+        own, n = name, len(new_names)
+        while own.lower() in map(str.lower, new_names):
             own, n = f"{name}_{n}", n + 1
-        made.append(own)
-    return made
+        new_names.append(own)
+    return new_names
 
 
 @cache
@@ -140,9 +140,9 @@ def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:
     with _describing, _describer().cursor() as cursor:
         cursor.register("given", table.slice(0, 0))
         described = cursor.execute("DESCRIBE SELECT * FROM given").fetchall()
-    made = []
+    columns = []
     for row in described:
         name, kind = str(row[0]), str(row[1])
         same = like.get(name)
-        made.append(same if same is not None and same.type == kind else Field(name, kind))
-    return tuple(made)
+        columns.append(same if same is not None and same.type == kind else Field(name, kind))
+    return tuple(columns)

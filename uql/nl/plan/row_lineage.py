@@ -53,18 +53,18 @@ class Lineage:
             return []
         trace = output.outcome.trace if output.outcome is not None else None
         if trace is not None and row < len(trace.behind) and trace.columns:
-            shown = [dict(part.shown) for part in trace.why(row).evidence]
-            return [one for i, one in enumerate(shown) if one not in shown[:i]][:SHOWN]
+            evidence = [dict(part.shown) for part in trace.why(row).evidence]
+            return [one for i, one in enumerate(evidence) if one not in evidence[:i]][:SHOWN]
         if node.kind not in (NodeKind.UQL, NodeKind.SQL):
             return []
         text = statement_behind(node.body, output.table.slice(row, 1).to_pylist()[0])
         if text is None:
             return []
         try:
-            found = self._run(text)
+            table = self._run(text)
         except UQLError:  # a statement of a kind that is not followed
             return []
-        rows = [{k: _without_bytes(v) for k, v in one.items() if not isinstance(v, bytes)} for one in found.to_pylist()]
+        rows = [{k: _without_bytes(v) for k, v in one.items() if not isinstance(v, bytes)} for one in table.to_pylist()]
         if len(node.inputs) != 1 or node.inputs[0] not in self._nodes or node.inputs[0] not in self._outputs:
             return rows
         return self._followed(node.inputs[0], rows)
@@ -98,8 +98,8 @@ def statement_behind(text: str, row: Mapping[str, Any]) -> str | None:
         tree = read_sql(text)[0]
     except (ValueError, IndexError):
         return None
-    made = _behind(tree, row) if isinstance(tree, exp.Select) else None
-    return made.limit(SHOWN).sql(dialect="duckdb") if made is not None else None
+    select = _behind(tree, row) if isinstance(tree, exp.Select) else None
+    return select.limit(SHOWN).sql(dialect="duckdb") if select is not None else None
 
 
 def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
@@ -113,21 +113,21 @@ def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
     tables = [source.this, *(join.this for join in joins)]
     if not all(isinstance(table, exp.Table) for table in tables):
         return None
-    shown = ["*"] if not joins else [exp.column(table.alias_or_name) for table in tables]
-    made = exp.select(*shown).from_(source.this.copy())
-    made.set("joins", [join.copy() for join in joins])
+    columns = ["*"] if not joins else [exp.column(table.alias_or_name) for table in tables]
+    select = exp.select(*columns).from_(source.this.copy())
+    select.set("joins", [join.copy() for join in joins])
     if tree.args.get("where") is not None:
-        made = made.where(tree.args["where"].this.copy())
+        select = select.where(tree.args["where"].this.copy())
     for item in tree.expressions:
         value = item.unalias()
         if item.alias_or_name not in row or isinstance(value, exp.Star):
             continue
         if value.find(exp.AggFunc, exp.Window, exp.Select) is not None:
             continue
-        held = literal(row[item.alias_or_name])
-        if held is not None:
-            made = made.where(exp.NullSafeEQ(this=value.copy(), expression=held))
-    return made
+        constant = literal(row[item.alias_or_name])
+        if constant is not None:
+            select = select.where(exp.NullSafeEQ(this=value.copy(), expression=constant))
+    return select
 
 
 def literal(value: Any) -> exp.Expr | None:

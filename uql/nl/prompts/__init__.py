@@ -88,11 +88,11 @@ def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
     'the reply.a is not of the type boolean'
     """
     if "anyOf" in schema:
-        found = [misfit(value, option, where) for option in schema["anyOf"]]
-        wrong_kinds = [said for said in found if said is not None and ".kind is" in said]
-        return None if None in found else next((said for said in found if said not in wrong_kinds), found[0])
+        faults = [misfit(value, option, where) for option in schema["anyOf"]]
+        wrong_kinds = [fault for fault in faults if fault is not None and ".kind is" in fault]
+        return None if None in faults else next((fault for fault in faults if fault not in wrong_kinds), faults[0])
     kind = schema.get("type", "string")
-    if not any(type(value) is known for known in _KINDS[kind]):
+    if not any(type(value) is python_type for python_type in _KINDS[kind]):
         return f"{where} is not of the type {kind}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{where} is {value!r}, none of {', '.join(map(str, schema['enum'][:12]))}"

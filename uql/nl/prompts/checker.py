@@ -25,8 +25,8 @@ SIMPLE = {
 
 
 def wording(question: str, sources: str) -> Wording:
-    complex_signs = "\n".join(f"- {name}: {said}" for name, said in COMPLEX.items())
-    simple_signs = "\n".join(f"- {name}: {said}" for name, said in SIMPLE.items())
+    complex_signs = "\n".join(f"- {name}: {meaning}" for name, meaning in COMPLEX.items())
+    simple_signs = "\n".join(f"- {name}: {meaning}" for name, meaning in SIMPLE.items())
     return Wording(
         "checker",
         VERSION,

@@ -86,29 +86,29 @@ _WHOLE_SHOTS: tuple[tuple[str, Steps], ...] = (
 
 
 def _shot(question: str, planned: Steps) -> str:
-    made = [
-        {"description": said, "inputs": read, "output": output, "new_columns": new}
-        for said, read, output, new in planned
+    shot_steps = [
+        {"description": description, "inputs": read, "output": output, "new_columns": new}
+        for description, read, output, new in planned
     ]
-    return f"Question: {question}\n{json.dumps({'steps': made})}"
+    return f"Question: {question}\n{json.dumps({'steps': shot_steps})}"
 
 
 def steps(
-    question: str, schema: str, rules: Sequence[str], why: str = "", kept: str = "", *, names: Sequence[str] = ()
+    question: str, schema: str, rules: Sequence[str], why: str = "", existing: str = "", *, names: Sequence[str] = ()
 ) -> Wording:
     """The logical plan: steps in words, each with its inputs, its output and the columns it adds.
 
     Args:
         why: the plan before, with what its steps gave, and why it failed.
-        kept: existing results, with rows.
+        existing: results that are there, with rows.
         names: of the tables and results there are, for a model that fills in forms: its steps are questions, at most MOST_WHOLE, and
             inputs are those names or `result1` …; none: steps are fine, and names free.
     """
     results = [f"result{n}" for n in range(1, 1 + MOST_WHOLE)]
     read: Schema = one_of([*names, *results]) if names else {"type": "string", "maxLength": 40}
-    there = f"These results are there already; use them:\n{kept}\n\n" if kept else ""
+    there = f"These results are there already; use them:\n{existing}\n\n" if existing else ""
     again = f"{why}\n\n" if why else ""
-    shots = "\n\n".join(_shot(*asked) for asked in (_WHOLE_SHOTS if names else _FINE_SHOTS))
+    shots = "\n\n".join(_shot(*shot) for shot in (_WHOLE_SHOTS if names else _FINE_SHOTS))
     step = {
         "description": text(240),
         "inputs": array(read, 4, 1),

@@ -27,17 +27,17 @@ NODES = (
 
 
 def wording(
-    question: str, schema: str, examples: str, rules: Sequence[str] = (), *, faults: str = "", kept: str = ""
+    question: str, schema: str, examples: str, rules: Sequence[str] = (), *, faults: str = "", results: str = ""
 ) -> Wording:
     """The request for a plan.
 
     Args:
         examples: other questions with their plans.
         faults: the last plan and what is wrong with it, or what it gave.
-        kept: nodes of the last plan that have run, with their rows; the new nodes may read them.
+        results: nodes of the last plan that have run, with their rows; the new nodes may read them.
     """
     more = f"{faults}\n\n" if faults else ""
-    there = f"These nodes have run; read them and do not write them again:\n{kept}\n\n" if kept else ""
+    there = f"These nodes have run; read them and do not write them again:\n{results}\n\n" if results else ""
     return Wording(
         "planner",
         VERSION,

@@ -193,8 +193,8 @@ def examples_text(question: str, near: Near | None, *, most: int = 4) -> str:
     """
     scores = list((near or _common)(question, [example.question for example in EXAMPLES]))
     order = sorted(range(len(EXAMPLES)), key=lambda i: -scores[i])[:most]
-    shown = "\n\n".join(_example_text(EXAMPLES[i]) for i in reversed(order))
-    return f"Examples over other databases:\n\n{shown}\n\nNow over the database above.\n\n" if shown else ""
+    examples = "\n\n".join(_example_text(EXAMPLES[i]) for i in reversed(order))
+    return f"Examples over other databases:\n\n{examples}\n\nNow over the database above.\n\n" if examples else ""
 
 
 def _example_text(example: Example) -> str:

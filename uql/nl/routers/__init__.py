@@ -23,10 +23,10 @@ def embedder_of(name: str | None) -> Embedder:
         return open_embedder(name)
     from uql.features.static import static_embedder
 
-    found = static_embedder()
-    if found is None:
+    embedder = static_embedder()
+    if embedder is None:
         raise ConfigError("a router needs an embedder", code="UQL610", help=f"{install('local')}, or set embedder")
-    return found
+    return embedder
 
 
 def load_router(path: str | Path, embedder: Embedder | None = None) -> StatRouter | MLRouter:
@@ -38,18 +38,18 @@ def load_router(path: str | Path, embedder: Embedder | None = None) -> StatRoute
     """
     place = Path(path).with_suffix(".json")
     try:
-        held = json.loads(place.read_text(encoding="utf-8"))
+        content = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
             f"the router {place} cannot be read: {error}", code="UQL514", help="uql router train"
         ) from error
-    kind = held.get("kind") if isinstance(held, dict) else None
+    kind = content.get("kind") if isinstance(content, dict) else None
     if kind == "stat":
         from uql.nl.routers.stat import StatRouter
 
-        return StatRouter.load(held)
+        return StatRouter.load(content)
     if kind == "ml":
         from uql.nl.routers.ml import MLRouter
 
-        return MLRouter.load(place, held, embedder or embedder_of(None))
+        return MLRouter.load(place, content, embedder or embedder_of(None))
     raise DataError(f"{place} is not a router", code="UQL514", help="uql router train")

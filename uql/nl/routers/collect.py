@@ -43,19 +43,19 @@ def read_training(path: str | Path) -> list[Training]:
     place = str(path).replace("'", "''")
     try:
         with duckdb.connect() as con:
-            found = con.execute(f"SELECT * FROM '{place}'")
-            names = [column[0] for column in found.description or ()]
-            rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            cursor = con.execute(f"SELECT * FROM '{place}'")
+            names = [column[0] for column in cursor.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     except duckdb.Error as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}", code="UQL514") from error
-    made = []
+    training = []
     for number, row in enumerate(rows, 1):
         try:
             operator = Operator(str(row["operator"]))
             modality = str(row.get("modality") or modality_of(operator.value))
-            given = row.get("sources") or ()
-            sources = tuple(given.split(",")) if isinstance(given, str) else tuple(given)
-            made.append(Training(str(row["subquery"]), str(row["answer"]), operator, modality, sources))
+            source_value = row.get("sources") or ()
+            sources = tuple(source_value.split(",")) if isinstance(source_value, str) else tuple(source_value)
+            training.append(Training(str(row["subquery"]), str(row["answer"]), operator, modality, sources))
         except (KeyError, ValueError) as error:
             raise DataError(
                 f"{path}, row {number}: {error}",
@@ -66,7 +66,7 @@ def read_training(path: str | Path) -> list[Training]:
             raise DataError(
                 f"{path}, row {number}: the modality {modality!r}", code="UQL514", help=f"{', '.join(MODALITIES)}"
             )
-    return made
+    return training
 
 
 def collect(
@@ -84,12 +84,12 @@ def collect(
         planner: the model that plans and writes; None: that of the connection, which reads rows.
         tell: is told each trace as it is made.
     """
-    made = []
+    traces = []
     for one in training:
         for trace in _traces(session, one, adapters, planner):
             tell(trace)
-            made.append(trace)
-    return made
+            traces.append(trace)
+    return traces
 
 
 def _traces(
@@ -104,19 +104,19 @@ def _traces(
             one.subquery, plan=Plan((node,)), adapters={name: adapter}, tables=list(sources), planner=planner
         )
         output = answer.results.get(NODE)
-        said = output.sub.text if output is not None and output.sub is not None else ""
+        text = output.sub.text if output is not None and output.sub is not None else ""
         yield Trace(
             one.subquery,
             one.operator.value,
             one.modality,
             name,
-            token_f1(said, one.answer) if said else 0.0,
-            hit(said, one.answer) if said else 0.0,
-            coverage(said, one.answer) if said else 0.0,
-            semantic(session, one.subquery, said, one.answer),
+            token_f1(text, one.answer) if text else 0.0,
+            hit(text, one.answer) if text else 0.0,
+            coverage(text, one.answer) if text else 0.0,
+            semantic(session, one.subquery, text, one.answer),
             answer.cost.calls,
             answer.seconds,
-            said,
+            text,
             answer.cost.input_tokens + answer.cost.output_tokens,
         )
 

@@ -48,15 +48,15 @@ def weight(qualities: Sequence[float]) -> float:
     return round(min(HIGHEST, max(LOWEST, ALPHA + BETA * best + GAMMA * margin)), 12)
 
 
-def labels(found: Sequence[ScoredSubquery]) -> tuple[list[str], Matrix]:
+def labels(subqueries: Sequence[ScoredSubquery]) -> tuple[list[str], Matrix]:
     """The best adapter of each sub-query, and the (n,) weights. Of several equally good ones that which is better on the whole."""
-    held: dict[str, list[float]] = {}
-    for one in found:
+    qualities: dict[str, list[float]] = {}
+    for one in subqueries:
         for name, quality in one.quality.items():
-            held.setdefault(name, []).append(quality)
-    means = {name: sum(values) / len(values) for name, values in held.items()}
-    best = [min(one.quality, key=lambda name: (-one.quality[name], -means[name], name)) for one in found]
-    return best, np.array([weight(list(one.quality.values())) for one in found], np.float64)
+            qualities.setdefault(name, []).append(quality)
+    means = {name: sum(values) / len(values) for name, values in qualities.items()}
+    best = [min(one.quality, key=lambda name: (-one.quality[name], -means[name], name)) for one in subqueries]
+    return best, np.array([weight(list(one.quality.values())) for one in subqueries], np.float64)
 
 
 def cross_entropy(probabilities: Matrix, chosen: NDArray[np.int64], weights: Matrix) -> float:
@@ -67,8 +67,8 @@ def cross_entropy(probabilities: Matrix, chosen: NDArray[np.int64], weights: Mat
         chosen: (n,) int in [0, k), the label of each.
         weights: (n,) of each.
     """
-    held = np.clip(probabilities[np.arange(len(chosen)), chosen], 1e-12, 1.0)
-    return float(-(weights * np.log(held)).sum() / weights.sum())
+    likelihoods = np.clip(probabilities[np.arange(len(chosen)), chosen], 1e-12, 1.0)
+    return float(-(weights * np.log(likelihoods)).sum() / weights.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,30 +104,30 @@ class MLRouter:
         need("routers", "routers", "sklearn")
         from sklearn.neural_network import MLPClassifier
 
-        found = _comparable(scored_subqueries(traces))
-        best, weights = labels(found)
-        features = _features(embedder, found)
-        names = tuple(sorted({name for one in found for name in one.quality}))
-        held = tuple(sorted(set(best)))
-        if len(held) == 1:  # one adapter is best everywhere: nothing to learn but that
+        subqueries = _comparable(scored_subqueries(traces))
+        best, weights = labels(subqueries)
+        features = _features(embedder, subqueries)
+        names = tuple(sorted({name for one in subqueries for name in one.quality}))
+        classes = tuple(sorted(set(best)))
+        if len(classes) == 1:  # one adapter is best everywhere: nothing to learn but that
             width = features.shape[1]
             layers = _random_layers(width, hidden, seed)
-            made = cls(embedder, held, layers[0], layers[1], 0.0, len(found))
-            return made.with_adapters(traces, names)
+            router = cls(embedder, classes, layers[0], layers[1], 0.0, len(subqueries))
+            return router.with_adapters(traces, names)
         network = MLPClassifier(hidden, alpha=DECAY, max_iter=EPOCHS, random_state=seed, solver="lbfgs")
         _fit_weighted(network, features, best, weights)
         coefficients, intercepts = list(network.coefs_), list(network.intercepts_)
-        if len(held) == 2:  # one logistic output: the same as two of a softmax
+        if len(classes) == 2:  # one logistic output: the same as two of a softmax
             coefficients[-1] = np.hstack([np.zeros_like(coefficients[-1]), coefficients[-1]])
             intercepts[-1] = np.array([0.0, float(intercepts[-1][0])])
-        made = cls(
+        router = cls(
             embedder,
             tuple(str(name) for name in network.classes_),
             tuple(np.asarray(c, np.float64) for c in coefficients),
             tuple(np.asarray(c, np.float64) for c in intercepts),
-            trained_on=len(found),
+            trained_on=len(subqueries),
         )
-        return made._with_loss(found)
+        return router._with_loss(subqueries)
 
     def with_adapters(self, traces: Iterable[Trace], adapters: Sequence[str]) -> MLRouter:
         """The same layers with a last one for these adapters, fitted anew on their traces; nothing else is trained.
@@ -137,15 +137,15 @@ class MLRouter:
         need("routers", "routers", "sklearn")
         from sklearn.linear_model import LogisticRegression
 
-        known = scored_subqueries(traces, adapters)
-        tried = {name for one in known for name in one.quality}
+        subqueries = scored_subqueries(traces, adapters)
+        tried = {name for one in subqueries for name in one.quality}
         missing = [name for name in adapters if name not in tried]
         if missing:
             raise DataError(f"there are no traces of {missing[0]}", code="UQL514", help="uql router collect")
-        found = _comparable(known)
-        best, weights = labels(found)
+        comparable = _comparable(subqueries)
+        best, weights = labels(comparable)
         names = tuple(sorted(set(best)))
-        inner = self._hidden(_features(self.embedder, found))
+        inner = self._hidden(_features(self.embedder, comparable))
         if len(names) == 1:
             last, offset = np.zeros((inner.shape[1], 1)), np.zeros(1)
         else:
@@ -153,19 +153,19 @@ class MLRouter:
             last, offset = np.asarray(head.coef_.T, np.float64), np.asarray(head.intercept_, np.float64)
             if len(names) == 2:
                 last, offset = np.hstack([np.zeros_like(last), last]), np.array([0.0, float(offset[0])])
-        made = replace(
+        router = replace(
             self,
             adapters=names,
             coefficients=(*self.coefficients[:-1], last),
             intercepts=(*self.intercepts[:-1], offset),
-            trained_on=len(found),
+            trained_on=len(comparable),
         )
-        return made._with_loss(found)
+        return router._with_loss(comparable)
 
-    def _with_loss(self, found: Sequence[ScoredSubquery]) -> MLRouter:
-        best, weights = labels(found)
+    def _with_loss(self, subqueries: Sequence[ScoredSubquery]) -> MLRouter:
+        best, weights = labels(subqueries)
         chosen = np.array([self.adapters.index(name) for name in best], np.int64)
-        probabilities = self._probabilities(_features(self.embedder, found))
+        probabilities = self._probabilities(_features(self.embedder, subqueries))
         return replace(self, loss=cross_entropy(probabilities, chosen, weights))
 
     # --------------------------------------------------------------------------------------------------------- ranking
@@ -180,8 +180,8 @@ class MLRouter:
             adapters: to choose from.
             modality: of the sources; None: that of the operator.
         """
-        said = self.probabilities(subquery, operator, modality)
-        return sorted(adapters, key=lambda name: -said.get(name, -1.0))
+        probabilities = self.probabilities(subquery, operator, modality)
+        return sorted(adapters, key=lambda name: -probabilities.get(name, -1.0))
 
     def probabilities(self, subquery: str, operator: Operator, modality: str | None = None) -> dict[str, float]:
         """Of each adapter that it knows, that it is the best.
@@ -205,8 +205,8 @@ class MLRouter:
     def _probabilities(self, features: Matrix) -> Matrix:
         scores = self._hidden(features) @ self.coefficients[-1] + self.intercepts[-1]
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        made: Matrix = scores / scores.sum(axis=1, keepdims=True)
-        return made
+        softmax: Matrix = scores / scores.sum(axis=1, keepdims=True)
+        return softmax
 
     # ------------------------------------------------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
@@ -216,7 +216,7 @@ class MLRouter:
             f"b{i}": b for i, b in enumerate(self.intercepts)
         }
         np.savez(place.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
-        told = {
+        description = {
             "kind": "ml",
             "embedder": self.embedder.name,
             "adapters": self.adapters,
@@ -224,7 +224,7 @@ class MLRouter:
             "loss": self.loss,
             "trained_on": self.trained_on,
         }
-        place.with_suffix(".json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+        place.with_suffix(".json").write_text(json.dumps(description, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path, state: dict[str, Any], embedder: Embedder) -> MLRouter:
@@ -264,23 +264,23 @@ class MLRouter:
         )
 
 
-def _comparable(found: Sequence[ScoredSubquery]) -> list[ScoredSubquery]:
+def _comparable(subqueries: Sequence[ScoredSubquery]) -> list[ScoredSubquery]:
     """The sub-queries on which there was a choice."""
-    kept = [one for one in found if len(one.quality) > 1]
-    if not kept:
+    comparable = [one for one in subqueries if len(one.quality) > 1]
+    if not comparable:
         raise DataError(
             "the traces hold no sub-query that two adapters were tried on", code="UQL514", help="uql router collect"
         )
-    return kept
+    return comparable
 
 
-def _features(embedder: Embedder, found: Sequence[ScoredSubquery]) -> Matrix:
+def _features(embedder: Embedder, subqueries: Sequence[ScoredSubquery]) -> Matrix:
     """(n, d + 3 + 3): the vector of the sub-query, its operator and its modality."""
-    made = np.zeros((len(found), len(OPERATORS) + len(MODALITIES)), np.float64)
-    for i, one in enumerate(found):
-        made[i, OPERATORS.index(one.operator)] = 1.0
-        made[i, len(OPERATORS) + MODALITIES.index(one.modality)] = 1.0
-    return np.hstack([np.asarray(embedder.embed([one.subquery for one in found]), np.float64), made])
+    one_hot = np.zeros((len(subqueries), len(OPERATORS) + len(MODALITIES)), np.float64)
+    for i, one in enumerate(subqueries):
+        one_hot[i, OPERATORS.index(one.operator)] = 1.0
+        one_hot[i, len(OPERATORS) + MODALITIES.index(one.modality)] = 1.0
+    return np.hstack([np.asarray(embedder.embed([one.subquery for one in subqueries]), np.float64), one_hot])
 
 
 def _fit_weighted(network: Any, features: Matrix, best: Sequence[str], weights: Matrix) -> None:

@@ -28,12 +28,12 @@ class StatRouter:
     @classmethod
     def fit(cls, traces: Iterable[Trace]) -> StatRouter:
         """Means over traces."""
-        found: dict[str, dict[str, list[Trace]]] = {}
+        groups: dict[str, dict[str, list[Trace]]] = {}
         for trace in traces:
-            found.setdefault(trace.operator, {}).setdefault(trace.adapter, []).append(trace)
+            groups.setdefault(trace.operator, {}).setdefault(trace.adapter, []).append(trace)
         means: dict[str, dict[str, float]] = {}
         calls: dict[str, dict[str, tuple[float, float]]] = {}
-        for op, by_name in sorted(found.items()):
+        for op, by_name in sorted(groups.items()):
             means[op] = {name: sum(t.quality for t in v) / len(v) for name, v in sorted(by_name.items())}
             counts = {name: [float(t.calls) for t in v] for name, v in sorted(by_name.items())}
             calls[op] = {name: (sum(n) / len(n), max(n)) for name, n in counts.items()}
@@ -56,8 +56,8 @@ class StatRouter:
 
     def save(self, path: str | Path) -> None:
         """Writes JSON."""
-        held = {"kind": "stat", "means": self.means, "calls": self.calls}
-        Path(path).write_text(json.dumps(held, indent=1), encoding="utf-8")
+        content = {"kind": "stat", "means": self.means, "calls": self.calls}
+        Path(path).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> StatRouter:

@@ -69,12 +69,15 @@ def scored_subqueries(traces: Iterable[Trace], adapters: Sequence[str] | None = 
     Args:
         adapters: others are left out; sub-queries that none of these was tried on too. None: all.
     """
-    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    qualities: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for trace in traces:
         if adapters is None or trace.adapter in adapters:
-            held = found.setdefault((trace.subquery, trace.operator, trace.modality), {})
-            held.setdefault(trace.adapter, []).append(trace.quality)
-    return [ScoredSubquery(*key, {name: sum(v) / len(v) for name, v in held.items()}) for key, held in found.items()]
+            by_adapter = qualities.setdefault((trace.subquery, trace.operator, trace.modality), {})
+            by_adapter.setdefault(trace.adapter, []).append(trace.quality)
+    return [
+        ScoredSubquery(*key, {name: sum(v) / len(v) for name, v in by_adapter.items()})
+        for key, by_adapter in qualities.items()
+    ]
 
 
 def write_traces(path: str | Path, traces: Sequence[Trace]) -> None:
@@ -90,7 +93,7 @@ def read_traces(path: str | Path) -> list[Trace]:
         rows = pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"the traces {path} cannot be read: {str(error).splitlines()[0]}", code="UQL514") from error
-    named = {f.name for f in fields(Trace)}
+    columns = {f.name for f in fields(Trace)}
     missing = [name for name in ("subquery", "operator", "adapter") if rows and name not in rows[0]]
     if missing or not rows:
         raise DataError(
@@ -98,19 +101,19 @@ def read_traces(path: str | Path) -> list[Trace]:
             code="UQL514",
             help="columns: subquery, operator, modality, adapter, f1, hit, coverage, semantic_hit",
         )
-    return [_trace({k: v for k, v in row.items() if k in named and v is not None}, path) for row in rows]
+    return [_trace({k: v for k, v in row.items() if k in columns and v is not None}, path) for row in rows]
 
 
 def _trace(row: dict[str, Any], path: str | Path) -> Trace:
-    made = Trace(**({"modality": modality_of(str(row["operator"]))} | row))
+    trace = Trace(**({"modality": modality_of(str(row["operator"]))} | row))
     operators = [operator.value for operator in Operator]
-    if made.operator not in operators or made.modality not in MODALITIES:
+    if trace.operator not in operators or trace.modality not in MODALITIES:
         raise DataError(
-            f"the traces {path} hold the operator {made.operator!r} and the modality {made.modality!r}",
+            f"the traces {path} hold the operator {trace.operator!r} and the modality {trace.modality!r}",
             code="UQL514",
             help=f"operators: {', '.join(operators)}; modalities: {', '.join(MODALITIES)}",
         )
-    return made
+    return trace
 
 
 def modality_of(operator: str) -> str:

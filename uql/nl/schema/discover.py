@@ -65,10 +65,10 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
     """
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.visible_fields]
     try:
-        said = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
+        reply = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
     except QuestionError:
         return scope
-    chosen = {tuple(name.rsplit(".", 1)) for name in said["columns"]}
+    chosen = {tuple(name.rsplit(".", 1)) for name in reply["columns"]}
     return replace(scope, relevant=frozenset((t, c) for t, c in chosen))
 
 
@@ -98,23 +98,23 @@ def discover(
             "there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first"
         )
     there = [model.described(catalog.named(name)) for name in names]
-    found = [_source(table, catalog, question) for table in there]
-    if (spelt := well_spelt(question, found, STOP)) != question:
-        question, found = spelt, [_source(table, catalog, spelt) for table in there]
-    scores = _scores(question, found, embedder)
-    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(found, scores, strict=True), key=lambda p: -p[1])][
+    sources = [_source(table, catalog, question) for table in there]
+    if (spelt := well_spelt(question, sources, STOP)) != question:
+        question, sources = spelt, [_source(table, catalog, spelt) for table in there]
+    scores = _scores(question, sources, embedder)
+    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(sources, scores, strict=True), key=lambda p: -p[1])][
         :most
     ]
-    taken: dict[str, Source] = {}
+    by_name: dict[str, Source] = {}
     for source in ranked:
         name, n = source.name, 2
-        while name.lower() in map(str.lower, taken):
+        while name.lower() in map(str.lower, by_name):
             name, n = f"{source.name}_{n}", n + 1
-        taken[name] = replace(source, name=name)
-    said = model.links(taken)
-    pairs = {frozenset((x.left.table, x.right.table)) for x in said}
-    guessed = links_between(list(taken.values()), catalog)
-    return Scope(taken, (*said, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
+        by_name[name] = replace(source, name=name)
+    links = model.links(by_name)
+    pairs = {frozenset((x.left.table, x.right.table)) for x in links}
+    guessed = links_between(list(by_name.values()), catalog)
+    return Scope(by_name, (*links, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
 
 
 def shortlist(scope: Scope, *, tables: int = 6) -> Scope:
@@ -126,20 +126,20 @@ def shortlist(scope: Scope, *, tables: int = 6) -> Scope:
     """
     if len(scope.sources) <= tables:
         return scope
-    kept = list(scope.sources)[:tables]
+    names = list(scope.sources)[:tables]
     for link in scope.links:  # a table between two that are kept
         for inner, outer in ((link.left.table, link.right.table), (link.right.table, link.left.table)):
-            if inner in kept or outer not in kept:
+            if inner in names or outer not in names:
                 continue
             if (
                 sum(
-                    inner in (x.left.table, x.right.table) and bool({x.left.table, x.right.table} & set(kept))
+                    inner in (x.left.table, x.right.table) and bool({x.left.table, x.right.table} & set(names))
                     for x in scope.links
                 )
                 > 1
             ):
-                kept.append(inner)
-    return scope.only(kept)
+                names.append(inner)
+    return scope.only(names)
 
 
 # ----------------------------------------------------------------------------------------------------------- the prompt
@@ -171,8 +171,8 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
     linked = {(x.table, x.name) for link in scope.links for x in (link.left, link.right)}
     for name, source in sorted(scope.sources.items()):
         level = levels[name]
-        said = f": {quoted(source.description)}" if source.description else ""
-        lines.append(f"{name} ({source.row_count} rows){said}")
+        caption = f": {quoted(source.description)}" if source.description else ""
+        lines.append(f"{name} ({source.row_count} rows){caption}")
         fields = [
             f for f in source.visible_fields if level or (name, f.name) in linked or (name, f.name) in scope.relevant
         ]
@@ -183,9 +183,9 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
             lines.append("  " + ", ".join(f"{f.name} {_type(f)}" for f in fields))
     if scope.links:
         lines.append("Joins: " + "; ".join(_joins(scope.links)))
-    named = [f"{n}.{c} {_literal(v)}" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
-    if named:
-        lines.append("Values in the question: " + ", ".join(named[:12]))
+    matches = [f"{n}.{c} {_literal(v)}" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
+    if matches:
+        lines.append("Values in the question: " + ", ".join(matches[:12]))
     return "\n".join(lines)
 
 
@@ -200,17 +200,17 @@ def _joins(links: Sequence[Link]) -> list[str]:
     if len(links) <= MOST_JOINS:
         return [str(link) for link in sorted(links, key=str)]
     alike: dict[str, list[set[str]]] = {}  # column name → tables that hang together by it
-    made: list[str] = []
+    pairs: list[str] = []
     for link in sorted(links, key=str):
         if link.left.name.lower() != link.right.name.lower():
-            made.append(str(link))
+            pairs.append(str(link))
             continue
         groups = alike.setdefault(link.left.name, [])
         mine = {link.left.table, link.right.table}
         met = [group for group in groups if group & mine]
         alike[link.left.name] = [*(group for group in groups if not group & mine), mine.union(*met)]
     together = [f"{name} in {', '.join(sorted(group))}" for name, groups in sorted(alike.items()) for group in groups]
-    return [*together, *made]
+    return [*together, *pairs]
 
 
 def _column(source: Source, f: Field, relevant: bool) -> str:
@@ -243,23 +243,23 @@ def _type(f: Field) -> str:
 # ------------------------------------------------------------------------------------------------------------ the tables
 def _source(table: Table, catalog: Catalog, question: str) -> Source:
     plain = _UNSAFE.sub("_", table.name).strip("_") or "t"
-    made = Source(plain, table.name, table.fields, table.row_count or 0, table.description)
-    return _sampled(made, table, catalog, question)
+    source = Source(plain, table.name, table.fields, table.row_count or 0, table.description)
+    return _sampled(source, table, catalog, question)
 
 
 def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> Source:
     """The source with frequent values of the columns that may be shown, and the values that stand in the question."""
     samples: dict[str, tuple[str, ...]] = {}
-    held: dict[str, tuple[str, ...]] = {}
+    all_values: dict[str, tuple[str, ...]] = {}
     matches: list[tuple[str, str]] = []
-    said: dict[str, tuple[str, ...]] = {}
+    question_words: dict[str, tuple[str, ...]] = {}
     question = _OWNED.sub(" ", question)
     telling = [w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP]
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
         return source
-    shown = ", ".join(f"left(CAST({quote(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
-    rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
+    select_list = ", ".join(f"left(CAST({quote(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
+    rows = catalog.cursor.execute(f"SELECT {select_list} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
     for i, f in enumerate(columns):
         counts = Counter(str(row[i]) for row in rows if row[i] is not None)
         all_seen = len(rows) < SAMPLED
@@ -271,27 +271,29 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         if f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
             listed = _listed(values)
             values = listed or values
-            found = [v for v in values if _named(v, question)]
+            mentions = [v for v in values if _named(v, question)]
             if len(rows) == SAMPLED and table.row_count <= SEARCHED and not listed:
-                found += [v for v in _whole(f, table, catalog, question) if v not in found and _named(v, question)]
-            others = _others(question, found)
+                mentions += [
+                    v for v in _whole(f, table, catalog, question) if v not in mentions and _named(v, question)
+                ]
+            others = _others(question, mentions)
             few = bool(listed) or (len(values) <= FEW and (all_seen or 4 * len(values) <= sum(counts.values())))
             if few:
-                held[f.name] = tuple(values)
-                found += [v for v in values if v not in found and _is_said(v.lower(), others)]
+                all_values[f.name] = tuple(values)
+                mentions += [v for v in values if v not in mentions and _is_said(v.lower(), others)]
             else:  # of many values those of one long word, in another form: impressionist, Impressionism
                 long = [v for v in values if len(v) >= LONG and v.isalpha()]
-                found += [v for v in long if v not in found and _is_said(v.lower(), others)]
-            found += [v for v in values if len(v) == 1 and v not in found and _stands_behind(v, f.name, question)]
-            matches += [(f.name, _cut(v)) for v in found][:NAMED]
+                mentions += [v for v in long if v not in mentions and _is_said(v.lower(), others)]
+            mentions += [v for v in values if len(v) == 1 and v not in mentions and _stands_behind(v, f.name, question)]
+            matches += [(f.name, _cut(v)) for v in mentions][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
                 forms = (w if w.lower() in inside else singular(w.lower()) for w in telling)
-                said[f.name] = tuple(w for w in forms if w.lower() in inside)
+                question_words[f.name] = tuple(w for w in forms if w.lower() in inside)
             elif table.row_count <= SEARCHED:
-                said[f.name] = _inside(f, table, catalog, telling, whole=True)
+                question_words[f.name] = _inside(f, table, catalog, telling, whole=True)
         elif f.type == "VARCHAR" and table.row_count <= SEARCHED:
-            said[f.name] = _inside(f, table, catalog, list(dict.fromkeys(map(stem, map(str.lower, telling)))))
+            question_words[f.name] = _inside(f, table, catalog, list(dict.fromkeys(map(stem, map(str.lower, telling)))))
         elif f.type == "VARCHAR[]":
             items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
             matches += [(f.name, _cut(v)) for v in items if _named(v, question)][:NAMED]
@@ -300,8 +302,8 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         source,
         samples=samples,
         matches=tuple(matches),
-        values=held,
-        words=said,
+        values=all_values,
+        words=question_words,
         rows=tuple(dict(zip(names, row, strict=True)) for row in rows[:EXAMPLES]),
     )
 
@@ -310,8 +312,8 @@ def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str
     """The most frequent values of a column with how often they stand there, and whether they are all."""
     column = f"left({quote(field.name)}, {READ_CHARS})"
     sql = f"SELECT {column}, count(*) FROM {table.sql} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {SAMPLED}"
-    found = catalog.cursor.execute(sql).fetchall()
-    return Counter(dict(found)), len(found) < SAMPLED
+    rows = catalog.cursor.execute(sql).fetchall()
+    return Counter(dict(rows)), len(rows) < SAMPLED
 
 
 def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[str]:
@@ -333,10 +335,10 @@ def _inside(
         return ()
     column = f"lower({quote(field.name)})"
     holds = f"contains({column}, ?)" + (f" AND regexp_matches({column}, ?)" if whole else "")
-    asked = ", ".join(f"coalesce(bool_or({holds}), false)" for _ in words)
-    given = [part for w in map(str.lower, words) for part in ((w, rf"\b{w}\b") if whole else (w,))]
-    held = catalog.cursor.execute(f"SELECT {asked} FROM {table.sql}", given).fetchone()
-    return tuple(w for w, is_there in zip(words, held or (), strict=False) if is_there)
+    checks = ", ".join(f"coalesce(bool_or({holds}), false)" for _ in words)
+    parameters = [part for w in map(str.lower, words) for part in ((w, rf"\b{w}\b") if whole else (w,))]
+    row = catalog.cursor.execute(f"SELECT {checks} FROM {table.sql}", parameters).fetchone()
+    return tuple(w for w, is_there in zip(words, row or (), strict=False) if is_there)
 
 
 def _is_said(value: str, words: Sequence[str]) -> bool:
@@ -436,8 +438,8 @@ def _scores(
             values = " ".join(source.samples.get(f.name, ()))
             texts.append(f"{spaced(source.name)} {spaced(f.name)} {f.description} {values}")
             owner.append(i)
-    wanted = words_of(question)
-    common = np.array([len(wanted & words_of(text)) / (1 + len(wanted)) for text in texts])
+    question_words = words_of(question)
+    common = np.array([len(question_words & words_of(text)) / (1 + len(question_words)) for text in texts])
     near = np.zeros(len(texts))
     if embedder is not None:
         vectors = embedder.embed([question, *texts])
@@ -452,7 +454,7 @@ def _scores(
 
 def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
-    return {stem(w) for w in (found.lower() for found in _WORD.findall(spaced(text))) if w not in STOP and len(w) > 1}
+    return {stem(w) for w in (word.lower() for word in _WORD.findall(spaced(text))) if w not in STOP and len(w) > 1}
 
 
 __all__ = ["discover", "schema_text", "shortlist", "stem", "tokens_of", "words_of"]

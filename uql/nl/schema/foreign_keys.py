@@ -31,19 +31,19 @@ def links_between(sources: Sequence[Source], catalog: Catalog) -> tuple[Link, ..
     and they share values, or when all its texts are values of that key.
     """
     values = {s.name: _values(s, catalog) for s in sources}
-    found: list[Link] = []
+    links: list[Link] = []
     for target in sources:
         for key in target.fields:
-            held = values[target.name].get(key.name)
-            if held is None or held[1] < NEARLY:
+            key_values = values[target.name].get(key.name)
+            if key_values is None or key_values[1] < NEARLY:
                 continue
             for other in sources:
                 if other.name == target.name:
                     continue
-                link = _best(other, target, key, values[other.name], held)
-                if link is not None and not _is_duplicate(link, found):
-                    found.append(link)
-    return tuple(found)
+                link = _best(other, target, key, values[other.name], key_values)
+                if link is not None and not _is_duplicate(link, links):
+                    links.append(link)
+    return tuple(links)
 
 
 def _best(other: Source, target: Source, key: Field, values: dict[str, _Values], keys: _Values) -> Link | None:
@@ -91,9 +91,9 @@ def _agree(name: str, key: str, table: str) -> float:
     return 1.0 if low == key else 0.0
 
 
-def _is_duplicate(link: Link, found: Sequence[Link]) -> bool:
+def _is_duplicate(link: Link, links: Sequence[Link]) -> bool:
     """The same join the other way round, or another between the same tables by the same name."""
-    return any({link.left, link.right} == {x.left, x.right} for x in found)
+    return any({link.left, link.right} == {x.left, x.right} for x in links)
 
 
 def _joins(f: Field) -> bool:
@@ -112,11 +112,11 @@ def _values(source: Source, catalog: Catalog) -> dict[str, _Values]:
     if not fields:
         return {}
     table = catalog.named(source.origin)
-    shown = ", ".join('CAST("' + f.name.replace('"', '""') + '" AS VARCHAR)' for f in fields)
-    rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
-    found = {}
+    select_list = ", ".join('CAST("' + f.name.replace('"', '""') + '" AS VARCHAR)' for f in fields)
+    rows = catalog.cursor.execute(f"SELECT {select_list} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
+    by_column = {}
     for i, f in enumerate(fields):
-        given = [str(row[i]) for row in rows if row[i] is not None]
-        distinct = set(given)
-        found[f.name] = distinct, len(distinct) / len(given) if len(given) > 1 else 0.0
-    return found
+        texts = [str(row[i]) for row in rows if row[i] is not None]
+        distinct = set(texts)
+        by_column[f.name] = distinct, len(distinct) / len(texts) if len(texts) > 1 else 0.0
+    return by_column

@@ -84,9 +84,11 @@ class Scope:
 
     def only(self, names: Sequence[str]) -> Scope:
         """The part of the scope that holds these tables."""
-        kept = {n: s for n, s in self.sources.items() if n in names}
+        sources = {n: s for n, s in self.sources.items() if n in names}
         return replace(
-            self, sources=kept, links=tuple(x for x in self.links if x.left.table in kept and x.right.table in kept)
+            self,
+            sources=sources,
+            links=tuple(x for x in self.links if x.left.table in sources and x.right.table in sources),
         )
 
     def connected(self, names: Collection[str]) -> Scope:

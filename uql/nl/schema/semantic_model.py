@@ -96,8 +96,10 @@ class SemanticModel:
         note = self.tables.get(name, Note())
         fields = []
         for f in table.fields:
-            said = self.columns.get((name, f.name.lower()), Note())
-            fields.append(replace(f, description=said.beside(f.description), private=f.private or said.private))
+            column_note = self.columns.get((name, f.name.lower()), Note())
+            fields.append(
+                replace(f, description=column_note.beside(f.description), private=f.private or column_note.private)
+            )
         return replace(table, description=note.beside(table.description), fields=tuple(fields))
 
     def links(self, tables: Collection[str]) -> tuple[Link, ...]:
@@ -115,20 +117,20 @@ class SemanticModel:
         Args:
             near: similarities of a text and others; None: by equal words alone.
         """
-        told = [
+        lines = [
             f"{name}{f', {description}' if description else ''}, is: {' '.join(uql.split())}"
             for name, (description, uql) in self.metrics.items()
         ]
         if self.verified:
-            asked = [each.question for each in self.verified]
-            scores = near(question, asked) if near is not None else [_alike(question, each) for each in asked]
-            ranked = sorted(zip(scores, range(len(asked)), strict=True), reverse=True)[:SHOWN]
-            told += [
+            questions = [each.question for each in self.verified]
+            scores = near(question, questions) if near is not None else [_alike(question, each) for each in questions]
+            ranked = sorted(zip(scores, range(len(questions)), strict=True), reverse=True)[:SHOWN]
+            lines += [
                 f"The question {self.verified[n].question!r} is answered by: {' '.join(self.verified[n].uql.split())}"
                 for score, n in ranked
                 if score >= NEAR
             ]
-        return tuple(told)
+        return tuple(lines)
 
 
 UNKNOWN = SemanticModel()  # nothing is written of the database
@@ -140,28 +142,28 @@ def read(path: Path) -> SemanticModel:
     Raises: ConfigError (UQL402) where it is not TOML, or holds what is not listed above; it names the place.
     """
     try:
-        held = toml_file.parsed(toml_file.content(path))
+        content = toml_file.parsed(toml_file.content(path))
     except (ValueError, OSError) as error:
         raise ConfigError(f"{path.name} cannot be read: {error}", help="write it as TOML; uql model init") from error
-    _check_names(held, "the file", ("tables", "metrics", "joins", "verified"))
+    _check_names(content, "the file", ("tables", "metrics", "joins", "verified"))
     tables, columns = {}, {}
-    for table, parts in _mapping(held, "tables").items():
+    for table, parts in _mapping(content, "tables").items():
         where = f"tables.{table}"
         _check_names(parts, where, _PARTS["tables"])
         tables[table.lower()] = _note(parts, where)
-        for column, said in _mapping(parts, "columns", where).items():
-            _check_names(said, f"{where}.columns.{column}", _PARTS["columns"])
-            columns[table.lower(), column.lower()] = _note(said, f"{where}.columns.{column}")
+        for column, entry in _mapping(parts, "columns", where).items():
+            _check_names(entry, f"{where}.columns.{column}", _PARTS["columns"])
+            columns[table.lower(), column.lower()] = _note(entry, f"{where}.columns.{column}")
     metrics = {}
-    for name, said in _mapping(held, "metrics").items():
-        _check_names(said, f"metrics.{name}", _PARTS["metrics"])
-        metrics[name] = (_text(said, "description", f"metrics.{name}"), _text(said, "uql", f"metrics.{name}", True))
+    for name, entry in _mapping(content, "metrics").items():
+        _check_names(entry, f"metrics.{name}", _PARTS["metrics"])
+        metrics[name] = (_text(entry, "description", f"metrics.{name}"), _text(entry, "uql", f"metrics.{name}", True))
     joins = tuple(
-        Link(_column(said, "left", where), _column(said, "right", where)) for where, said in _list(held, "joins")
+        Link(_column(entry, "left", where), _column(entry, "right", where)) for where, entry in _list(content, "joins")
     )
     verified = tuple(
-        Verified(_text(said, "question", where, True), _text(said, "uql", where, True))
-        for where, said in _list(held, "verified")
+        Verified(_text(entry, "question", where, True), _text(entry, "uql", where, True))
+        for where, entry in _list(content, "verified")
     )
     return SemanticModel(tables, columns, metrics, joins, verified)
 
@@ -204,9 +206,9 @@ def keep(path: Path, verified: Verified) -> None:
 
     Raises: ConfigError where the file cannot be read, or holds the question with other UQL.
     """
-    for known in read_if_present(path).verified:
-        if _words(known.question) == _words(verified.question):
-            if known.uql.split() == verified.uql.split():
+    for entry in read_if_present(path).verified:
+        if _words(entry.question) == _words(verified.question):
+            if entry.uql.split() == verified.uql.split():
                 return
             raise ConfigError(
                 f"{path.name} has other UQL for {verified.question!r}", help="edit the file: one answer a question"
@@ -236,19 +238,19 @@ def _check_names(entry: object, where: str, names: Sequence[str]) -> None:
 
 
 def _mapping(entry: Mapping[str, Any], name: str, where: str = "the file") -> Mapping[str, Any]:
-    said = entry.get(name, {})
-    if not isinstance(said, dict):
+    table = entry.get(name, {})
+    if not isinstance(table, dict):
         raise ConfigError(f"{name} of {where} is not a table of TOML", help=f"it holds {', '.join(_PARTS[name])}")
-    return said
+    return table
 
 
 def _list(entry: Mapping[str, Any], name: str) -> list[tuple[str, Mapping[str, Any]]]:
-    said = entry.get(name, [])
-    if not isinstance(said, list):
+    tables = entry.get(name, [])
+    if not isinstance(tables, list):
         raise ConfigError(f"{name} is not a list of tables", help=f"write [[{name}]] before each")
-    for n, each in enumerate(said, 1):
+    for n, each in enumerate(tables, 1):
         _check_names(each, f"{name} {n}", _PARTS[name])
-    return [(f"{name} {n}", each) for n, each in enumerate(said, 1)]
+    return [(f"{name} {n}", each) for n, each in enumerate(tables, 1)]
 
 
 def _text(entry: Mapping[str, Any], name: str, where: str, needed: bool = False) -> str:
@@ -271,13 +273,13 @@ def _key(name: str) -> str:
 
 def _string(text: str) -> str:
     """A text as TOML writes it, on one line."""
-    made = "".join(
+    body = "".join(
         {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(
             c, c if c.isprintable() else f"\\u{ord(c):04x}"
         )
         for c in text
     )
-    return f'"{made}"'
+    return f'"{body}"'
 
 
 def _words(text: str) -> list[str]:

@@ -30,14 +30,14 @@ def well_spelt(question: str, sources: Sequence[Source], usual: Iterable[str]) -
         for name in (s.name, *(f.name for f in s.visible_fields))
         for w in _WORD.findall(spaced(name).lower())
     }
-    known = {form for word in {*there, *names, *usual} for form in _forms(word)}
-    known |= {form for s in sources for words in s.words.values() for word in words for form in _forms(word)}
+    forms = {form for word in {*there, *names, *usual} for form in _forms(word)}
+    forms |= {form for s in sources for words in s.words.values() for word in words for form in _forms(word)}
     long = {w for w in {*there, *names} if len(w) >= NAME_CHARS}
 
-    def here(found: re.Match[str]) -> str:
-        word = found[0]
-        is_name = word[0].isupper() and found.start() > 0
-        if len(word) < (NAME_CHARS if is_name else WORD_CHARS) or known & _forms(word):
+    def here(match: re.Match[str]) -> str:
+        word = match[0]
+        is_name = word[0].isupper() and match.start() > 0
+        if len(word) < (NAME_CHARS if is_name else WORD_CHARS) or forms & _forms(word):
             return word
         plural = word.lower().endswith("s") and singular(word.lower()) != word.lower()
         near = sorted(

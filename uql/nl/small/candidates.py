@@ -94,10 +94,10 @@ class Candidate:
 
 def switched_off(names: str | Collection[str]) -> frozenset[str]:
     """The mechanisms of `without`. Raises ConfigError for one that is not there."""
-    given = frozenset((names,) if isinstance(names, str) else names)
-    if unknown := sorted(given - set(SWITCHES)):
+    switches = frozenset((names,) if isinstance(names, str) else names)
+    if unknown := sorted(switches - set(SWITCHES)):
         raise ConfigError(f"without = {unknown[0]!r} is not possible", help=f"without: {', '.join(SWITCHES)}")
-    return given
+    return switches
 
 
 def ballots(candidates: Sequence[Candidate]) -> list[Ballot]:

@@ -72,25 +72,25 @@ class Evidence:
         Args:
             readable: the scope has texts or images.
         """
-        found = self._left_out(sql)
+        reasons = self._left_out(sql)
         if self.unheard and (readable or self.foreign):
-            found.append(f"no plain column is about {', '.join(self.unheard)}")
-        return found
+            reasons.append(f"no plain column is about {', '.join(self.unheard)}")
+        return reasons
 
     def against_reading(self, uql: str) -> list[str]:
         """What speaks against a plan that reads texts or images."""
-        found = self._left_out(uql)
+        reasons = self._left_out(uql)
         if not self.unheard:
-            found.append("plain columns hold all that the question names")
-        return found
+            reasons.append("plain columns hold all that the question names")
+        return reasons
 
     def _left_out(self, text: str) -> list[str]:
         low = text.lower().replace("''", "'")
         missing = [value for value in self.values if value not in low]
-        found = [f"the question names {', '.join(missing)}"] if missing else []
+        reasons = [f"the question names {', '.join(missing)}"] if missing else []
         compared = [value.replace("''", "'") for value in _COMPARED.findall(text)]
         strange = [value for value in compared if (own := words_of(value)) and self.words and not own & self.words]
-        return found + ([f"the question does not name {', '.join(strange)}"] if strange else [])
+        return reasons + ([f"the question does not name {', '.join(strange)}"] if strange else [])
 
 
 def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:
@@ -99,18 +99,18 @@ def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:
     Args:
         near: similarities of a word and others; None: by equal stems alone.
     """
-    named = [value.lower() for source in scope.sources.values() for _, value in source.matches]
-    values = [value for value in dict.fromkeys(named) if len(value) > 2 and "…" not in value]
+    mentions = [value.lower() for source in scope.sources.values() for _, value in source.matches]
+    values = [value for value in dict.fromkeys(mentions) if len(value) > 2 and "…" not in value]
     inner = [v for v in values if any(v != other and v in other for other in values)]
     words = _telling(question)
     strange = unheard(words, scope, near)
     foreign = len(strange) == len(words) and not values
-    said = (
+    question_words = (
         words_of(question)
         | {w.lower() for w in re.findall(r"\w+", question)}
         | {w for v in values for w in words_of(v)}
     )
-    return Evidence(tuple(strange), foreign, tuple(v for v in values if v not in inner), frozenset(said))
+    return Evidence(tuple(strange), foreign, tuple(v for v in values if v not in inner), frozenset(question_words))
 
 
 def _telling(question: str) -> list[str]:
@@ -181,8 +181,8 @@ def tie_check(sql: str) -> tuple[str, int] | None:
         by = aliases.get(by.name.lower(), by)
     if isinstance(by, exp.Literal):  # ORDER BY 2
         return None
-    made = tree.copy()
-    made.set("expressions", [exp.alias_(by.copy(), "place")])
-    made.args["order"].expressions[0].set("this", by.copy())
+    check = tree.copy()
+    check.set("expressions", [exp.alias_(by.copy(), "place")])
+    check.args["order"].expressions[0].set("this", by.copy())
     n = int(most.this)
-    return made.limit(n + 1).sql(dialect="duckdb"), n
+    return check.limit(n + 1).sql(dialect="duckdb"), n

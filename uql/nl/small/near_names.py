@@ -29,13 +29,13 @@ def near_columns(name: str, scope: Scope) -> str:
         f"{table}.{f.name}": f.name.lower() for table, source in scope.sources.items() for f in source.visible_fields
     }
     bare = name.rpartition(".")[2].strip('"').lower()
-    found = [full for full, column in columns.items() if column == bare]
-    if not found:
+    matches = [full for full, column in columns.items() if column == bare]
+    if not matches:
         close = get_close_matches(bare, set(columns.values()), COLUMNS, ALIKE)
-        found = [full for full, column in columns.items() if column in close]
-    if not found:
+        matches = [full for full, column in columns.items() if column in close]
+    if not matches:
         return f"columns: {', '.join(list(columns)[:40])}"
-    return f"the nearest columns: {', '.join(found[:COLUMNS])}"
+    return f"the nearest columns: {', '.join(matches[:COLUMNS])}"
 
 
 def near_value(value: str, values: Iterable[str]) -> str | None:
@@ -46,13 +46,13 @@ def near_value(value: str, values: Iterable[str]) -> str | None:
     >>> near_value("Red Sox Nation", ["Red Sox", "Blue Jays"]), near_value("Goalkeepers", ["goalkeeper", "defender"])
     (None, 'goalkeeper')
     """
-    known = {str(each).lower(): str(each) for each in values}
-    if value in known.values():
+    by_lowercase = {str(each).lower(): str(each) for each in values}
+    if value in by_lowercase.values():
         return None
-    if value.lower() in known:
-        return known[value.lower()]
-    close = get_close_matches(value.lower(), known, 2, SAME)
-    return known[close[0]] if len(close) == 1 else None
+    if value.lower() in by_lowercase:
+        return by_lowercase[value.lower()]
+    close = get_close_matches(value.lower(), by_lowercase, 2, SAME)
+    return by_lowercase[close[0]] if len(close) == 1 else None
 
 
 async def held_values(ctx: AskContext, scope: Scope, column: str) -> list[Sequence[str]]:
@@ -61,12 +61,12 @@ async def held_values(ctx: AskContext, scope: Scope, column: str) -> list[Sequen
     Args:
         column: its name, in any case.
     """
-    found: list[Sequence[str]] = []
+    value_lists: list[Sequence[str]] = []
     for name, source in scope.sources.items():
         f = next((f for f in source.visible_fields if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)
         if f is None or f.is_unstructured:
             continue
-        wanted = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))
-        held = await ctx.workspace.sql(wanted.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
-        found.append([str(each) for each in held.column(0).to_pylist() if each is not None])
-    return found
+        query = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))
+        rows = await ctx.workspace.sql(query.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
+        value_lists.append([str(each) for each in rows.column(0).to_pylist() if each is not None])
+    return value_lists

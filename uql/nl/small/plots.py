@@ -22,18 +22,18 @@ def plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> Nod
         rows: the name of the node that makes the rows.
         fields: its columns.
     """
-    shown = [f for f in fields if not f.is_unstructured]
-    numbers = [f for f in shown if vega_type(f) == "quantitative"]
-    if len(shown) < 2 or not numbers:
+    columns = [f for f in fields if not f.is_unstructured]
+    numbers = [f for f in columns if vega_type(f) == "quantitative"]
+    if len(columns) < 2 or not numbers:
         return None
     y = numbers[-1]
-    x, *more = [f for f in shown if f is not y]
-    found = _MARK.search(question)
+    x, *more = [f for f in columns if f is not y]
+    match = _MARK.search(question)
     item = {
         "kind": "plot",
         "name": name,
         "input": rows,
-        "mark": _WORDS[found[1].lower()] if found is not None else "bar",
+        "mark": _WORDS[match[1].lower()] if match is not None else "bar",
         "x": x.name,
         "y": y.name,
         "color": more[0].name if len(more) == 1 else "",

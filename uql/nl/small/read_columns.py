@@ -84,7 +84,7 @@ def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     rest = _ADDED.sub("", reply).strip().strip("`.").strip().lower()
     if rest not in ("", NOTHING, "sql"):
         raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
-    return tuple(_column(found, scope) for found in _ADDED.finditer(reply))
+    return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
 
 
 def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
@@ -168,13 +168,13 @@ def used(sql: str, columns: Sequence[ReadColumn]) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------- the columns
-def _column(found: re.Match[str], scope: Scope) -> ReadColumn:
-    table = _table(_bare(found[1]), scope)
-    name, kind = _bare(found[2]), found[3].upper()
-    source, _, column = found[4].rpartition(".")
+def _column(match: re.Match[str], scope: Scope) -> ReadColumn:
+    table = _table(_bare(match[1]), scope)
+    name, kind = _bare(match[2]), match[3].upper()
+    source, _, column = match[4].rpartition(".")
     source = _table(_bare(source), scope) if source else table
     field = _field(source, _bare(column), scope)
-    if field is None and not found[4].count("."):  # a text of a table that is linked
+    if field is None and not match[4].count("."):  # a text of a table that is linked
         others = [(s, f) for s in scope.sources for f in [_field(s, _bare(column), scope)] if f and f.is_unstructured]
         if len(others) == 1:
             source, field = others[0]
@@ -184,7 +184,7 @@ def _column(found: re.Match[str], scope: Scope) -> ReadColumn:
         raise _wrong(f"{source}.{field.name} is a plain column: it is not read", f"use {source}.{field.name} in SELECT")
     if _field(table, name, scope) is not None:
         raise _wrong(f"{table} has a column {name}: it is not added", f"use {table}.{name}, or another name")
-    words = found[5].replace("''", "'").strip()
+    words = match[5].replace("''", "'").strip()
     for hole in _HOLE.findall(words):
         _check_hole(hole, table, source, scope)
     return ReadColumn(table, name, kind, source, field, words)  # type: ignore[arg-type]
@@ -205,10 +205,10 @@ def _check_hole(hole: str, table: str, source: str, scope: Scope) -> None:
 
 
 def _table(name: str, scope: Scope) -> str:
-    found = next((table for table in scope.sources if table.lower() == name.lower()), None)
-    if found is None:
+    table_name = next((table for table in scope.sources if table.lower() == name.lower()), None)
+    if table_name is None:
         raise _wrong(f"no table {name}", f"tables: {', '.join(scope.sources)}")
-    return found
+    return table_name
 
 
 def _field(table: str, name: str, scope: Scope) -> Field | None:
@@ -223,8 +223,12 @@ def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: 
     for node, select, alias, column in places:
         text = named(_text_alias(select, alias, column, scope), column.field.name)
         holes = tuple(_hole(hole, select, alias, column, scope) for hole in _HOLE.findall(column.words))
-        made = value(Use(column, columns.index(column), text, holes, _is_condition(node), literals[column]))
-        node.replace(exp.alias_(made, column.name) if node.parent is select and node.arg_key == "expressions" else made)
+        replacement = value(Use(column, columns.index(column), text, holes, _is_condition(node), literals[column]))
+        node.replace(
+            exp.alias_(replacement, column.name)
+            if node.parent is select and node.arg_key == "expressions"
+            else replacement
+        )
     return tree
 
 
@@ -235,7 +239,7 @@ def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp
         if around is not None and _is_alias(node, around):
             continue
         while around is not None:
-            found = next(
+            place = next(
                 (
                     (node, around, alias, column)
                     for alias, table in _tables(around).items()
@@ -245,8 +249,8 @@ def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp
                 ),
                 None,
             )
-            if found is not None:
-                yield found
+            if place is not None:
+                yield place
                 break
             around = around.find_ancestor(exp.Select)
 
@@ -261,8 +265,8 @@ def _is_alias(node: exp.Column, select: exp.Select) -> bool:
 def _tables(select: exp.Select) -> dict[str, str]:
     """The tables of FROM by their names there; in lower case."""
     start = select.args.get("from_") or select.args.get("from")
-    held = [start.this if start is not None else None, *(join.this for join in select.args.get("joins") or ())]
-    return {table.alias_or_name: table.name.lower() for table in held if isinstance(table, exp.Table)}
+    sources = [start.this if start is not None else None, *(join.this for join in select.args.get("joins") or ())]
+    return {table.alias_or_name: table.name.lower() for table in sources if isinstance(table, exp.Table)}
 
 
 def _text_alias(select: exp.Select, alias: str, column: ReadColumn, scope: Scope) -> str:
@@ -290,29 +294,31 @@ def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: 
     table, _, name = hole.strip().rpartition(".")
     tables = _tables(select)
     if table:
-        wanted = _bare(table).lower()
-        aliases = [known for known, held in tables.items() if wanted in (known.lower(), held)]
+        qualifier = _bare(table).lower()
+        aliases = [
+            candidate for candidate, table_name in tables.items() if qualifier in (candidate.lower(), table_name)
+        ]
     else:
-        aliases = [alias, *(known for known in tables if known != alias)]
-    for known in aliases:
-        source = next((s for s in scope.sources if s.lower() == tables[known]), None)
+        aliases = [alias, *(candidate for candidate in tables if candidate != alias)]
+    for candidate in aliases:
+        source = next((s for s in scope.sources if s.lower() == tables[candidate]), None)
         field = _field(source, _bare(name), scope) if source is not None else None
         if field is not None and not field.is_unstructured:
-            return named(known, field.name)
+            return named(candidate, field.name)
     raise _wrong(f"{{{hole}}} is not a plain column of the tables in FROM", f"join its table, or {{{column.table}.…}}")
 
 
 def _compared(tree: exp.Expr, nodes: Sequence[exp.Column]) -> Iterator[exp.Literal]:
     """The literals that some places are compared with."""
-    seen = set()
+    texts = set()
     for node in nodes:
         parent = node.parent
         while isinstance(parent, exp.Lower | exp.Upper | exp.Cast | exp.Paren):
             parent = parent.parent
         if isinstance(parent, exp.Binary | exp.In | exp.Between):
             for literal in parent.find_all(exp.Literal):
-                if literal.sql() not in seen:
-                    seen.add(literal.sql())
+                if literal.sql() not in texts:
+                    texts.add(literal.sql())
                     yield literal.copy()
 
 
@@ -337,24 +343,24 @@ def _quoted(use: Use) -> str:
 
 
 def _made_up(use: Use) -> exp.Expr:
-    drawn = f"hash({', '.join((use.text, *use.holes, str(use.n)))})"
+    hash_sql = f"hash({', '.join((use.text, *use.holes, str(use.n)))})"
     texts = [literal.name.strip("%").replace("'", "''") for literal in use.literals if literal.is_string]
     numbers = [literal.name for literal in use.literals if not literal.is_string]
     match use.column.type:
         case "BOOLEAN":
-            value = f"({drawn} % 2 = 0)"
+            value = f"({hash_sql} % 2 = 0)"
         case "VARCHAR" if texts:
             others = ", ".join(f"'{text}'" for text in texts)
             value = (
-                f"CASE WHEN {drawn} % 2 = 0 THEN list_extract([{others}], 1 + CAST({drawn} // 2 % {len(texts)} AS INTEGER)) "
-                f"ELSE concat('other ', {drawn} // 2 % 3) END"
+                f"CASE WHEN {hash_sql} % 2 = 0 THEN list_extract([{others}], 1 + CAST({hash_sql} // 2 % {len(texts)} AS INTEGER)) "
+                f"ELSE concat('other ', {hash_sql} // 2 % 3) END"
             )
         case "VARCHAR":
-            value = f"concat('value ', {drawn} % 5)"
+            value = f"concat('value ', {hash_sql} % 5)"
         case _ if numbers:
-            value = f"({numbers[0]} + CAST({drawn} % 3 AS INTEGER) - 1)"
+            value = f"({numbers[0]} + CAST({hash_sql} % 3 AS INTEGER) - 1)"
         case _:
-            value = f"CAST({drawn} % 100 AS INTEGER)"
+            value = f"CAST({hash_sql} % 100 AS INTEGER)"
     return sqlglot.parse_one(value, read="duckdb")
 
 

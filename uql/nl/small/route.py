@@ -50,7 +50,7 @@ async def plan_by_vote(
     *,
     most: int = CANDIDATES,
     without: Collection[str] = (),
-    kept: Sequence[Node] = (),
+    done_nodes: Sequence[Node] = (),
     used_names: Collection[str] = (),
     why: str = "",
     plots: bool = True,
@@ -62,18 +62,18 @@ async def plan_by_vote(
         scope: the tables that a plan may name.
         most: candidates.
         without: mechanisms that are switched off (`candidates.SWITCHES`).
-        kept: nodes that have run; the plan may read them.
+        done_nodes: nodes that have run; the plan may read them.
         used_names: names that no new node may have.
         why: what went wrong with the plan before.
         plots: a question for a picture gets one.
     Raises: QuestionError (UQL630) where no candidate runs; BudgetError where there is none for the first.
     """
-    whole = _with_results(ctx, scope, kept)
+    whole = _with_results(ctx, scope, done_nodes)
     off = frozenset(without)
     evidence = gathered(ctx.question, whole, ctx.near) if "evidence" not in off else Evidence()
     plot = plots and wants_plot(ctx.question)
-    asked = CandidateContext(ctx, whole, tuple(kept), evidence, off, plot, why)
-    voting = _Voting(asked, 1 if "sampling" in off else most)
+    context = CandidateContext(ctx, whole, tuple(done_nodes), evidence, off, plot, why)
+    voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
     vote = voting.vote
     if vote.leader is None:
@@ -83,9 +83,9 @@ async def plan_by_vote(
             help="ask in other words, or write UQL",
         )
     winner = voting.named(vote.leader.name)
-    used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in kept))}
-    checked = _plan(asked, winner, used)
-    notes = [*_doubts(voting, winner, vote), *(await _ties(asked, winner))]
+    used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in done_nodes))}
+    checked = _plan(context, winner, used)
+    notes = [*_doubts(voting, winner, vote), *(await _ties(context, winner))]
     readings = _readings(voting, winner, vote)
     return Decision(Planned(checked, 1), tuple(notes), readings)
 
@@ -100,12 +100,12 @@ class _Voting:
 
     async def run(self) -> None:
         """Writes candidates until one result leads whatever the others say. Raises BudgetError for the first."""
-        found = self.writer.candidates
+        candidates = self.writer.candidates
         try:
-            while len(found) < self.most and not is_settled(ballots(found), self.most - len(found)):
+            while len(candidates) < self.most and not is_settled(ballots(candidates), self.most - len(candidates)):
                 await self.writer.write()
         except BudgetError as error:
-            if all(candidate.key is None for candidate in found):
+            if all(candidate.key is None for candidate in candidates):
                 raise
             self.cut = error.message
 
@@ -117,14 +117,14 @@ class _Voting:
         return next(c for c in self.writer.candidates if c.name == name)
 
 
-def _with_results(ctx: AskContext, scope: Scope, kept: Sequence[Node]) -> Scope:
+def _with_results(ctx: AskContext, scope: Scope, done_nodes: Sequence[Node]) -> Scope:
     """The scope with the existing results."""
-    made: dict[str, tuple[Field, ...]] = {
+    result_fields: dict[str, tuple[Field, ...]] = {
         n.name: ctx.workspace.fields(n.name)
-        for n in kept
+        for n in done_nodes
         if n.kind is not NodeKind.ANSWER and ctx.workspace.has(n.name)
     }
-    results = {name: Source(name, name, fields, ctx.workspace.rows(name)) for name, fields in made.items()}
+    results = {name: Source(name, name, fields, ctx.workspace.rows(name)) for name, fields in result_fields.items()}
     return Scope({**scope.sources, **results}, scope.links, scope.relevant)
 
 
@@ -137,8 +137,8 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
     if context.plot and fields:
-        drawn = next(each for each in ("plot", *(f"plot{n}" for n in range(2, 99))) if each not in used)
-        plot = plot_of(ctx.question, drawn, name, fields)
+        plot_name = next(each for each in ("plot", *(f"plot{n}" for n in range(2, 99))) if each not in used)
+        plot = plot_of(ctx.question, plot_name, name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
     if checked.problems:
@@ -152,9 +152,10 @@ def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
     notes = []
     if not vote.leads:
         others = [voting.named(ballot.name) for ballot in vote.others]
-        told = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in others[:2])
+        alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in others[:2])
         notes.append(
-            f"not sure: {vote.agree} of {vote.of} candidates give this" + (f"; others: {told}" if told else "")
+            f"not sure: {vote.agree} of {vote.of} candidates give this"
+            + (f"; others: {alternatives}" if alternatives else "")
         )
     notes += [f"not sure: {reason}" for reason in winner.against]
     if voting.cut:
@@ -179,14 +180,14 @@ def _rows(candidate: Candidate) -> str:
 
 async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
     """That rows which are not shown tie with the last one that is, where DuckDB alone can tell."""
-    if winner.reads or not context.uses("ties") or (found := tie_check(winner.text)) is None:
+    if winner.reads or not context.uses("ties") or (check := tie_check(winner.text)) is None:
         return []
-    sql, shown = found
+    sql, limit = check
     try:
         tables = list(context.scope.sources)
         places = (await context.ctx.workspace.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
     except GuardError:
         return []
-    if len(places) <= shown or places[-1] != places[-2]:
+    if len(places) <= limit or places[-1] != places[-2]:
         return []
-    return [f"other rows tie with the last of the {shown:,} shown" if shown > 1 else "other rows tie with this one"]
+    return [f"other rows tie with the last of the {limit:,} shown" if limit > 1 else "other rows tie with this one"]

@@ -54,7 +54,7 @@ class Statements:
     """Writes statements, and runs each; columns that are read have made-up values then.
 
     Attributes:
-        found: the candidates so far.
+        candidates: the candidates so far.
     """
 
     def __init__(self, context: CandidateContext) -> None:
@@ -63,8 +63,8 @@ class Statements:
         self._columns: Columns | None = None
         self._cache: dict[tuple[Columns, str], Candidate] = {}
         self._tables = list(context.scope.sources)
-        shown = [f for source in context.scope.sources.values() for f in source.visible_fields]
-        self._readable = any(f.is_unstructured for f in shown)
+        fields = [f for source in context.scope.sources.values() for f in source.visible_fields]
+        self._readable = any(f.is_unstructured for f in fields)
         self._question = hinted(context.ctx.question, context.scope) if context.uses("hints") else context.ctx.question
 
     async def write(self) -> Candidate:
@@ -74,14 +74,14 @@ class Statements:
         step = ctx.step(name)
         ctx.emit(NodeEvent(name, "start", "a candidate that votes"))
         try:
-            made = replace(await self._written(step, n), name=name)
+            candidate = replace(await self._written(step, n), name=name)
         except QuestionError as error:
-            made = Candidate(name, problem=error.message)
+            candidate = Candidate(name, problem=error.message)
         finally:
             ctx.prompts += step.prompts
-        ctx.emit(NodeEvent(name, "failed" if made.problem else "done", made.problem or made.text))
-        self.candidates.append(made)
-        return made
+        ctx.emit(NodeEvent(name, "failed" if candidate.problem else "done", candidate.problem or candidate.text))
+        self.candidates.append(candidate)
+        return candidate
 
     async def _written(self, step: AskContext, n: int) -> Candidate:
         """A candidate over the columns that are read; which, is asked once, where a plain statement does not seem to do."""
@@ -89,13 +89,13 @@ class Statements:
             self._columns = await self._columns_read(step)
         wrong = ""
         try:
-            made = await self._statement(step, n, self._columns or ())
-            if not made.problem or self._runs or self._columns is not None or not self._may_read:
-                return made
+            candidate = await self._statement(step, n, self._columns or ())
+            if not candidate.problem or self._runs or self._columns is not None or not self._may_read:
+                return candidate
         except _TextCompared as error:
             wrong = error.message
         self._columns = await self._columns_read(step, wrong)
-        return made if not wrong and not self._columns else await self._statement(step, n, self._columns)
+        return candidate if not wrong and not self._columns else await self._statement(step, n, self._columns)
 
     @property
     def _runs(self) -> bool:
@@ -131,74 +131,74 @@ class Statements:
         return ()
 
     def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
-        asked = self.context
+        context = self.context
         return column_words.wording(
             self._question,
-            words.create_tables(asked.scope, chars=CHARS, modalities=True),
-            grammar=grammar(asked.scope, nothing=nothing),
-            rules=asked.ctx.rules,
+            words.create_tables(context.scope, chars=CHARS, modalities=True),
+            grammar=grammar(context.scope, nothing=nothing),
+            rules=context.ctx.rules,
             failure=failure,
         )
 
     # ---------------------------------------------------------------------------------------------------- the statement
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
-        asked, failure, known = self.context, None, with_columns(self.context.scope, columns)
-        schema = words.create_tables(known, chars=CHARS, modalities=self._readable)
-        for last in (self._runs or not asked.uses("repair"), True):
+        context, failure, scope = self.context, None, with_columns(self.context.scope, columns)
+        schema = words.create_tables(scope, chars=CHARS, modalities=self._readable)
+        for last in (self._runs or not context.uses("repair"), True):
             wording = words.wording(
                 self._question,
                 schema,
-                rules=asked.ctx.rules,
-                plot=asked.plot,
-                why=asked.why,
+                rules=context.ctx.rules,
+                plot=context.plot,
+                why=context.why,
                 temperature=TEMPERATURE if n else 0.0,
                 seed=n,
                 failure=failure,
             )
             reply = str(await step.say(wording))
             if (columns, reply) not in self._cache:
-                self._cache[columns, reply] = await self._read(reply, columns, known)
-            made = self._cache[columns, reply]
-            if last or not made.problem:
+                self._cache[columns, reply] = await self._read(reply, columns, scope)
+            candidate = self._cache[columns, reply]
+            if last or not candidate.problem:
                 break
-            failure = (reply.strip()[:1_000], made.problem)
-        return made
+            failure = (reply.strip()[:1_000], candidate.problem)
+        return candidate
 
-    async def _read(self, reply: str, columns: Columns, known: Scope) -> Candidate:
+    async def _read(self, reply: str, columns: Columns, scope: Scope) -> Candidate:
         """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
-        asked, sql = self.context, words.statement_of(reply)
+        context, sql = self.context, words.statement_of(reply)
         try:
             checked = check_sql(sql, self._tables)
             columns = tuple(column for column in columns if used(checked, [column]))
-            if asked.uses("types") and (compared := compared_texts(checked, asked.scope)):
+            if context.uses("types") and (compared := compared_texts(checked, context.scope)):
                 why = f"{compared} is a text or an image: SQL cannot compare what it tells"
-                if self._columns or self._runs or not asked.uses("reading") or not asked.uses("repair"):
+                if self._columns or self._runs or not context.uses("reading") or not context.uses("repair"):
                     return Candidate("", checked, problem=why)
                 raise _TextCompared(why)
             table = await self._rows(checked, columns)
-            if is_empty(table) and asked.uses("values"):
+            if is_empty(table) and context.uses("values"):
                 checked, table = await self._with_near_values(checked, columns, table)
             if columns:
                 return self._that_reads(checked, columns, table)
         except GuardError as error:
-            read = [f for source in asked.scope.sources.values() for f in source.fields]
+            read = [f for source in context.scope.sources.values() for f in source.fields]
             why = without_values(error, NodeKind.SQL, sql, read)
-            return Candidate("", sql, problem=why + (self._where(why, known) if asked.uses("names") else ""))
+            return Candidate("", sql, problem=why + (self._where(why, scope) if context.uses("names") else ""))
         except _TextCompared:
             raise
         except UQLError as error:
             return Candidate("", sql, problem=error_line(error))
-        against = asked.evidence.against_plain(checked, readable=self._readable) if asked.uses("evidence") else []
+        against = context.evidence.against_plain(checked, readable=self._readable) if context.uses("evidence") else []
         return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=tuple(against))
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
-        asked, uql = self.context, as_uql(sql, columns, self.context.scope)
-        plan = forms.finished([Node(_TRIED, NodeKind.UQL, uql)], asked.done_nodes)
-        checked = check_plan(plan, asked.ctx.sources, asked.ctx.settings)
+        context, uql = self.context, as_uql(sql, columns, self.context.scope)
+        plan = forms.finished([Node(_TRIED, NodeKind.UQL, uql)], context.done_nodes)
+        checked = check_plan(plan, context.ctx.sources, context.ctx.settings)
         if checked.problems:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
-        against = asked.evidence.against_reading(uql) if asked.uses("evidence") else []
+        against = context.evidence.against_reading(uql) if context.uses("evidence") else []
         key = (tuple(sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *key_of(table))
         return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table), against=tuple(against))
 
@@ -206,10 +206,10 @@ class Statements:
         text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
         return await self.context.ctx.workspace.sql(text, tables=self._tables)
 
-    def _where(self, why: str, known: Scope) -> str:
+    def _where(self, why: str, scope: Scope) -> str:
         """The columns that a name which DuckDB did not find may mean."""
         missing = _MISSING.search(why)
-        return f" ({near_columns(missing[1], known)})" if missing is not None else ""
+        return f" ({near_columns(missing[1], scope)})" if missing is not None else ""
 
     async def _with_near_values(self, sql: str, columns: Columns, table: pa.Table) -> tuple[str, pa.Table]:
         """A statement without rows with the values that its columns hold in another spelling; as it is where that finds none.
@@ -241,13 +241,13 @@ class Statements:
         if not changed:
             return sql, table
         mended = check_sql(tree.sql(dialect="duckdb"), self._tables)
-        found = await self._rows(mended, columns)
-        return (sql, table) if is_empty(found) else (mended, found)
+        rows = await self._rows(mended, columns)
+        return (sql, table) if is_empty(rows) else (mended, rows)
 
     async def _near(self, column: str, value: str) -> str | None:
         """The value of a column so called that another spelling means."""
-        held = await held_values(self.context.ctx, self.context.scope, column)
-        return next((near for values in held if (near := near_value(value, values)) is not None), None)
+        value_lists = await held_values(self.context.ctx, self.context.scope, column)
+        return next((near for values in value_lists if (near := near_value(value, values)) is not None), None)
 
 
 def compared_texts(sql: str, scope: Scope) -> str:

@@ -30,16 +30,18 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
         for column in source["images"]
         if row[column] is not None
     ][:IMAGES]
-    shown = {"images": pictures} if pictures else {}
+    image_inputs = {"images": pictures} if pictures else {}
     images = "images: list[dspy.Image], " if pictures else ""
     signature = dspy.Signature(
         f"evidence: str, {images}question: str -> answer: str, found: bool",
         "Answer the question from the evidence alone, as shortly as it can be said. Where it is not there, found is False.",
     )
-    said = dspy.ChainOfThought(signature)(evidence=evidence(order["sources"]), question=order["subquery"], **shown)
-    if not said.found or not str(said.answer).strip():
-        return {"text": str(said.answer), "problem": "not in the evidence"}
-    return {"text": str(said.answer).strip(), "sources": [source["name"] for source in order["sources"]]}
+    prediction = dspy.ChainOfThought(signature)(
+        evidence=evidence(order["sources"]), question=order["subquery"], **image_inputs
+    )
+    if not prediction.found or not str(prediction.answer).strip():
+        return {"text": str(prediction.answer), "problem": "not in the evidence"}
+    return {"text": str(prediction.answer).strip(), "sources": [source["name"] for source in order["sources"]]}
 
 
 def evidence(sources: list[dict[str, Any]]) -> str:

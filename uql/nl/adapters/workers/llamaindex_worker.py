@@ -27,8 +27,8 @@ def post(there: dict[str, str], path: str, body: dict[str, Any]) -> dict[str, An
         {"Content-Type": "application/json", "Authorization": f"Bearer {there['token']}"},
     )
     with urllib.request.urlopen(request, timeout=150) as reply:
-        made: dict[str, Any] = json.load(reply)
-    return made
+        content: dict[str, Any] = json.load(reply)
+    return content
 
 
 def answer(order: dict[str, Any]) -> dict[str, Any]:
@@ -68,18 +68,18 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
         for row, text in zip(source["rows"], source["texts"], strict=True):
             one = Document(text=text, metadata={"source": source["name"]})
             documents.append(one)
-            shown = (row[column] for column in source["images"] if row[column] is not None)
-            pictures[one.doc_id] = [base64.b64decode(url.partition(",")[2]) for url in shown]
+            urls = (row[column] for column in source["images"] if row[column] is not None)
+            pictures[one.doc_id] = [base64.b64decode(url.partition(",")[2]) for url in urls]
     if not documents:
         return {"text": "", "problem": "there are no rows"}
     index = VectorStoreIndex.from_documents(documents, embed_model=Near(embed_batch_size=64))
-    asked = order["subquery"]
-    nodes = index.as_retriever(similarity_top_k=NEAREST).retrieve(asked)
-    seen = [picture for node in nodes for picture in pictures[node.node.ref_doc_id]]
-    if seen:
-        said = f"Context:\n{chr(10).join(node.text for node in nodes)}\nAnswer from the context and its images alone: {asked}"
-        blocks = [TextBlock(text=said), *(ImageBlock(image=picture) for picture in seen)]
+    question = order["subquery"]
+    nodes = index.as_retriever(similarity_top_k=NEAREST).retrieve(question)
+    images = [picture for node in nodes for picture in pictures[node.node.ref_doc_id]]
+    if images:
+        prompt = f"Context:\n{chr(10).join(node.text for node in nodes)}\nAnswer from the context and its images alone: {question}"
+        blocks = [TextBlock(text=prompt), *(ImageBlock(image=picture) for picture in images)]
         reply: Any = model.chat([ChatMessage(role="user", blocks=blocks)]).message.content
     else:
-        reply = index.as_query_engine(llm=model, similarity_top_k=NEAREST).query(asked)
+        reply = index.as_query_engine(llm=model, similarity_top_k=NEAREST).query(question)
     return {"text": str(reply).strip(), "sources": sorted({node.metadata["source"] for node in nodes})}

@@ -18,25 +18,25 @@ def answer(order: dict[str, Any]) -> dict[str, Any]:
         model=f"openai/{there['model']}", api_base=there["url"], api_key=there["token"], temperature=0.0, max_tokens=500
     )
     lotus.settings.configure(lm=lm)
-    asked = order["subquery"].replace("{", "(").replace("}", ")")  # braces name columns
-    texts, named = [], []
+    question = order["subquery"].replace("{", "(").replace("}", ")")  # braces name columns
+    texts, table_names = [], []
     for source in order["sources"]:
         rows, lines = source["rows"][:ROWS], source["texts"][:ROWS]
         for column in source["images"]:
-            notes = picture_notes(lines, [row[column] for row in rows], asked)
+            notes = picture_notes(lines, [row[column] for row in rows], question)
             lines = [
                 json.dumps({**json.loads(line), "note": note}, ensure_ascii=False) if note else line
                 for line, note in zip(lines, notes, strict=True)
             ]
         texts += lines
-        named += [source["name"]] * len(lines)
+        table_names += [source["name"]] * len(lines)
     if not texts:
         return {"text": "", "problem": "there are no rows"}
-    frame = pd.DataFrame({"table": named, "row": texts})
-    said = str(
-        frame.sem_agg(f"Given each {{row}} of {{table}}, answer as shortly as it can be said: {asked}")["_output"][0]
+    frame = pd.DataFrame({"table": table_names, "row": texts})
+    reply = str(
+        frame.sem_agg(f"Given each {{row}} of {{table}}, answer as shortly as it can be said: {question}")["_output"][0]
     )
-    return {"text": said.strip(), "sources": sorted(set(named))}
+    return {"text": reply.strip(), "sources": sorted(set(table_names))}
 
 
 def picture_notes(lines: list[str], pictures: list[Any], question: str) -> list[str]:
@@ -57,5 +57,5 @@ def picture_notes(lines: list[str], pictures: list[Any], question: str) -> list[
     notes = frame.sem_map(f"State what the picture {{image}} of {{row}} shows that this question needs: {question}")[
         "_map"
     ]
-    held = dict(zip(there, (str(note).strip() for note in notes), strict=True))
-    return [held.get(i, "") for i in range(len(lines))]
+    notes_by_row = dict(zip(there, (str(note).strip() for note in notes), strict=True))
+    return [notes_by_row.get(i, "") for i in range(len(lines))]

@@ -70,10 +70,10 @@ def check_plot(text: str, inputs: Mapping[str, Columns]) -> list[dict[str, Any]]
     if len(text) > LONGEST:
         raise _refused(f"it is longer than {LONGEST:,} characters")
     try:
-        held = json.loads(text, parse_constant=lambda word: None)
+        content = json.loads(text, parse_constant=lambda word: None)
     except (ValueError, RecursionError) as error:
         raise _refused(f"it is not JSON: {error}") from error
-    specs = held if isinstance(held, list) else [held]
+    specs = content if isinstance(content, list) else [content]
     if not 1 <= len(specs) <= MAX_PLOTS:
         raise _refused(f"it holds {len(specs)} plots", help=f"one to {MAX_PLOTS}")
     return [_checked(spec, inputs) for spec in specs]
@@ -85,24 +85,24 @@ def make_plots(text: str, tables: Mapping[str, pa.Table]) -> tuple[Plot, ...]:
     Raises: GuardError as `check_plot`, and where a table has no rows; DataError (UQL510) where a plot cannot be drawn.
     """
     inputs = {n: {f.name: f.type for f in fields_of(t, {}) if f.type != "BLOB"} for n, t in tables.items()}
-    made = []
+    plots = []
     for spec in check_plot(text, inputs):
-        named = {data["name"] for data in _find_values(spec, "data")}
-        for name in sorted(named):
+        data_names = {data["name"] for data in _find_values(spec, "data")}
+        for name in sorted(data_names):
             if tables[name].num_rows == 0:
                 raise _refused(f"the table {name} has no rows to show")
-        plot = Plot(spec, {name: tables[name] for name in sorted(named)}, _title(spec))
+        plot = Plot(spec, {name: tables[name] for name in sorted(data_names)}, _title(spec))
         plot.svg()
-        made.append(plot)
-    return tuple(made)
+        plots.append(plot)
+    return tuple(plots)
 
 
 # ----------------------------------------------------------------------------------------------------------------- checks
 def _checked(spec: Any, inputs: Mapping[str, Columns]) -> dict[str, Any]:
     if not isinstance(spec, dict):
         raise _refused("it is not a JSON object")
-    made: dict[str, Any] = {str(key): value for key, value in spec.items() if key != "$schema"}
-    spec = made
+    document: dict[str, Any] = {str(key): value for key, value in spec.items() if key != "$schema"}
+    spec = document
     _no_code(spec, 0)
     if "data" not in spec and not list(_find_values(spec, "data")):
         if len(inputs) != 1:
@@ -118,7 +118,7 @@ def _checked(spec: Any, inputs: Mapping[str, Columns]) -> dict[str, Any]:
     _small(spec)
     _valid(spec)
     _fields(spec, inputs[spec["data"]["name"]] if "data" in spec else {}, inputs)
-    return made
+    return document
 
 
 def _no_code(value: Any, depth: int) -> None:
@@ -171,7 +171,7 @@ def _small(spec: dict[str, Any]) -> None:
         for size in _find_values(spec, key):
             if isinstance(size, int | float) and not 0 < size <= MAX_PIXELS:
                 raise _refused(f"{key} is {size:g}", help=f"at most {MAX_PIXELS:,}")
-    views = sum(len(held) for key in _VIEWS for held in _find_values(spec, key) if isinstance(held, list))
+    views = sum(len(parts) for key in _VIEWS for parts in _find_values(spec, key) if isinstance(parts, list))
     if views > MAX_VIEWS:
         raise _refused(f"it has {views} views", help=f"at most {MAX_VIEWS}")
 
@@ -200,50 +200,50 @@ def _valid(spec: dict[str, Any]) -> None:
 
 
 def _fields(
-    value: Any, columns: Columns, inputs: Mapping[str, Columns], made: frozenset[str] | None = frozenset()
+    value: Any, columns: Columns, inputs: Mapping[str, Columns], outputs: frozenset[str] | None = frozenset()
 ) -> None:
-    """Every field is a column of the table that its view shows, or made by a transform above it; None: made are any."""
+    """Every field is a column of the table that its view shows, or an output of a transform above it; None: any field may be one."""
     if isinstance(value, list):
         for item in value:
-            _fields(item, columns, inputs, made)
+            _fields(item, columns, inputs, outputs)
     if not isinstance(value, dict):
         return
     if isinstance(value.get("data"), dict):
         columns = inputs[value["data"]["name"]]
     transforms = value.get("transform")
-    if made is not None and isinstance(transforms, list):
+    if outputs is not None and isinstance(transforms, list):
         if any("pivot" in step for step in transforms if isinstance(step, dict)):
-            made = None
+            outputs = None
         else:
             new = {str(n) for step in transforms for names in _find_values(step, "as") for n in _listed(names)}
             new |= {"key", "value"} if any("fold" in step for step in transforms if isinstance(step, dict)) else set()
-            made = made | new
+            outputs = outputs | new
     repeated = value.get("repeat")
-    named = [*_listed(value.get("field")), *_listed(value.get("groupby")), *_listed(value.get("fold"))]
+    field_names = [*_listed(value.get("field")), *_listed(value.get("groupby")), *_listed(value.get("fold"))]
     if isinstance(repeated, dict):
-        named += [name for axis, names in repeated.items() if axis != "layer" for name in _listed(names)]
+        field_names += [name for axis, names in repeated.items() if axis != "layer" for name in _listed(names)]
     elif isinstance(repeated, list):
-        named += repeated
-    for name in named:
-        if isinstance(name, str) and made is not None and _column(name) not in (*columns, *made):
+        field_names += repeated
+    for name in field_names:
+        if isinstance(name, str) and outputs is not None and _column(name) not in (*columns, *outputs):
             raise _refused(
                 f"it shows the field {name!r}, which the table does not have", help=f"fields: {_named(columns)}"
             )
-    shown = value.get("field")
+    field = value.get("field")
     if (
         value.get("type") == "quantitative"
-        and isinstance(shown, str)
+        and isinstance(field, str)
         and value.get("aggregate") not in ("count", "distinct")
     ):
-        kind = columns.get(_column(shown), "")
-        if kind and not kind.startswith((*NUMBERS, "BOOLEAN")) and not (made and _column(shown) in made):
+        kind = columns.get(_column(field), "")
+        if kind and not kind.startswith((*NUMBERS, "BOOLEAN")) and not (outputs and _column(field) in outputs):
             raise _refused(
-                f"the field {shown!r} is {kind} and no quantity",
+                f"the field {field!r} is {kind} and no quantity",
                 help="use nominal, ordinal or temporal, or aggregate it",
             )
     for key, inner in value.items():
         if key != "data":
-            _fields(inner, columns, inputs, made)
+            _fields(inner, columns, inputs, outputs)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -78,15 +78,17 @@ def check_python(source: str, inputs: Collection[str] = ()) -> str:
         if isinstance(node, ast.Name) and node.id in _MAKERS:
             raise _refused(f"line {node.lineno}: {node.id} is not allowed")
         if isinstance(node, ast.Import | ast.ImportFrom):
-            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
-            for name in named:
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
+            for name in modules:
                 if name not in MODULES:
                     raise _refused(
                         f"line {node.lineno}: {name} cannot be imported", help=f"modules: {', '.join(MODULES)}"
                     )
     for name in sorted(_free(tree) - set(inputs)):
-        given_ = f"its inputs: {', '.join(inputs) or 'none'}"
-        raise _refused(f"it uses {name}, which is not defined", help=f"{given_}; a table comes in by a query before it")
+        inputs_text = f"its inputs: {', '.join(inputs) or 'none'}"
+        raise _refused(
+            f"it uses {name}, which is not defined", help=f"{inputs_text}; a table comes in by a query before it"
+        )
     if not isinstance(tree.body[-1], ast.Expr):
         raise _refused("its last line is not an expression", help="end in the table or value that the node gives")
     return source
@@ -95,19 +97,19 @@ def check_python(source: str, inputs: Collection[str] = ()) -> str:
 def _free(tree: ast.Module) -> set[str]:
     """The names that are read and nowhere given a value: inputs, or names that are not there."""
     read: set[str] = set()
-    given = set(dir(builtins))
+    bindings = set(dir(builtins))
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            (read if isinstance(node.ctx, ast.Load) else given).add(node.id)
+            (read if isinstance(node.ctx, ast.Load) else bindings).add(node.id)
         elif isinstance(node, ast.arg):
-            given.add(node.arg)
+            bindings.add(node.arg)
         elif isinstance(node, _NAMED) and node.name:
-            given.add(node.name)
+            bindings.add(node.name)
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            given.add(node.rest)
+            bindings.add(node.rest)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            given |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return read - given
+            bindings |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return read - bindings
 
 
 def run_python(
@@ -138,14 +140,14 @@ def run_python(
         max_suspensions=100,
     )
     policy = monty.OSPolicy(datetime=_CLOCK, sleep="zero", random_start={"seed": 0})
-    said = monty.CollectString()
-    given = {name: _rows_of(name, table) for name, table in tables.items()}
+    stdout = monty.CollectString()
+    inputs = {name: _rows_of(name, table) for name, table in tables.items()}
     try:
         with (
             monty.Monty(request_timeout=timeout_s + 5.0) as pool,
             pool.checkout(limits=limits, os_policy=policy, script_name="node.py") as session,
         ):
-            value = session.feed_run(source, inputs=given, print_callback=said)
+            value = session.feed_run(source, inputs=inputs, print_callback=stdout)
     except monty.MontyCrashedError as error:
         raise _stopped("its interpreter died, or did not end in time") from error
     except monty.MontyRuntimeError as error:
@@ -164,7 +166,7 @@ def run_python(
         raise ConfigError(message, code="UQL610", help=install("ask")) from error
     counted = [0]
     plain = _plain(value, counted)
-    return PythonOutput(_as_json(plain), _as_table(plain), said.output[:10_000])
+    return PythonOutput(_as_json(plain), _as_table(plain), stdout.output[:10_000])
 
 
 def _rows_of(name: str, table: Any) -> Any:
@@ -177,8 +179,8 @@ def _rows_of(name: str, table: Any) -> Any:
         raise _refused(
             f"the table {name} has {table.num_rows:,} rows", help=f"at most {MAX_ROWS:,}: aggregate it first"
         )
-    held = [f.name for f in table.schema if not (pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type))]
-    return table.select(held).to_pylist()
+    columns = [f.name for f in table.schema if not (pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type))]
+    return table.select(columns).to_pylist()
 
 
 def _plain(value: Any, counted: list[int]) -> Any:
