@@ -28,18 +28,18 @@ def calibrate(con: Connection, condition: str, rows: str, *, label: str = "label
     Returns: what was fitted, with its accuracy and loss on rows left out, and those of the probabilities as they are.
     Raises: DataError (UQL517) with too few labelled rows, or where the model gives no probabilities.
     """
-    shown, said = labelled_rows(con.session, rows, label)
-    labels = [_flag(one, label) for one in said]
-    return finished(_calibrate(con, condition, shown, labels, keep))
+    examples, label_values = labelled_rows(con.session, rows, label)
+    labels = [_flag(one, label) for one in label_values]
+    return finished(_calibrate(con, condition, examples, labels, keep))
 
 
 def _flag(value: object, label: str) -> bool:
-    said = WORDS.get(str(value).strip().lower())
-    if said is None:
+    flag = WORDS.get(str(value).strip().lower())
+    if flag is None:
         raise DataError(
             f"the label {value!r} in {label!r} is neither yes nor no", code="UQL517", help="true, false, 1, 0, yes, no"
         )
-    return said
+    return flag
 
 
 async def _calibrate(con: Connection, condition: str, rows: list[Row], labels: list[bool], keep: bool) -> Calibration:
@@ -52,20 +52,20 @@ async def _calibrate(con: Connection, condition: str, rows: list[Row], labels: l
         provider = await gate.provider()
         if not (answers.probabilities == answers.probabilities).any():
             raise DataError(f"{provider.name} gives no probabilities to calibrate", code="UQL517")
-        found = calibration.fit(list(answers.probabilities), labels)
+        fit = calibration.fit(list(answers.probabilities), labels)
         if keep:
-            held = _held_against(answers.probabilities, labels, found.better)
-            calibration.keep(gate.ledger, provider.name, condition, found if found.better else None, held)
-        return found
+            measures = _held_against(answers.probabilities, labels, fit.better)
+            calibration.keep(gate.ledger, provider.name, condition, fit if fit.better else None, measures)
+        return fit
 
 
 def _held_against(probabilities: Floats, labels: list[bool], calibrated: bool) -> dict[str, float]:
     """What the labels say of the probabilities as queries will get them: calibrated, from lines fitted to other rows."""
     from uql.sampling.calibration import calibration as audit
 
-    told = ~np.isnan(probabilities)
-    p, truth = probabilities[told], np.array(labels, dtype=np.float64)[told]
+    mask = ~np.isnan(probabilities)
+    p, truth = probabilities[mask], np.array(labels, dtype=np.float64)[mask]
     if calibrated:
         p = 1 / (1 + np.exp(-calibration.left_out_odds(p, truth)))
-    found = audit(p, truth)
-    return {"rows": found.rows, "bias": found.bias, "error": found.error, "z": found.z}
+    measures = audit(p, truth)
+    return {"rows": measures.rows, "bias": measures.bias, "error": measures.error, "z": measures.z}

@@ -108,11 +108,13 @@ class Connection:
     def cursor(self) -> Connection:
         """Another connection to the same database with the same settings, for another thread, as DuckDB's `cursor()`."""
         session, shared = self.session, self.session.ledgers.shared()
-        made = Connection(session.duck.cursor(), session.settings, owned=True, model=session.model, ledgers=shared)
-        made.catalog.read_only = self.catalog.read_only
+        connection = Connection(
+            session.duck.cursor(), session.settings, owned=True, model=session.model, ledgers=shared
+        )
+        connection.catalog.read_only = self.catalog.read_only
         if session.cluster is not None:
-            made.session.use_cluster(session.cluster)
-        return made
+            connection.session.use_cluster(session.cluster)
+        return connection
 
     def interrupt(self) -> None:
         """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""

@@ -117,8 +117,8 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def _table(found: Sequence[Evaluated]) -> list[str]:
-    names = list(found[0].measures)
+def _table(evaluations: Sequence[Evaluated]) -> list[str]:
+    names = list(evaluations[0].measures)
     head = ["text", "model", "rows", *names, "no answer", "calls", "cached", "USD", "s a call"]
     body = [
         [
@@ -126,7 +126,7 @@ def _table(found: Sequence[Evaluated]) -> list[str]:
             *(f"{one.calls:,}", f"{one.cached:,}", "–" if one.usd is None else f"{one.usd:.4f}"),
             "–" if one.seconds is None else f"{one.seconds:.2f}",
         ]
-        for one in found
+        for one in evaluations
     ]
     widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
     return ["  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in (head, *body)]
@@ -160,17 +160,17 @@ def evaluate(
     wordings = [texts] if isinstance(texts, str) else list(texts)
     if not wordings:
         raise DataError("no text to evaluate", code="UQL517")
-    shown, labels = labelled_rows(session, rows, label, columns)
-    if not shown:
+    examples, labels = labelled_rows(session, rows, label, columns)
+    if not examples:
         raise DataError(f"no row has a label in {label!r}", code="UQL517")
     rng = np.random.default_rng(session.settings.seed)
-    if sample is not None and sample < len(shown):
-        drawn = np.sort(rng.choice(len(shown), sample, replace=False))
-        shown, labels = [shown[i] for i in drawn], [labels[i] for i in drawn]
-    work = _Work(session.settings, shown, labels)
-    asked: list[Any] = list(models) or [session.model or session.settings.model]
+    if sample is not None and sample < len(examples):
+        positions = np.sort(rng.choice(len(examples), sample, replace=False))
+        examples, labels = [examples[i] for i in positions], [labels[i] for i in positions]
+    work = _Work(session.settings, examples, labels)
+    candidates: list[Any] = list(models) or [session.model or session.settings.model]
     with session.ledgers.open(session.settings.ledger) as ledger:
-        return finished(work.run(wordings, asked, improve, rng, ledger))
+        return finished(work.run(wordings, candidates, improve, rng, ledger))
 
 
 class _Work:
@@ -181,10 +181,10 @@ class _Work:
         self.budget = Budget(
             calls=None, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
         )  # of all texts and models together
-        said = [str(label).strip() for label in labels]
-        self.is_condition = all(word.lower() in WORDS for word in said)
-        self.names = () if self.is_condition else tuple(sorted(set(said)))
-        flags = [int(WORDS[word.lower()]) if self.is_condition else self.names.index(word) for word in said]
+        words = [str(label).strip() for label in labels]
+        self.is_condition = all(word.lower() in WORDS for word in words)
+        self.names = () if self.is_condition else tuple(sorted(set(words)))
+        flags = [int(WORDS[word.lower()]) if self.is_condition else self.names.index(word) for word in words]
         self.truth = np.array(flags, np.int64)
 
     @property
@@ -199,12 +199,12 @@ class _Work:
         rng: np.random.Generator,
         ledger: Ledger,
     ) -> Evaluation:
-        found = []
+        evaluations = []
         for model in models:
             for text in texts:
-                found.append((await self._evaluate_text(text, model, self._everywhere, ledger))[0])
+                evaluations.append((await self._evaluate_text(text, model, self._everywhere, ledger))[0])
         improvement = await self._improved(texts[0], models[0], improve, rng, ledger) if improve else None
-        return Evaluation(tuple(found), self.settings.confidence, improvement)
+        return Evaluation(tuple(evaluations), self.settings.confidence, improvement)
 
     def _question(self, text: str) -> Question:
         return Predicate(text) if self.is_condition else Choice(text, self.names, none_of_these=False)
@@ -219,19 +219,19 @@ class _Work:
                 f"a limit was reached after {cost.calls:,} of {len(at):,} calls for {text!r}; what was answered is in the ledger",
                 help="a higher max_cost, or a smaller sample",
             )
-        said = np.array([self._code(value) for value in answers.values], np.int64)
-        made = Evaluated(
+        codes = np.array([self._code(value) for value in answers.values], np.int64)
+        evaluation = Evaluated(
             text=text,
             model=model if isinstance(model, str) else provider.name,
             rows=len(at),
-            unknown=int((said < 0).sum()),
-            measures=self._measures(said, self.truth[at]),
+            unknown=int((codes < 0).sum()),
+            measures=self._measures(codes, self.truth[at]),
             calls=cost.calls,
             cached=cost.cached,
             usd=cost.usd,
             seconds=cost.seconds / cost.calls if cost.calls else None,
         )
-        return made, said
+        return evaluation, codes
 
     def _code(self, value: Any) -> int:
         if value is None:
@@ -246,11 +246,11 @@ class _Work:
         if not self.is_condition:
             return {"accuracy": _share(answers == truth, confidence), "macro_f1": f1}
         right = truth == 1
-        found = {
+        shares = {
             "precision": _share(right[answers == 1], confidence),
             "recall": _share(answers[right] == 1, confidence),
         }
-        return {**found, "f1": f1}
+        return {**shares, "f1": f1}
 
     def _f1(self, answers: Codes, truth: Codes) -> float:
         """F1 of yes, or its mean over the labels that the rows have; 0 where nothing is right.
@@ -266,9 +266,9 @@ class _Work:
     def _resampled(self, statistic: Any, n: int) -> Interval:
         """The percentile interval of a statistic of rows. Source: Efron & Tibshirani (1993), chapter 13."""
         rng = np.random.default_rng(self.settings.seed)
-        found = [statistic(rng.integers(0, n, n)) for _ in range(RESAMPLES)]
+        replicates = [statistic(rng.integers(0, n, n)) for _ in range(RESAMPLES)]
         tail = (1 - self.settings.confidence) / 2
-        low, high = np.quantile(found, [tail, 1 - tail])
+        low, high = np.quantile(replicates, [tail, 1 - tail])
         return float(low), float(high)
 
     # ---------------------------------------------------------------------------------------------------------- improve
@@ -276,9 +276,9 @@ class _Work:
         self, text: str, model: Any, count: int, rng: np.random.Generator, ledger: Ledger
     ) -> Improvement:
         chosen_by, held_out = self._halves(rng)
-        first, said = await self._evaluate_text(text, model, chosen_by, ledger)
+        first, codes = await self._evaluate_text(text, model, chosen_by, ledger)
         proposed = [first]
-        for wording in await self._proposed(text, model, count, chosen_by, said, ledger):
+        for wording in await self._proposed(text, model, count, chosen_by, codes, ledger):
             proposed.append((await self._evaluate_text(wording, model, chosen_by, ledger))[0])
         name = "f1" if self.is_condition else "macro_f1"
         proposed.sort(key=lambda one: -(one.measures[name].value or 0.0))  # stable: the first text before its equals
@@ -305,7 +305,7 @@ class _Work:
         order = order[np.argsort(self.truth[order], kind="stable")]
         return np.sort(order[::2]), np.sort(order[1::2])
 
-    async def _proposed(self, text: str, model: Any, count: int, at: Codes, said: Codes, ledger: Ledger) -> list[str]:
+    async def _proposed(self, text: str, model: Any, count: int, at: Codes, codes: Codes, ledger: Ledger) -> list[str]:
         """New wordings by the model, which sees mistakes of the first one; no text twice."""
         schema = {
             "type": "object",
@@ -313,17 +313,17 @@ class _Work:
             "required": ["wordings"],
             "additionalProperties": False,
         }
-        words = self._request(text, count, at, said)
+        words = self._request(text, count, at, codes)
         async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
             answers = await gate.ask(Write(words, schema=json.dumps(schema), max_tokens=80 * count + 80), [Row()])
-        held = answers.values[0]
-        if not isinstance(held, dict):
+        reply = answers.values[0]
+        if not isinstance(reply, dict):
             why = "; ".join(failure.message for failure in answers.failures) or "no list of wordings"
             raise DataError(
                 f"the model proposes no wordings: {why}", code="UQL517", help="another --model, or no --improve"
             )
-        made = (str(wording).strip().strip('"') for wording in held.get("wordings", ()))
-        return [wording for wording in dict.fromkeys(made) if wording and wording != text][:count]
+        wordings = (str(wording).strip().strip('"') for wording in reply.get("wordings", ()))
+        return [wording for wording in dict.fromkeys(wordings) if wording and wording != text][:count]
 
     def _request(self, text: str, count: int, at: Codes, answers: Codes) -> str:
         kind = "a condition that each text meets or not" if self.is_condition else "a question with one label as answer"
@@ -340,9 +340,9 @@ class _Work:
         wrong = [(int(row), int(code)) for row, code in zip(at, answers, strict=True) if 0 <= code != self.truth[row]]
         lines = []
         for row, code in wrong[: 2 * MISTAKES]:
-            shown = " ".join(cell.value for cell in self.rows[row].cells if isinstance(cell.value, str))
+            text = " ".join(cell.value for cell in self.rows[row].cells if isinstance(cell.value, str))
             right = names[self.truth[row]]
-            lines.append(f"Of the text {quoted(shown)} the answer was {quoted(names[code])}, right is {quoted(right)}.")
+            lines.append(f"Of the text {quoted(text)} the answer was {quoted(names[code])}, right is {quoted(right)}.")
         return lines
 
 

@@ -27,12 +27,12 @@ def table(name: str) -> ast.Select:
     """
     file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
     try:
-        found = None if file else parse(f"SELECT * FROM {name}")
+        tree = None if file else parse(f"SELECT * FROM {name}")
     except UQLSyntaxError:
-        found = None
-    match found:
+        tree = None
+    match tree:
         case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):
-            return found
+            return tree
     query = parse(f"SELECT * FROM {literal(name) if file else quote_name(name)}")
     assert isinstance(query, ast.Select)
     return query
@@ -104,9 +104,9 @@ class Fluent:
 
     def order_by(self, *keys: Any) -> Fluent:
         """The order of the rows: "n DESC", or `uql.sem("how angry")`."""
-        found = parse("SELECT 1 ORDER BY " + ", ".join(_written(key) for key in keys))
-        assert isinstance(found, ast.Select)
-        return self._with(order_by=(*self._query.order_by, *found.order_by))
+        tree = parse("SELECT 1 ORDER BY " + ", ".join(_written(key) for key in keys))
+        assert isinstance(tree, ast.Select)
+        return self._with(order_by=(*self._query.order_by, *tree.order_by))
 
     def limit(self, rows: int, offset: int = 0) -> Fluent:
         """The first rows, after `offset` of them."""
@@ -191,19 +191,19 @@ class Fluent:
 
 def _all(before: ast.Expr | None, conditions: tuple[Any, ...]) -> ast.Expr | None:
     for condition in conditions:
-        made = _expression(condition)
-        before = made if before is None else ast.Binary("AND", before, made)
+        expression = _expression(condition)
+        before = expression if before is None else ast.Binary("AND", before, expression)
     return before
 
 
-def _items(columns: tuple[Any, ...], named: dict[str, Any]) -> tuple[ast.SelectItem, ...]:
+def _items(columns: tuple[Any, ...], aliases: dict[str, Any]) -> tuple[ast.SelectItem, ...]:
     items: list[ast.SelectItem] = []
     for column in columns:
         if isinstance(column, str):  # may name itself: "COUNT(*) AS n"
             items += _parsed(f"SELECT {column}", column).items
         else:
             items.append(ast.SelectItem(_expression(column)))
-    return (*items, *(ast.SelectItem(_expression(value), name) for name, value in named.items()))
+    return (*items, *(ast.SelectItem(_expression(value), name) for name, value in aliases.items()))
 
 
 def _expression(value: Any) -> ast.Expr:
@@ -223,10 +223,10 @@ def _written(key: Any) -> str:
 
 
 def _parsed(text: str, part: str) -> ast.Select:
-    found = parse(text)
-    match found:
+    tree = parse(text)
+    match tree:
         case ast.Select(
             source=None, where=None, group_by=(), having=None, order_by=(), limit=None, to=None, options=()
         ):
-            return found
+            return tree
     raise BindError(f"{part!r} is more than an expression", help="each clause has a call of its own")

@@ -136,13 +136,13 @@ class Functions:
         """The answers for a batch: rows of one question are asked together. NULL in any argument gives NULL and no call."""
         texts = text.to_pylist()
         listed = labels.to_pylist() if labels is not None else [[]] * len(texts)
-        wanted: dict[Question, list[int]] = {}
+        rows_by_question: dict[Question, list[int]] = {}
         for i, parts in enumerate(zip(texts, about.to_pylist(), listed, strict=True)):
             if None not in parts:
-                wanted.setdefault(_question(function, *parts[1:]), []).append(i)
+                rows_by_question.setdefault(_question(function, *parts[1:]), []).append(i)
         values: list[Any] = [None] * len(texts)
-        for question, found in self._run(self._answers(wanted, texts)) if wanted else ():
-            for i, value in zip(wanted[question], found, strict=True):
+        for question, answers in self._run(self._answers(rows_by_question, texts)) if rows_by_question else ():
+            for i, value in zip(rows_by_question[question], answers, strict=True):
                 values[i] = value / (LEVELS - 1) if function == "uql_score" and value is not None else value
         return pa.array(values, type=pa.type_for_alias(_ARROW[SIGNATURES[function][1]]))
 
@@ -167,8 +167,8 @@ class Functions:
             if self._embedder is None:
                 self._embedder = _embedder(self._settings)
             vectors = self._embedder.embed(texts)
-        known = [None if t is None else row for t, row in zip(texts, vectors, strict=True)]
-        return pa.array(known, type=pa.list_(pa.float32()))
+        embeddings = [None if t is None else row for t, row in zip(texts, vectors, strict=True)]
+        return pa.array(embeddings, type=pa.list_(pa.float32()))
 
     # ------------------------------------------------------------------------------------------------- the gate's thread
     def _open_gate(self) -> Gate:
@@ -222,7 +222,7 @@ def _embedder(settings: Settings) -> Any:
 
     if settings.embedder not in (None, "static"):
         return open_embedder(str(settings.embedder), settings)
-    found = static_embedder()
-    if found is None:
+    embedder = static_embedder()
+    if embedder is None:
         raise ConfigError("uql_embed needs an embedder", help=f"{install('local')}, or embedder = 'openai:MODEL'")
-    return found
+    return embedder

@@ -32,26 +32,26 @@ def labelled_rows(
     source = f"({rows})" if rows.lstrip()[:6].upper() == "SELECT" else rows
     try:
         with session.plain_sql() as duck:
-            found = duck.sql(f"SELECT * FROM {source}").to_arrow_table()
+            table = duck.sql(f"SELECT * FROM {source}").to_arrow_table()
     except duckdb.Error as error:
         raise DataError(f"the labelled rows cannot be read: {first_line(error)}", code="UQL517") from error
-    if label not in found.column_names or found.num_columns < 2:
+    if label not in table.column_names or table.num_columns < 2:
         raise DataError(
             f"the labelled rows have no column {label!r} beside those to show",
             code="UQL517",
-            help=f"columns: {', '.join(found.column_names)}",
+            help=f"columns: {', '.join(table.column_names)}",
         )
-    names = tuple(columns) or tuple(name for name in found.column_names if name != label)
+    names = tuple(columns) or tuple(name for name in table.column_names if name != label)
     for name in names:
-        if name not in found.column_names:
+        if name not in table.column_names:
             raise DataError(
                 f"the labelled rows have no column {name!r}",
                 code="UQL517",
-                help=f"columns: {', '.join(found.column_names)}",
+                help=f"columns: {', '.join(table.column_names)}",
             )
-    shown, labels = [], []
-    for one in found.to_pylist():
+    examples, labels = [], []
+    for one in table.to_pylist():
         if one[label] is not None:
-            shown.append(Row(tuple(Cell(name, None if one[name] is None else str(one[name])) for name in names)))
+            examples.append(Row(tuple(Cell(name, None if one[name] is None else str(one[name])) for name in names)))
             labels.append(one[label])
-    return shown, labels
+    return examples, labels

@@ -54,16 +54,16 @@ class Stream:
         self._statement, self._session = statement, session
 
     def __iter__(self) -> Iterator[Moment]:
-        told: SimpleQueue[Moment | None] = SimpleQueue()  # None: the statement has ended
-        stop = None if self._session is None else self._session.on_event(_Listener(told.put))
+        moments: SimpleQueue[Moment | None] = SimpleQueue()  # None: the statement has ended
+        stop = None if self._session is None else self._session.on_event(_Listener(moments.put))
         thread = ThreadPoolExecutor(1, thread_name_prefix="uql-stream")
         running = thread.submit(self._statement.run)
-        running.add_done_callback(lambda _: told.put(None))
+        running.add_done_callback(lambda _: moments.put(None))
         thread.shutdown(wait=False)
         try:
             while True:
                 try:
-                    moment = told.get()
+                    moment = moments.get()
                 except KeyboardInterrupt:
                     if self._session is None:
                         raise

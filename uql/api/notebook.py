@@ -99,8 +99,8 @@ class Magics:
         options = _parser().parse_args(words)
         if options.output is not None and not options.output.isidentifier():
             raise ConfigError(f"%%uql: {options.output!r} is not the name of a variable", help="-o found")
-        named = options.con is not None or options.database is not None
-        where = (options.con, options.database) if named else self._where
+        has_target = options.con is not None or options.database is not None
+        where = (options.con, options.database) if has_target else self._where
         con = self._connection(*where)
         values = {"model": options.model, "budget": options.budget} | _pairs(options.set)
         values = {name: value for name, value in values.items() if value is not None}
@@ -127,13 +127,13 @@ class Magics:
 
         if name is None:
             return open_connection(database)
-        found = self.shell.user_ns.get(name)
-        if isinstance(found, Connection):
-            return found
-        if found is None or not hasattr(found, "cursor"):
+        variable = self.shell.user_ns.get(name)
+        if isinstance(variable, Connection):
+            return variable
+        if variable is None or not hasattr(variable, "cursor"):
             raise ConfigError(f"%%uql: {name} holds no connection", help="con = uql.connect('shop.duckdb')")
-        if self._attached is None or self._attached[0] is not found:
-            self._attached = found, attach(found)
+        if self._attached is None or self._attached[0] is not variable:
+            self._attached = variable, attach(variable)
         return self._attached[1]
 
 
@@ -156,9 +156,9 @@ def _split(line: str) -> tuple[list[str], str]:
     return words, rest
 
 
-def _pairs(given: list[str]) -> dict[str, str]:
+def _pairs(assignments: list[str]) -> dict[str, str]:
     pairs = {}
-    for text in given:
+    for text in assignments:
         name, equals, value = text.partition("=")
         if not equals:
             raise ConfigError(f"%%uql: --set {text!r} is not NAME=VALUE", help="as --set recall=0.9")

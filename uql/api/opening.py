@@ -46,7 +46,7 @@ def connect(
         table.
     """
     models = _models(settings)
-    configured, given = _configured(model, ledger, concurrency, seed, settings)
+    configured, provider = _configured(model, ledger, concurrency, seed, settings)
     if cluster is None and shards is not None:
         raise ConfigError(
             "shards are of a cluster", code="UQL105", help='cluster = "process", "local" or an address of Ray'
@@ -58,13 +58,13 @@ def connect(
         raise DataError(f"the database {path} cannot be opened: {first_line(error)}", code="UQL503") from error
     with contextlib.suppress(duckdb.Error):  # con.sql sees the caller's data frames, as DuckDB's own does
         connection.execute("SET python_scan_all_frames = true")
-    made = Connection(connection, configured, owned=True, model=given, models=models)
+    con = Connection(connection, configured, owned=True, model=provider, models=models)
     if cluster is None:
-        return made
+        return con
     from uql.cluster.cluster import open_cluster
 
-    made.catalog.read_only = read_only
-    return made.over(open_cluster(Path(path or "."), cluster, shards, made.catalog.cursor))
+    con.catalog.read_only = read_only
+    return con.over(open_cluster(Path(path or "."), cluster, shards, con.catalog.cursor))
 
 
 def attach(
@@ -81,18 +81,18 @@ def attach(
     Args: as `connect`. In `uql`, temporary tables of the connection may be named too, and USE and SET schema on it are followed.
     """
     models = _models(settings)
-    configured, given = _configured(model, ledger, concurrency, seed, settings)
-    return Connection(connection, configured, owned=False, model=given, models=models)
+    configured, provider = _configured(model, ledger, concurrency, seed, settings)
+    return Connection(connection, configured, owned=False, model=provider, models=models)
 
 
 def _models(settings: dict[str, Any]) -> dict[str, Provider]:
     """The providers among `models`, by name; the settings keep their names."""
-    named = settings.get("models")
-    if named is None or isinstance(named, str):
+    models = settings.get("models")
+    if models is None or isinstance(models, str):
         return {}
-    found = {m.name: m for m in named if not isinstance(m, str)}
-    settings["models"] = tuple(m if isinstance(m, str) else m.name for m in named)
-    return found
+    providers = {m.name: m for m in models if not isinstance(m, str)}
+    settings["models"] = tuple(m if isinstance(m, str) else m.name for m in models)
+    return providers
 
 
 def _configured(
@@ -105,6 +105,6 @@ def _configured(
     from uql.base import config
 
     name = model if isinstance(model, str) or model is None else None
-    named = {"model": name, "ledger": ledger, "concurrency": concurrency, "seed": seed}
-    merged, _ = config.load(**{k: v for k, v in named.items() if v is not None}, **settings)
+    arguments = {"model": name, "ledger": ledger, "concurrency": concurrency, "seed": seed}
+    merged, _ = config.load(**{k: v for k, v in arguments.items() if v is not None}, **settings)
     return merged, None if isinstance(model, str) or model is None else model

@@ -28,22 +28,22 @@ def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBP
     from uql.show.render import unique_names
 
     table = outcome.bounded()
-    made = con.from_arrow(table.rename_columns(unique_names(table.column_names)))
+    rows = con.from_arrow(table.rename_columns(unique_names(table.column_names)))
     lost = {
         f"CAST({quote(name)} AS {kind}) AS {quote(name)}"
         for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
         if kind.upper() in _LOST
     }
-    return made.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else made
+    return rows.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else rows
 
 
 def applied(outcome: Outcome, step: Step) -> Outcome:
     """What a step makes of the rows. Its cost, errors and notes are those of the query. Raises DataError (UQL509)."""
     with duckdb.connect(":memory:") as con:
         try:
-            made = step(relation(outcome, con), lambda other: _other(other, con))
-            types = [str(kind) for kind in made.types]
-            table = made.to_arrow_table()
+            rows = step(relation(outcome, con), lambda other: _other(other, con))
+            types = [str(kind) for kind in rows.types]
+            table = rows.to_arrow_table()
         except duckdb.Error as error:
             raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
     return replace(outcome, table=table, types=types, estimates={}, unverified=[], trace=None)

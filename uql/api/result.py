@@ -417,10 +417,10 @@ class Result:
             raise IndexError(f"there is no row {row}: the result has {len(self):,}")
         if outcome.trace is None:
             raise DataError("this row has no answer of a model, so there is nothing to correct", code="UQL524")
-        made = outcome.trace.correct(row, value, column)
-        said = "answers were corrected since these rows were made: run the query again"
-        outcome.notes[:] = [note for note in outcome.notes if note != said] + [said]
-        return made
+        correction = outcome.trace.correct(row, value, column)
+        warning = "answers were corrected since these rows were made: run the query again"
+        outcome.notes[:] = [note for note in outcome.notes if note != warning] + [warning]
+        return correction
 
     def to_table(self, name: str) -> None:
         """The rows as a table of the database, as `TO name` stores them."""

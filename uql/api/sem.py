@@ -57,9 +57,9 @@ def duckdb_type(kind: Any) -> str:
     if origin in (list, tuple, set) and args:
         return f"{duckdb_type(args[0])}[]"
     if origin in (Union, types.UnionType):  # int | None: every value may be NULL
-        known = [arg for arg in args if arg is not types.NoneType]
-        if len(known) == 1:
-            return duckdb_type(known[0])
+        alternatives = [arg for arg in args if arg is not types.NoneType]
+        if len(alternatives) == 1:
+            return duckdb_type(alternatives[0])
     if isinstance(kind, type):
         if issubclass(kind, Enum):
             return _enum([member.value for member in kind])

@@ -77,14 +77,14 @@ def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:
     Raises: ConfigError naming the origin of an unknown name or of a value that cannot be.
     """
     settings, origins = Settings(), dict.fromkeys(sorted(NAMES), "default")
-    given = Layer("argument", {name: value for name, value in arguments.items() if value is not None})
-    for layer in (*files(Path.cwd()), *_environment(), given):
+    argument_layer = Layer("argument", {name: value for name, value in arguments.items() if value is not None})
+    for layer in (*files(Path.cwd()), *_environment(), argument_layer):
         if not layer.is_trusted:
             _ask_for_trust(layer, settings)
         try:
             settings = settings.with_values(**layer.values)
         except ConfigError as error:
-            if layer is given:
+            if layer is argument_layer:
                 raise
             raise ConfigError(f"{layer.origin}: {error.message}", help=error.help) from None
         for name in layer.values:
@@ -106,12 +106,12 @@ def distrust(layers: Sequence[Layer]) -> None:
 def _trusted() -> dict[str, str]:
     path = user_file().with_name(TRUSTED)
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        digests = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", help="delete it, and trust the files again") from None
-    return {str(name): str(digest) for name, digest in held.items()}
+    return {str(name): str(digest) for name, digest in digests.items()}
 
 
 def _keep(digests: Mapping[str, str]) -> None:
@@ -127,14 +127,14 @@ def _keep(digests: Mapping[str, str]) -> None:
 
 def misspelt_variables() -> dict[str, str]:
     """Variables UQL_* that mean nothing and look like a setting: name → the name it may have meant."""
-    known = {PREFIX + name.upper() for name in NAMES}
-    found = {}
+    variables = {PREFIX + name.upper() for name in NAMES}
+    suggestions = {}
     for name in sorted(os.environ):
-        if name.startswith(PREFIX) and name not in known and name not in NOT_SETTINGS:
-            close = get_close_matches(name, known, 1, cutoff=0.8)
+        if name.startswith(PREFIX) and name not in variables and name not in NOT_SETTINGS:
+            close = get_close_matches(name, variables, 1, cutoff=0.8)
             if close:
-                found[name] = close[0]
-    return found
+                suggestions[name] = close[0]
+    return suggestions
 
 
 def needs_trust(values: Mapping[str, Any], own: Settings) -> dict[str, str]:
@@ -142,13 +142,13 @@ def needs_trust(values: Mapping[str, Any], own: Settings) -> dict[str, str]:
 
     `own`: the settings without the file.
     """
-    found = {}
+    permissions = {}
     for name, value in values.items():
         rule = IN_PROJECTS.get(name, InProjects(asks=f"set {name}"))
         if name in NAMES and not rule.allows(value, getattr(own, name)):
-            shown = without_password(value) if isinstance(value, str) else value
-            found[printable(f"{name} = {shown!r}")[:SHOWN]] = rule.asks
-    return found
+            display_value = without_password(value) if isinstance(value, str) else value
+            permissions[printable(f"{name} = {display_value!r}")[:SHOWN]] = rule.asks
+    return permissions
 
 
 def would_allow(layers: Sequence[Layer]) -> list[str]:
@@ -164,11 +164,11 @@ def would_allow(layers: Sequence[Layer]) -> list[str]:
 
 
 def _ask_for_trust(layer: Layer, own: Settings) -> None:
-    found = needs_trust(layer.values, own)
-    if found:
+    permissions = needs_trust(layer.values, own)
+    if permissions:
         raise ConfigError(
-            f"{layer.origin}: a project's file may not set {', '.join(found)} before you trust it: "
-            f"it would {'; '.join(dict.fromkeys(found.values()))}",
+            f"{layer.origin}: a project's file may not set {', '.join(permissions)} before you trust it: "
+            f"it would {'; '.join(dict.fromkeys(permissions.values()))}",
             help=f"put it into {user_file()}, or read the file and run: uql config trust",
         )
 
@@ -206,6 +206,6 @@ def _unreadable(path: Path, error: Exception) -> ConfigError:
 
 def _environment() -> list[Layer]:
     """One layer a variable, so that an error names it. An empty variable is one that is not set; case does not matter."""
-    given = {name.upper(): value for name, value in os.environ.items() if value}
-    named = {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
-    return [Layer(variable, {name: given[variable]}) for variable, name in named.items() if variable in given]
+    variables = {name.upper(): value for name, value in os.environ.items() if value}
+    names = {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
+    return [Layer(variable, {name: variables[variable]}) for variable, name in names.items() if variable in variables]

@@ -72,6 +72,6 @@ def _listed(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], froz
         "SELECT DISTINCT lower(function_name), function_type = 'aggregate' FROM duckdb_functions()"
         " WHERE function_type <> 'macro'"
     )
-    found = connection.execute(sql).fetchall()
-    aggregates = frozenset(name for name, is_one in found if is_one) | {"grouping", "grouping_id"}
-    return aggregates, frozenset(name for name, _ in found) - aggregates
+    functions = connection.execute(sql).fetchall()
+    aggregates = frozenset(name for name, is_one in functions if is_one) | {"grouping", "grouping_id"}
+    return aggregates, frozenset(name for name, _ in functions) - aggregates

@@ -66,10 +66,10 @@ def endpoints(value: Any) -> tuple[Endpoint, ...]:
     """The endpoints of a table of the configuration. Raises ConfigError naming what cannot be."""
     if isinstance(value, tuple) and all(isinstance(item, Endpoint) for item in value):
         return value
-    found = []
+    servers = []
     for url, entry in _tables("endpoints", value):
-        known = {"key_env", "requests_per_minute", "tokens_per_minute", "concurrency"}
-        _check_keys(f'endpoints."{url}"', entry, known)
+        choices = {"key_env", "requests_per_minute", "tokens_per_minute", "concurrency"}
+        _check_keys(f'endpoints."{url}"', entry, choices)
         key = entry.get("key_env")
         if key is not None and not (isinstance(key, str) and key.isidentifier()):
             raise ConfigError(
@@ -78,22 +78,22 @@ def endpoints(value: Any) -> tuple[Endpoint, ...]:
             )
         rates = {n: _number(f'endpoints."{url}"', n, v, above=0) for n, v in entry.items() if n != "key_env"}
         most = rates.pop("concurrency", None)
-        found.append(Endpoint(origin(url), key, **rates, concurrency=None if most is None else max(1, int(most))))
-    return tuple(found)
+        servers.append(Endpoint(origin(url), key, **rates, concurrency=None if most is None else max(1, int(most))))
+    return tuple(servers)
 
 
 def prices(value: Any) -> tuple[NamedPrice, ...]:
     """The prices of a table of the configuration. Raises ConfigError naming what cannot be."""
     if isinstance(value, tuple) and all(isinstance(item, NamedPrice) for item in value):
         return value
-    found = []
+    price_list = []
     for model, entry in _tables("prices", value):
         _check_keys(f'prices."{model}"', entry, {"input", "output", "cached"})
         if not {"input", "output"} <= set(entry):
             raise ConfigError(f'prices."{model}" needs input and output', help="USD per million tokens")
         stated = {name: _number(f'prices."{model}"', name, value) for name, value in entry.items()}
-        found.append(NamedPrice(model, **stated))
-    return tuple(found)
+        price_list.append(NamedPrice(model, **stated))
+    return tuple(price_list)
 
 
 def _tables(name: str, value: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -102,10 +102,10 @@ def _tables(name: str, value: Any) -> list[tuple[str, Mapping[str, Any]]]:
     return list(value.items())
 
 
-def _check_keys(place: str, entry: Mapping[str, Any], known: set[str]) -> None:
+def _check_keys(place: str, entry: Mapping[str, Any], choices: set[str]) -> None:
     for name in entry:
-        if name not in known:
-            raise ConfigError(f"{place}: there is no {name!r}", help=f"choices: {', '.join(sorted(known))}")
+        if name not in choices:
+            raise ConfigError(f"{place}: there is no {name!r}", help=f"choices: {', '.join(sorted(choices))}")
 
 
 def _number(place: str, name: str, value: Any, *, above: float | None = None) -> float:

@@ -36,12 +36,12 @@ def _caret(text: str, start: int, end: int) -> str:
     stop = len(text) if stop < 0 else stop
     line, column = text.count("\n", 0, start) + 1, start - begin + 1
     width = max(1, min(end, stop) - start)
-    shown, offset = text[begin:stop], start - begin
-    if len(shown) > 160:  # a window around the place
+    window, offset = text[begin:stop], start - begin
+    if len(window) > 160:  # a window around the place
         cut = max(0, offset - 60)
-        shown, offset = shown[cut : cut + 160], offset - cut
-    pad = "".join("\t" if c == "\t" else " " for c in shown[:offset])
-    return f"  line {line}, column {column}\n    {shown}\n    {pad}{'^' * min(width, max(1, len(shown) - offset))}"
+        window, offset = window[cut : cut + 160], offset - cut
+    pad = "".join("\t" if c == "\t" else " " for c in window[:offset])
+    return f"  line {line}, column {column}\n    {window}\n    {pad}{'^' * min(width, max(1, len(window) - offset))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,9 @@ def find(name: str) -> str | None:
 
     Raises: ConfigError (UQL402) where only a keyring that cannot be read may have it.
     """
-    given = os.environ.get(name)
-    if given:
-        return given
+    value = os.environ.get(name)
+    if value:
+        return value
     stored = _stored().get(name)
     try:
         return _in_keyring(name) or stored
@@ -78,16 +78,16 @@ def places() -> dict[str, str]:
     Where the keyring cannot be read, the keys of the other places alone: `keyring_problem` says why.
     """
     stored = _stored()
-    found = {}
+    sources = {}
     readable = keyring_problem() is None
     for name in sorted({*VENDORS.values(), *stored}):
         if os.environ.get(name):
-            found[name] = "environment"
+            sources[name] = "environment"
         elif readable and _in_keyring(name):
-            found[name] = KEYRING
+            sources[name] = KEYRING
         elif stored.get(name):
-            found[name] = str(keys_file())
-    return found
+            sources[name] = str(keys_file())
+    return sources
 
 
 def keyring_problem() -> str | None:
@@ -173,7 +173,7 @@ def _of_keyring(function: str, *arguments: str) -> str | None:
     from keyring.errors import KeyringError, NoKeyringError
 
     try:
-        found: str | None = getattr(package, function)(_SERVICE, *arguments)
+        value: str | None = getattr(package, function)(_SERVICE, *arguments)
     except NoKeyringError:
         return None
     except KeyringError as error:
@@ -182,27 +182,27 @@ def _of_keyring(function: str, *arguments: str) -> str | None:
             code="UQL402",
             help="unlock it; or keep the key in a file: uql keys set NAME --file",
         ) from None
-    return found
+    return value
 
 
 # ----------------------------------------------------------------------------------------------------------------- file
 def _stored() -> dict[str, str]:
     path = keys_file()
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", help="delete it, and set the keys again") from None
-    return {str(name): str(key) for name, key in held.items()} if isinstance(held, dict) else {}
+    return {str(name): str(key) for name, key in entries.items()} if isinstance(entries, dict) else {}
 
 
 def _forget_in_file(name: str) -> bool:
-    held = _stored()
-    if name not in held:
+    entries = _stored()
+    if name not in entries:
         return False
-    key = held.pop(name)
-    _write(held)
+    key = entries.pop(name)
+    _write(entries)
     return bool(key)
 
 

@@ -64,9 +64,9 @@ def media_type(data: bytes) -> str:
         return DOCX
     if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html")):
         return "text/html"
-    found = next((kind for start, kind in _MAGIC if data.startswith(start)), UNKNOWN)
+    by_magic = next((kind for start, kind in _MAGIC if data.startswith(start)), UNKNOWN)
     # a PDF may begin with other bytes: its readers look for its head in the first 1,024
-    return "application/pdf" if found == UNKNOWN and b"%PDF-1." in data[:1024] else found
+    return "application/pdf" if by_magic == UNKNOWN and b"%PDF-1." in data[:1024] else by_magic
 
 
 def modality(media: str) -> Modality:

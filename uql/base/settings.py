@@ -203,12 +203,12 @@ def meanings() -> dict[str, str]:
     source = Path(__file__).read_text(encoding="utf-8")
     lines = source.splitlines()
     body = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Settings").body
-    found = {}
+    comments = {}
     for node in body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
             rest = lines[(node.value.end_lineno or node.lineno) - 1].encode()[node.value.end_col_offset :].decode()
-            found[node.target.id] = rest.partition("#")[2].strip()
-    return found
+            comments[node.target.id] = rest.partition("#")[2].strip()
+    return comments
 
 
 MOST_ROWS = 100  # that share a request
@@ -223,12 +223,12 @@ def _checked(name: str, value: Any) -> Any:
     if value is None:
         if name not in _REQUIRED:
             return None
-        found, expected = None, "never empty"
+        result, expected = None, "never empty"
     else:
-        found = read(value)
-    if found is None:
+        result = read(value)
+    if result is None:
         raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {expected}")
-    return found
+    return result
 
 
 # ------------------------------------------------------------------------------- readers: None for what is not possible

@@ -8,9 +8,9 @@ from pathlib import Path
 
 def user_folder() -> Path:
     """$UQL_HOME, else the user's data folder of the system."""
-    given = os.environ.get("UQL_HOME")
-    if given:
-        return Path(given).expanduser()
+    folder = os.environ.get("UQL_HOME")
+    if folder:
+        return Path(folder).expanduser()
     from platformdirs import user_data_path
 
     return user_data_path("uql", appauthor=False)

@@ -22,13 +22,13 @@ def list_() -> None:
     """The adapters, what they do, and which are installed."""
     for name in HERE:
         print(f"{name:<13} here")
-    for name, known in KNOWN.items():
+    for name, spec in KNOWN.items():
         there = (
             str(folder(name))
             if installed(name)
-            else f"not installed, about {known.megabytes:,} MB: uql adapters install {name}"
+            else f"not installed, about {spec.megabytes:,} MB: uql adapters install {name}"
         )
-        print(f"{name:<13} {known.about}; {there}")
+        print(f"{name:<13} {spec.about}; {there}")
 
 
 @command(app)
@@ -37,15 +37,15 @@ def install(
     yes: options.Yes = False,
 ) -> None:
     """Make the environment of an adapter and fetch its packages, at pinned versions."""
-    known = environments.adapter_spec(name)
+    spec = environments.adapter_spec(name)
     if environments.installed(name):
         narrate(f"{name} is there: {environments.folder(name)}")
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError(f"say --yes to fetch {', '.join(known.packages)} (about {known.megabytes:,} MB)")
-        asked = f"Fetch {', '.join(known.packages)} and what they need (about {known.megabytes:,} MB) into {environments.folder(name)}?"
-        if not typer.confirm(asked, err=True):
+            raise UsageError(f"say --yes to fetch {', '.join(spec.packages)} (about {spec.megabytes:,} MB)")
+        question = f"Fetch {', '.join(spec.packages)} and what they need (about {spec.megabytes:,} MB) into {environments.folder(name)}?"
+        if not typer.confirm(question, err=True):
             return
     print(environments.install(name, tell=narrate))
 

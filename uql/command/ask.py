@@ -86,7 +86,7 @@ def ask(
     if output is not None and Path(output).exists() and not Path(output).is_dir():
         raise UsageError(f"{output} is not a folder", help="-o takes the name of a folder")
     settings = options.settings_of(model=model, budget=budget, max_cost=max_cost)
-    wanted: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "mode": mode,
         "style": style,
         "rules": tuple(rule or ()),
@@ -100,23 +100,23 @@ def ask(
     if adapter:
         from uql.nl.adapters import open_adapters
 
-        wanted["adapters"] = open_adapters(adapter)
+        arguments["adapters"] = open_adapters(adapter)
     if router is not None:
         from uql.nl.routers import load_router
 
-        wanted["router"] = load_router(router)
+        arguments["router"] = load_router(router)
     if show_plan:
-        wanted |= {"confirm": _show, "confirm_over": -1.0}
+        arguments |= {"confirm": _show, "confirm_over": -1.0}
     elif not yes:
-        wanted |= {"confirm": _confirmed, "confirm_over": confirm_over}
-    answer = _run(words, table or [], settings, wanted, not no_progress)
+        arguments |= {"confirm": _confirmed, "confirm_over": confirm_over}
+    answer = _run(words, table or [], settings, arguments, not no_progress)
     if show_plan:
         return Code.OK if answer.plan.plan is not None and answer.cannot.startswith(_SHOWN) else _failed(answer)
     return _written(answer, output, as_json, show_uql, show_why)
 
 
 def _run(
-    words: list[str], tables: list[str], settings: dict[str, Any], wanted: dict[str, Any], progress: bool
+    words: list[str], tables: list[str], settings: dict[str, Any], arguments: dict[str, Any], progress: bool
 ) -> Answer:
     from uql.command.query import connect
     from uql.show.progress import Progress
@@ -130,14 +130,14 @@ def _run(
     with connect(database, settings, read_only=database is not None) as con:
         for name, file in options.pairs("--table", tables, "NAME=FILE", "reviews=reviews.csv").items():
             con.register(name, file)
-        if wanted.get("confirm") is _confirmed and wanted["confirm_over"] is None:
-            wanted["confirm_over"] = con.configured.confirm_over
-        if wanted.get("confirm_over") is None:
-            wanted["confirm"] = None
-        with Progress(enabled=progress).of(con.on_event) as shown:
-            if wanted.get("confirm") is not None:
-                wanted["confirm"] = _without_block(wanted["confirm"], shown)
-            return con.ask(question, **wanted)
+        if arguments.get("confirm") is _confirmed and arguments["confirm_over"] is None:
+            arguments["confirm_over"] = con.configured.confirm_over
+        if arguments.get("confirm_over") is None:
+            arguments["confirm"] = None
+        with Progress(enabled=progress).of(con.on_event) as display:
+            if arguments.get("confirm") is not None:
+                arguments["confirm"] = _without_block(arguments["confirm"], display)
+            return con.ask(question, **arguments)
 
 
 def _without_block(confirm: Callable[[PlanPrice, PlanView], bool], progress: Progress) -> Callable[..., bool]:
@@ -213,8 +213,8 @@ def _print(answer: Answer, output: str | None) -> None:
     for key in ("details", "inference"):
         if answer.json.get(key):
             print(printable(str(answer.json[key])))
-    told = len(answer.tables) == 1 and isinstance(answer.value, dict) and not answer.plots
-    if isinstance(answer.value, list | dict) and not (told and speaks(answer.value) == answer.text):
+    single = len(answer.tables) == 1 and isinstance(answer.value, dict) and not answer.plots
+    if isinstance(answer.value, list | dict) and not (single and speaks(answer.value) == answer.text):
         for name, table in answer.tables.items():
             ran = answer.results[name].outcome
             fields = {f.name: f.type for f in answer.results[name].fields}
@@ -233,9 +233,9 @@ def _print_why(answer: Answer) -> None:
     """Each figure with its cell, and the first rows behind it."""
 
     for citation in answer.citations:
-        said = f"{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"
+        line = f"{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"
         rows = answer.rows(citation)
-        print("\n" + printable(said))
+        print("\n" + printable(line))
         for row in rows[:_WHY_ROWS]:
             print("  " + printable(_row(row))[:_WHY_CHARS])
         if len(rows) > _WHY_ROWS:

@@ -20,21 +20,21 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 @command(app)
 def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
     """Print how many answers, runs and calls the ledger holds, how large it is, and the answers of each model and table."""
-    with options.open_ledger(ledger) as held:
-        found = held.stats()
+    with options.open_ledger(ledger) as store:
+        counts = store.stats()
     if as_json:
-        told = {"path": found.path, "answers": found.answers, "runs": found.runs, "calls": found.calls}
-        told |= {"bytes": found.bytes, "models": dict(found.models), "tables": dict(found.sources)}
-        print_json(told)
+        document = {"path": counts.path, "answers": counts.answers, "runs": counts.runs, "calls": counts.calls}
+        document |= {"bytes": counts.bytes, "models": dict(counts.models), "tables": dict(counts.sources)}
+        print_json(document)
         return
-    print(f"ledger   {found.path}")
-    print(f"size     {found.bytes / 1e6:,.1f} MB")
-    print(f"answers  {found.answers:,}")
-    print(f"runs     {found.runs:,}")
-    print(f"calls    {found.calls:,}")
-    for name, count in found.models:
+    print(f"ledger   {counts.path}")
+    print(f"size     {counts.bytes / 1e6:,.1f} MB")
+    print(f"answers  {counts.answers:,}")
+    print(f"runs     {counts.runs:,}")
+    print(f"calls    {counts.calls:,}")
+    for name, count in counts.models:
         print(printable(f"model    {name}: {count:,} answers"))
-    for name, count in found.sources:
+    for name, count in counts.sources:
         print(printable(f"table    {name or '(none)'}: {count:,} answers"))
 
 
@@ -53,20 +53,20 @@ def prune(
         )
     age = None if older_than is None else _seconds(older_than)
     most = None if size is None else _bytes(size)
-    with options.open_ledger(ledger) as held:
-        gone = held.prune(source=table, model=model, older_than_s=age, max_bytes=most)
-        left = held.stats()
+    with options.open_ledger(ledger) as store:
+        gone = store.prune(source=table, model=model, older_than_s=age, max_bytes=most)
+        left = store.stats()
     print(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
 
 
 @command(app)
 def clear(ledger: options.Ledger = None, yes: options.Yes = False) -> None:
     """Forget everything: answers, runs, calls."""
-    with options.open_ledger(ledger) as held:
-        count = held.stats().answers
-        if not yes and not typer.confirm(f"forget {count:,} answers in {held.path}, which were paid for?", err=True):
+    with options.open_ledger(ledger) as store:
+        count = store.stats().answers
+        if not yes and not typer.confirm(f"forget {count:,} answers in {store.path}, which were paid for?", err=True):
             return
-        gone = held.clear()
+        gone = store.clear()
     print(f"{gone:,} answers forgotten")
 
 
@@ -76,10 +76,10 @@ def _bytes(text: str) -> int:
     >>> _bytes("500M"), _bytes("2GiB"), _bytes("1.5k")
     (500000000, 2147483648, 1500)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE)
+    if not match:
         raise UsageError(f"--size {text!r} is not a size", help="as 500M, 2G, 1.5GiB")
-    return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
+    return int(float(match[1]) * _UNITS[(match[2] or "").lower()])
 
 
 def _seconds(text: str) -> float:
@@ -88,7 +88,7 @@ def _seconds(text: str) -> float:
     >>> _seconds("30d"), _seconds("12 h")
     (2592000.0, 43200.0)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text, re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text, re.IGNORECASE)
+    if not match:
         raise UsageError(f"--older-than {text!r} is not an age", help="as 30d, 12h, 45m")
-    return float(found[1]) * _SECONDS[found[2].lower()]
+    return float(match[1]) * _SECONDS[match[2].lower()]

@@ -35,12 +35,12 @@ def calibrate(
     settings = options.settings_of(model=model, budget=budget, ledger=ledger)
     source = literal(rows) if Path(rows).is_file() else rows
     with connect(database, settings) as con:
-        found = fit(con, condition, source, label=label, keep=not dry)
-    print(f"rows       {found.rows}")
-    print(f"accuracy   {found.accuracy_before:.3f} as it is, {found.accuracy:.3f} calibrated (rows left out)")
-    print(f"log loss   {found.loss_before:.3f} as it is, {found.loss:.3f} calibrated (rows left out)")
-    print(f"threshold  {found.threshold:.3f} of the model's own probability")
-    if not found.better:
+        result = fit(con, condition, source, label=label, keep=not dry)
+    print(f"rows       {result.rows}")
+    print(f"accuracy   {result.accuracy_before:.3f} as it is, {result.accuracy:.3f} calibrated (rows left out)")
+    print(f"log loss   {result.loss_before:.3f} as it is, {result.loss:.3f} calibrated (rows left out)")
+    print(f"threshold  {result.threshold:.3f} of the model's own probability")
+    if not result.better:
         print("not better on rows left out: the probabilities stay as they are")
     elif dry:
         print("better; nothing was changed")

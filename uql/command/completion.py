@@ -53,8 +53,8 @@ def script(shell: str, commands: Mapping[str, tuple[str, str]]) -> str:
     if shell == "fish":
         lines = ["# uql completion fish > ~/.config/fish/completions/uql.fish"]
         for name, (_, says) in commands.items():
-            told = says.replace("'", "\\'")
-            lines.append(f"complete -c uql -n __fish_use_subcommand -a {name} -d '{told}'")
+            description = says.replace("'", "\\'")
+            lines.append(f"complete -c uql -n __fish_use_subcommand -a {name} -d '{description}'")
         lines += [f"complete -c uql -n __fish_use_subcommand -l {o[2:]}" for o in main if o.startswith("--")]
         for name, words in below.items():
             lines.append(f"complete -c uql -n '__fish_seen_subcommand_from {name}' -a '{' '.join(words)}'")
@@ -80,10 +80,10 @@ def _words(commands: Mapping[str, tuple[str, str]]) -> tuple[list[str], dict[str
             names += [o for o in getattr(parameter, "opts", []) if o.startswith("-")]
         return names
 
-    found = {}
+    words_by_command = {}
     for name, (module, _) in commands.items():
         top = get_command(import_module(module).app)
         below = getattr(top, "commands", {})
         words = of(top) + [word for command in below.values() for word in of(command)]
-        found[name] = list(dict.fromkeys([*words, "--help"]))
-    return [*of(get_command(query.app(commands))), "--help"], found
+        words_by_command[name] = list(dict.fromkeys([*words, "--help"]))
+    return [*of(get_command(query.app(commands))), "--help"], words_by_command

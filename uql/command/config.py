@@ -28,11 +28,11 @@ def show(
     """Print every setting with its value and its origin."""
     from uql.base.postgres_url import without_password
 
-    found, origins = load(**options.settings_of(settings))
+    effective, origins = load(**options.settings_of(settings))
     for name, meant in misspelt_variables().items():
         narrate(f"{name} means nothing; did you mean {meant}?", "warning")
-    values = {field.name: _plain(getattr(found, field.name)) for field in fields(found)}
-    values["ledger"] = found.ledger and without_password(found.ledger)
+    values = {field.name: _plain(getattr(effective, field.name)) for field in fields(effective)}
+    values["ledger"] = effective.ledger and without_password(effective.ledger)
     if as_json:
         print_json({name: {"value": value, "origin": origins[name]} for name, value in values.items()})
         return
@@ -59,15 +59,15 @@ def trust(
     from uql.base.printable import printable
 
     layers = config.files(Path(folder).absolute())
-    found = [layer for layer in layers if layer.path is not None]
-    paths = ", ".join(str(layer.path) for layer in found)
-    if not found:
+    files = [layer for layer in layers if layer.path is not None]
+    paths = ", ".join(str(layer.path) for layer in files)
+    if not files:
         raise UsageError(f"there is no uql.toml and no [tool.uql] in {folder}")
     if remove:
-        config.distrust(found)
+        config.distrust(files)
         narrate(f"not trusted any more: {paths}")
         return
-    for layer in found:
+    for layer in files:
         narrate(f"--- {layer.path}")
         for line in layer.content.decode("utf-8", errors="replace").splitlines():
             narrate(printable(line))
@@ -78,7 +78,7 @@ def trust(
     question = "it may then decide where your rows go, and which files are read and written. Trust it as it is?"
     if not yes and not typer.confirm(question, err=True):
         return
-    config.trust(found)
+    config.trust(files)
     narrate(f"trusted: {paths}")
 
 

@@ -104,10 +104,10 @@ def _places(settings: Settings, origins: dict[str, str]) -> Iterator[Check]:
 
 
 def _keys() -> Iterator[Check]:
-    found = keys.places()
-    for name, place in found.items():
+    places = keys.places()
+    for name, place in places.items():
         yield Check("key", name, "ok", place)
-    if not found:
+    if not places:
         yield Check("key", "–", "missing", "no key of a vendor is set", "uql keys set openai")
     problem = keys.keyring_problem()
     if problem is not None:
@@ -125,10 +125,10 @@ def _local() -> Iterator[Check]:
 
 def _servers(settings: Settings) -> Iterator[Check]:
     """Ollama, and the vendors whose key is set: do they list models?"""
-    quick, found = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S)), keys.places()
+    quick, places = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S)), keys.places()
     for name in SERVERS:
         key = keys.VENDORS.get(name)
-        if key is None or key in found:
+        if key is None or key in places:
             yield _reached("server", name, partial(_listed, name, quick), required=key is not None)
 
 
@@ -156,7 +156,7 @@ def _reached(about: str, name: str, work: Callable[[], str], *, required: bool) 
         required: where it was not reached, something fails; else it is only not there.
     """
     try:
-        said = work()
+        message = work()
     except UQLError as error:
         return Check(about, name, "fails" if required else "missing", error.message, error.help or "")
-    return Check(about, name, "fails" if said.startswith("gives no answer") else "ok", said)
+    return Check(about, name, "fails" if message.startswith("gives no answer") else "ok", message)

@@ -42,10 +42,10 @@ def eval_(
 
     if sample != "all" and not (sample.isdigit() and int(sample)):
         raise UsageError(f"--sample {sample!r} is not a number of rows", help="as --sample 200, or --sample all")
-    given = options.settings_of(settings, max_cost=max_cost, ledger=ledger)
+    overrides = options.settings_of(settings, max_cost=max_cost, ledger=ledger)
     source = literal(rows) if Path(rows).is_file() else rows
-    with connect(database, given, read_only=database is not None) as con:
-        found = con.evaluate(
+    with connect(database, overrides, read_only=database is not None) as con:
+        evaluation = con.evaluate(
             source,
             texts,
             label=label,
@@ -54,4 +54,4 @@ def eval_(
             sample=None if sample == "all" else int(sample),
             improve=improve,
         )
-    print_json(found.dicts()) if as_json else print(found)
+    print_json(evaluation.dicts()) if as_json else print(evaluation)

@@ -105,44 +105,44 @@ def init(
     return None
 
 
-def _price(given: str | None) -> tuple[float, float] | None:
-    if not given:
+def _price(text: str | None) -> tuple[float, float] | None:
+    if not text:
         return None
     try:
-        read, written = (float(part) for part in given.split(","))
+        input_usd, output_usd = (float(part) for part in text.split(","))
     except ValueError:
         raise UsageError(
-            f"--price {given!r} is not IN,OUT", help="USD per million tokens, as --price 0.15,0.60"
+            f"--price {text!r} is not IN,OUT", help="USD per million tokens, as --price 0.15,0.60"
         ) from None
-    return read, written
+    return input_usd, output_usd
 
 
 def _checked(chosen: Choice) -> Settings:
     """The settings in force with the choice. Raises ConfigError where a value cannot be."""
     from uql.base import config
 
-    given: dict[str, Any] = {"model": chosen.model, "budget": chosen.budget, "max_cost": chosen.max_cost}
-    values = {name: value for name, value in given.items() if value}
+    choices: dict[str, Any] = {"model": chosen.model, "budget": chosen.budget, "max_cost": chosen.max_cost}
+    values = {name: value for name, value in choices.items() if value}
     if chosen.price is not None:
         values["prices"] = {chosen.model: dict(zip(("input", "output"), chosen.price, strict=True))}
     return config.load(**values)[0]
 
 
 # ------------------------------------------------------------------------------------------------------------ questions
-def _prompt_choice(given: Choice) -> Choice:
+def _prompt_choice(choice: Choice) -> Choice:
     """What the user answers on a terminal."""
     narrate("Which model reads your rows?")
     for number, (name, what, _) in enumerate(KINDS, 1):
         narrate(f"  {number}. {name:<11} {what}")
     narrate("  or a model's whole name, as openai:NAME or http://host/v1#NAME; empty: none for now")
-    said = typer.prompt("model", default="", show_default=False, err=True).strip()
-    if said.isdigit() and 1 <= int(said) <= len(KINDS):
-        kind, _, example = KINDS[int(said) - 1]
-        said = "local" if kind == "local" else _model_of(kind, example)
-    if not said:
-        return given
-    _ask_key(said.partition(":")[0])
-    return replace(given, model=said, price=given.price or _ask_price(said))
+    model = typer.prompt("model", default="", show_default=False, err=True).strip()
+    if model.isdigit() and 1 <= int(model) <= len(KINDS):
+        kind, _, example = KINDS[int(model) - 1]
+        model = "local" if kind == "local" else _model_of(kind, example)
+    if not model:
+        return choice
+    _ask_key(model.partition(":")[0])
+    return replace(choice, model=model, price=choice.price or _ask_price(model))
 
 
 def _model_of(kind: str, example: str) -> str:
@@ -187,19 +187,19 @@ def _ask_price(model: str) -> tuple[float, float] | None:
     from uql.llm.providers import open_provider
 
     try:
-        known = open_provider(model, _checked(Choice()).with_values(offline=True)).price
+        price = open_provider(model, _checked(Choice()).with_values(offline=True)).price
     except UQLError:
         return None
-    if known is not None:
-        narrate(f"price: ${known.input:g} + ${known.output:g} per million tokens")
+    if price is not None:
+        narrate(f"price: ${price.input:g} + ${price.output:g} per million tokens")
         return None
-    said = typer.prompt(
+    text = typer.prompt(
         "its price is not known: USD per million tokens as IN,OUT (empty: unknown)",
         default="",
         show_default=False,
         err=True,
     )
-    return _price(said.strip())
+    return _price(text.strip())
 
 
 def commented(*, project: bool, chosen: Choice | None = None) -> str:
@@ -208,17 +208,17 @@ def commented(*, project: bool, chosen: Choice | None = None) -> str:
         "for this folder; it may come from a stranger, so some need: uql config trust" if project else "for all folders"
     )
     lines = [f"# Settings of UQL, {where}.", "# uql config show prints what holds and where it comes from.", ""]
-    said = meanings()
+    comments = meanings()
     for field in fields(Settings):
         rule = IN_PROJECTS[field.name]
-        written = getattr(chosen, field.name, "") if field.name in WRITTEN else ""
-        if written:
-            value = written if field.name != "model" and written != "all" else json.dumps(written)
-            lines += [f"# {said[field.name]}", f"{field.name} = {value}", ""]
+        setting = getattr(chosen, field.name, "") if field.name in WRITTEN else ""
+        if setting:
+            value = setting if field.name != "model" and setting != "all" else json.dumps(setting)
+            lines += [f"# {comments[field.name]}", f"{field.name} = {value}", ""]
             continue
         if project and not rule.takes_any:
             continue
-        lines.append(f"# {said[field.name]}")
+        lines.append(f"# {comments[field.name]}")
         if project and rule.asks:
             lines.append(f"# without trust: {rule.words()}")
         if field.name in _TABLES:
@@ -227,11 +227,11 @@ def commented(*, project: bool, chosen: Choice | None = None) -> str:
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         lines += [f"# {field.name} = {_EXAMPLES.get(field.name) or json.dumps(default)}", ""]
     if chosen is not None and chosen.price is not None:
-        read, written = chosen.price
+        input_usd, output_usd = chosen.price
         lines += [
             f"[prices.{json.dumps(chosen.model)}]  # USD per million tokens",
-            f"input = {read}",
-            f"output = {written}",
+            f"input = {input_usd}",
+            f"output = {output_usd}",
             "",
         ]
     return "\n".join(lines)

@@ -49,16 +49,16 @@ def set_(
 @command(app, "list")
 def list_(as_json: options.Json = False) -> None:
     """Which keys are set, and where; never the keys."""
-    found = keys.places()
+    places = keys.places()
     problem = keys.keyring_problem()
     if problem is not None:
         narrate(problem, "warning")
     if as_json:
-        print_json(found)
+        print_json(places)
         return
-    if not found:
+    if not places:
         narrate("no key is set; uql keys set openai")
-    for name, place in found.items():
+    for name, place in places.items():
         print(f"{name}  {place}")
 
 

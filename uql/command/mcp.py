@@ -62,8 +62,8 @@ def mcp(
     need("MCP servers", "mcp", "mcp")
     if database == ":memory:":
         raise UsageError("a database in memory has no tables", help="uql mcp shop.duckdb")
-    given = options.settings_of(settings, model=model, ledger=ledger)
-    with connect(database, given, read_only=True, files=files) as con:
+    overrides = options.settings_of(settings, model=model, ledger=ledger)
+    with connect(database, overrides, read_only=True, files=files) as con:
         con.use(progress=False)
         tools = Tools(con, lambda: Budget(calls=calls, usd=usd), Budget(calls=all_calls, usd=all_usd))
         try:
@@ -107,16 +107,16 @@ class Tools:
         """The server, with its tools."""
         from mcp.server import MCPServer
 
-        made = MCPServer("uql", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+        mcp_server = MCPServer("uql", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
         for tool in (self.list_tables, self.price, self.explain, self.run):
-            made.tool(structured_output=False)(report_errors(tool))
-        return made
+            mcp_server.tool(structured_output=False)(report_errors(tool))
+        return mcp_server
 
     def list_tables(self) -> str:
         """The tables and views: rows, and columns with types, comments, and what a model would read there (text, image …)."""
         with self._lock:
             catalog = self.con.catalog
-            found = [catalog.table(tuple(name.split("."))) for name in catalog.names()]
+            tables = [catalog.table(tuple(name.split("."))) for name in catalog.names()]
         return _json(
             [
                 {
@@ -134,7 +134,7 @@ class Tools:
                         for field in table.fields
                     ],
                 }
-                for table in found
+                for table in tables
             ]
         )
 
@@ -170,12 +170,12 @@ class Tools:
         with self._lock:
             result = self._prepared(statement)
             self._refuse_beyond(result)
-            found = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
+            document = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
             exact = "every row was read: the numbers are exact"
             partly = (
                 "not exact: an estimated column x has its interval in x_low and x_high; a search may have missed rows"
             )
-            return _json({**found, "note": exact if found["exact"] else partly, "caps": self._remaining()})
+            return _json({**document, "note": exact if document["exact"] else partly, "caps": self._remaining()})
 
     def _prepared(self, statement: str) -> Result:
         """One query, bound and not run, under fresh caps of one run. Raises: UQLError; DataError (UQL511) for anything else."""
@@ -225,8 +225,8 @@ class Tools:
 
 
 def _priced(quote: Quote) -> dict[str, Any]:
-    found = {name: getattr(quote, name) for name in ("calls", "input_tokens", "output_tokens", "usd", "seconds")}
-    return {name: asdict(value) if value is not None else None for name, value in found.items()}
+    quantities = {name: getattr(quote, name) for name in ("calls", "input_tokens", "output_tokens", "usd", "seconds")}
+    return {name: asdict(value) if value is not None else None for name, value in quantities.items()}
 
 
 def _json(value: Any) -> str:

@@ -54,28 +54,30 @@ def check(
     path = _there(database).parent / semantic_model.FILE
     if not path.is_file():
         raise UsageError(f"there is no {path}: uql model init {database}")
-    known = semantic_model.read(path)
+    description = semantic_model.read(path)
     wrong = 0
     with connect(database, read_only=True, model=model) as con:
-        kept = [(f"metric {name}", "", uql) for name, (_, uql) in known.metrics.items()]
-        kept += [(each.question, each.question, each.uql) for each in known.verified]
-        for called, question, uql in kept:
+        checks = [(f"metric {name}", "", uql) for name, (_, uql) in description.metrics.items()]
+        checks += [(each.question, each.question, each.uql) for each in description.verified]
+        for called, question, uql in checks:
             try:
                 table = con.uql(uql).arrow()
                 same = not ask or not question or _same(table, con.ask(question))
-                said = f"{table.num_rows:,} row{'s' * (table.num_rows != 1)}" if same else "other rows when asked anew"
+                message = (
+                    f"{table.num_rows:,} row{'s' * (table.num_rows != 1)}" if same else "other rows when asked anew"
+                )
             except UQLError as error:
-                same, said = False, error.message
+                same, message = False, error.message
             wrong += not same
-            print(f"{'ok' if same else 'FAILS':<5}  {printable(called)}: {printable(said)}")
-    narrate(f"{len(kept) - wrong} of {len(kept)} hold")
+            print(f"{'ok' if same else 'FAILS':<5}  {printable(called)}: {printable(message)}")
+    narrate(f"{len(checks) - wrong} of {len(checks)} hold")
     return Code.QUERY if wrong else Code.OK
 
 
 def _same(table: pa.Table, answer: Answer) -> bool:
     """Has one of the results that the answer rests on these rows, in any order of rows and columns?"""
     results = [answer.results[name].table for name in answer.rests_on if name in answer.results]
-    return any(found is not None and key_of(found) == key_of(table) for found in results)
+    return any(result is not None and key_of(result) == key_of(table) for result in results)
 
 
 def _there(database: Path) -> Path:

@@ -41,11 +41,11 @@ def pull(
         need("transcripts", "audio", "faster_whisper")
     else:
         need("local models", "local", "xllamacpp")  # before a gigabyte is fetched for nothing
-    with closing(Download(sys.stderr)) as told:
+    with closing(Download(sys.stderr)) as download:
         try:
-            path = models.pull(name or models.DEFAULT, progress=None if quiet else told)
+            path = models.pull(name or models.DEFAULT, progress=None if quiet else download)
         except DataError as error:  # no source, a full disk, a wrong digest: the model is not available
-            told.close()
+            download.close()
             narrate(str(error), "error")
             return Code.BACKEND
     print(path)
@@ -67,12 +67,12 @@ def list_(
         names = _served(server)
         print_json(names) if as_json else print(*names, sep="\n")
         return
-    found = models.list_models()
+    listing = models.list_models()
     if as_json:
-        print_json([{"name": m.name, "path": str(m.path), "there": m.there, "bytes": m.bytes} for m in found])
+        print_json([{"name": m.name, "path": str(m.path), "there": m.there, "bytes": m.bytes} for m in listing])
         return
-    width = max((len(model.name) for model in found), default=0)
-    for model in found:
+    width = max((len(model.name) for model in listing), default=0)
+    for model in listing:
         there = str(model.path) if model.there else f"not here: uql models pull {model.name}"
         print(f"{model.name:<{width}}  {model.bytes / 1e9:5.2f} GB  {model.licence or '–':<12}  {there}")
 

@@ -75,13 +75,13 @@ def pairs(
         values: as given; None: the option was not.
         form, example: what the error shows.
     """
-    found = {}
+    by_name = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"{option} {value!r} is not {form}", help=f"as {option} {example}")
-        found[name.strip()] = rest.strip()
-    return found
+        by_name[name.strip()] = rest.strip()
+    return by_name
 
 
 def format_of(output: str | None, csv: bool, json: bool, markdown: bool) -> Format:
@@ -92,7 +92,7 @@ def format_of(output: str | None, csv: bool, json: bool, markdown: bool) -> Form
         csv, json, markdown: the flags.
     """
     flags: dict[Format, bool] = {"csv": csv, "json": json, "markdown": markdown}
-    chosen = [name for name, given in flags.items() if given]
+    chosen = [name for name, flag in flags.items() if flag]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} are both given", help="choose one format")
     if chosen:

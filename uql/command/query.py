@@ -54,14 +54,14 @@ class Request:
 def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
     """The typer app of the query command; its help ends in the sub-commands."""
     others = "\n\n".join(f"uql {name}: {says}" for name, (_, says) in commands.items())
-    made = new_app()
+    application = new_app()
     command(
-        made,
+        application,
         epilog=f"Other commands:\n\n{others}\n\nExit codes: 0 ok, 1 query error, 2 usage or configuration, "
         "3 model unreachable or missing, 4 a limit was reached (partial result written), "
         "5 rows without an answer under --strict, 130 interrupted.",
     )(_query)
-    return made
+    return application
 
 
 def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) -> None:
@@ -74,8 +74,8 @@ def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) 
     if not {"-c", "--command", "-f", "--file"} & set(words):
         close = get_close_matches(first, commands, 1, cutoff=0.6)
         hint = f"did you mean uql {close[0]}? " if close else ""
-        known = ", ".join(commands)
-        raise UsageError(f"there is no command or database {first!r}", help=f"{hint}commands: {known}; see uql --help")
+        names = ", ".join(commands)
+        raise UsageError(f"there is no command or database {first!r}", help=f"{hint}commands: {names}; see uql --help")
 
 
 def _query(
@@ -230,8 +230,8 @@ def execute(con: Connection, request: Request, output: Output) -> int:
     if request.dry_run:
         from uql.command.script import plans
 
-        for shown in plans(con, request.text, request.parameters):
-            output.text(shown)
+        for plan_text in plans(con, request.text, request.parameters):
+            output.text(plan_text)
         return Code.OK
     statements = con.script(request.text, request.parameters)
     documents: list[dict[str, Any]] = []

@@ -50,8 +50,8 @@ def resume(
     )
     place = ledger if ledger is None or is_postgres(ledger) else str(Path(ledger).absolute())
     own, _ = config.load(ledger=place)
-    with Ledger(own.ledger) as held:
-        before = find(token, held)
+    with Ledger(own.ledger) as store:
+        before = find(token, store)
     if not Path(before.folder).is_dir():
         raise UsageError(f"the run began in the folder {before.folder}, which is not there any more")
     if before.folder != os.getcwd():

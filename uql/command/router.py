@@ -63,26 +63,26 @@ def train(
     from uql.nl.routers import embedder_of, load_router
     from uql.nl.routers.ml import MLRouter
 
-    held = read_traces(traces)
+    examples = read_traces(traces)
     if kind not in ("ml", "stat"):
         raise UsageError(f"--kind {kind} is not possible", "ml or stat")
     if kind == "stat":
-        stat = StatRouter.fit(held)
+        stat = StatRouter.fit(examples)
         stat.save(output)
         for operator, means in stat.means.items():
             best = sorted(means, key=lambda name: -means[name])
             narrate(f"{operator}: " + ", ".join(f"{name} {means[name]:.3f}" for name in best))
         print(output)
         return
-    known = embedder_of(embedder)
+    encoder = embedder_of(embedder)
     if start is not None:
-        before = load_router(start, known)
+        before = load_router(start, encoder)
         if not isinstance(before, MLRouter):
             raise UsageError(f"{start} has no layers", "train without --from")
-        names = [n.strip() for n in adapters.split(",") if n.strip()] or sorted({t.adapter for t in held})
-        router = before.with_adapters(held, names)
+        names = [n.strip() for n in adapters.split(",") if n.strip()] or sorted({t.adapter for t in examples})
+        router = before.with_adapters(examples, names)
     else:
-        router = MLRouter.fit(held, known, seed=seed)
+        router = MLRouter.fit(examples, encoder, seed=seed)
     router.save(output)
     narrate(f"{router.trained_on} sub-queries, adapters {', '.join(router.adapters)}, loss {router.loss:.4f}")
     print(output.with_suffix(".json"))

@@ -26,44 +26,44 @@ def runs(
     ledger: options.Ledger = None,
 ) -> None:
     """List the runs of the ledger, or show one. In UQL: FROM uql_runs(), uql_calls(), uql_errors()."""
-    with options.open_ledger(ledger) as held, held.reading():
+    with options.open_ledger(ledger) as store, store.reading():
         if run is None:
-            _list(held.runs(limit), as_json)
+            _list(store.runs(limit), as_json)
             if not as_json:
-                for batch in held.batches():
+                for batch in store.batches():
                     print(
                         f"batch {batch['batch']} of {batch['model']}, handed in {_when(batch['at'])}: {batch['requests']:,} requests"
                         " under way; the statement given again waits for them"
                     )
         else:
-            stored = held.stored(run)
+            stored = store.stored(run)
             if stored is None:
-                raise UsageError(f"there is no run {run!r} in {held.path}", help="uql runs lists them")
-            told = held.run(stored.id)
-            _one(told | _sums(held.calls(stored.id)), held.errors(stored.id), as_json, bool(stored.details))
+                raise UsageError(f"there is no run {run!r} in {store.path}", help="uql runs lists them")
+            details = store.run(stored.id)
+            _one(details | _sums(store.calls(stored.id)), store.errors(stored.id), as_json, bool(stored.details))
 
 
-def _list(found: list[dict[str, Any]], as_json: bool) -> None:
+def _list(entries: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(entries)
         return
-    if not found:
+    if not entries:
         print("no runs yet")
         return
     heads = ("run", "began", "status", "calls", "cached", "failed", "usd", "model", "statement")
     rows = [
         (
-            told["run"],
-            _when(told["started"]),
-            told["status"],
-            f"{told['calls']:,}",
-            f"{told['cached']:,}",
-            f"{told['failed']:,}",
-            _usd(told["usd"]),
-            told["model"],
-            _short(told["statement"]),
+            entry["run"],
+            _when(entry["started"]),
+            entry["status"],
+            f"{entry['calls']:,}",
+            f"{entry['cached']:,}",
+            f"{entry['failed']:,}",
+            _usd(entry["usd"]),
+            entry["model"],
+            _short(entry["statement"]),
         )
-        for told in found
+        for entry in entries
     ]
     widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
     for row in (heads, *rows):
@@ -102,11 +102,11 @@ def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, co
 
 
 def _sums(calls: list[dict[str, Any]]) -> dict[str, Any]:
-    made = [call for call in calls if call["kind"] == "call"]
+    model_calls = [call for call in calls if call["kind"] == "call"]
     return {
-        "requests": sum(call["requests"] for call in made),
-        "questions": dict(Counter(call["text"] for call in made).most_common()),
-        "faults": dict(Counter(call["error"] for call in made if call["error"]).most_common()),
+        "requests": sum(call["requests"] for call in model_calls),
+        "questions": dict(Counter(call["text"] for call in model_calls).most_common()),
+        "faults": dict(Counter(call["error"] for call in model_calls if call["error"]).most_common()),
     }
 
 

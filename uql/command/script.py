@@ -23,11 +23,11 @@ def pieces(text: str) -> list[tuple[Statement | str, str]]:
     """
     from uql.compiler.parser import parse_script
 
-    found: list[tuple[Statement | str, str]] = []
+    statements: list[tuple[Statement | str, str]] = []
     for statement, span in parse_script(text):
         before = "".join("\n" if char == "\n" else " " for char in text[: span.start])
-        found.append((statement, before + text[span.start : span.end]))
-    return found or [(text, text)]
+        statements.append((statement, before + text[span.start : span.end]))
+    return statements or [(text, text)]
 
 
 def plans(con: Connection, text: str, parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -40,10 +40,10 @@ def plans(con: Connection, text: str, parameters: Mapping[str, Any]) -> Iterator
     """
     from uql.compiler.bind.parameters import names, refuse_unused
 
-    found = [(statement, source, names(statement)) for statement, source in pieces(text)]
-    refuse_unused(parameters, set().union(*(named for _, _, named in found)))
-    for statement, source, named in found:
-        yield plan(con, statement, source, {name: value for name, value in parameters.items() if name in named})
+    statements = [(statement, source, names(statement)) for statement, source in pieces(text)]
+    refuse_unused(parameters, set().union(*(own for _, _, own in statements)))
+    for statement, source, own in statements:
+        yield plan(con, statement, source, {name: value for name, value in parameters.items() if name in own})
 
 
 def plan(con: Connection, statement: Statement | str, source: str, parameters: Mapping[str, Any]) -> str:

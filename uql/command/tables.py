@@ -31,31 +31,33 @@ def tables(
     with connect(database, read_only=True, ledger=":memory:") as con:
         names = con.catalog.names()
         counted = [con.catalog.table(tuple(name.split("."))).row_count for name in names]
-        made = {row["name"]: row for row in con.uql("FROM uql_tables()").arrow().to_pylist()}
-    found = [
-        {"name": n, "rows": rows, **{k: made.get(n, {}).get(k) for k in KEPT}}
+        semantic_tables = {row["name"]: row for row in con.uql("FROM uql_tables()").arrow().to_pylist()}
+    entries = [
+        {"name": n, "rows": rows, **{k: semantic_tables.get(n, {}).get(k) for k in KEPT}}
         for n, rows in zip(names, counted, strict=True)
     ]
-    found += [{"name": n, "rows": None, **{k: row[k] for k in KEPT}} for n, row in made.items() if n not in names]
-    _print(found, as_json)
+    entries += [
+        {"name": n, "rows": None, **{k: row[k] for k in KEPT}} for n, row in semantic_tables.items() if n not in names
+    ]
+    _print(entries, as_json)
 
 
 KEPT = ("key", "refreshed", "model", "calls", "definition")
 
 
-def _print(found: list[dict[str, Any]], as_json: bool) -> None:
+def _print(entries: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(entries)
         return
-    if not found:
+    if not entries:
         print("no tables yet")
-    width = max((len(told["name"]) for told in found), default=0)
-    for told in found:
-        rows = "dropped" if told["rows"] is None else f"{told['rows']:,} row{'s' * (told['rows'] != 1)}"
-        print(printable(f"{told['name']:<{width}}  {rows}"))
-        if told["definition"] is not None:
-            when = told["refreshed"].strftime("%Y-%m-%d %H:%M UTC")
+    width = max((len(entry["name"]) for entry in entries), default=0)
+    for entry in entries:
+        rows = "dropped" if entry["rows"] is None else f"{entry['rows']:,} row{'s' * (entry['rows'] != 1)}"
+        print(printable(f"{entry['name']:<{width}}  {rows}"))
+        if entry["definition"] is not None:
+            when = entry["refreshed"].strftime("%Y-%m-%d %H:%M UTC")
             print(
-                f"{'':<{width}}  KEY ({told['key']}), refreshed {when}, {told['calls']:,} calls to {told['model'] or 'no model'}"
+                f"{'':<{width}}  KEY ({entry['key']}), refreshed {when}, {entry['calls']:,} calls to {entry['model'] or 'no model'}"
             )
-            print(f"{'':<{width}}  {told['definition']}")
+            print(f"{'':<{width}}  {entry['definition']}")

@@ -123,10 +123,10 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     keys = order_by(plan.order.keys, ctx.duck, "__s, __p", by_name)
     place = ", __s, __p" if plan.op == "UNION" else ""
     sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.order.limit, plan.order.offset)
-    found = ctx.duck.arrow(sql, tables)
-    estimates = carried.of_union(left, right, found, plan.items, ctx.settings.confidence) if place else None
+    table = ctx.duck.arrow(sql, tables)
+    estimates = carried.of_union(left, right, table, plan.items, ctx.settings.confidence) if place else None
     return Output(
-        rename(found, plan.items),
+        rename(table, plan.items),
         None,
         estimates,
         certain=left.certain and right.certain,
@@ -135,11 +135,11 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    written = block
+    original = block
     block, relation, inner = await _prepared(block, ctx)
     errors = len(ctx.errors)
     extended, more = carried.extended(block, inner)
-    output = await _answer_block(extended, written, relation, ctx)
+    output = await _answer_block(extended, original, relation, ctx)
     answered = output.exact and len(ctx.errors) == errors
     output.certain = inner.certain and (answered or carried.all_rows(block, output))
     output.exact = output.exact and inner.exact
@@ -147,16 +147,16 @@ async def _block(block: Block, ctx: Context) -> Output:
     return carried.strip_added_columns(output, block, more, inner, ctx.settings.confidence)
 
 
-async def _answer_block(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
-    """The rows of a block whose inner queries are answered; `written` is the block before they were."""
+async def _answer_block(block: Block, original: Block, relation: Relation, ctx: Context) -> Output:
+    """The rows of a block whose inner queries are answered; `original` is the block before they were."""
     ctx.begin_steps()
     formula, memory = block.filter.formula, ctx.memory
     if formula is None or memory is None:
-        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
-    named = zip(formula.leaves, block.filter.terms, strict=True)
-    relation.filters.terms.update({leaf.expr: memory.rates[name] for leaf, name in named if name in memory.rates})
+        return await _rows(await after_pilot(block, original, relation, ctx), relation, ctx)
+    leaf_terms = zip(formula.leaves, block.filter.terms, strict=True)
+    relation.filters.terms.update({leaf.expr: memory.rates[name] for leaf, name in leaf_terms if name in memory.rates})
     try:
-        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
+        return await _rows(await after_pilot(block, original, relation, ctx), relation, ctx)
     finally:
         _remember(block.filter, formula, relation, memory)
 
@@ -181,9 +181,9 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
         if not block.aggregate.present:
             output = await select(block, relation, ctx)
         else:
-            found = await aggregate(block, relation, ctx)
-            exact = await _summaries(block, found, relation, ctx) if block.summaries.columns else True
-            output = groups(block, found, ctx)
+            grouping = await aggregate(block, relation, ctx)
+            exact = await _summaries(block, grouping, relation, ctx) if block.summaries.columns else True
+            output = groups(block, grouping, ctx)
             output.exact = output.exact and exact
     letter_order.warn(block, relation, ctx)
     output.relation = relation
@@ -234,15 +234,15 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     return replace(block, inner=SubQueries()), relation, inner
 
 
-def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
+def _without_part(block: Block, replacements: dict[Expr, Expr], ctx: Context) -> Block:
     """The block with the columns that stand for a sub-query in its expressions over rows, and over groups."""
     keys = [key.expr for key in block.aggregate.keys]
 
     def of_rows(expr: Any) -> Any:
-        return correlated.replaced(expr, found)
+        return correlated.replaced(expr, replacements)
 
     def of_groups(expr: Any) -> Any:
-        return correlated.replaced_in_groups(expr, found, keys, ctx.duck.aggregates)
+        return correlated.replaced_in_groups(expr, replacements, keys, ctx.duck.aggregates)
 
     return _with_expressions(block, of_rows, of_groups if block.aggregate.present else of_rows)
 
@@ -329,8 +329,8 @@ async def _run_once(plan: PhysicalPlan, alias: str, ctx: Context, fields: tuple[
     key = (id(plan), tuple(f.name for f in fields))
     if key not in ctx.stored:
         ctx.stored[key] = plan, _stored(await execute(plan, ctx), alias, ctx, fields)
-    found = ctx.stored[key][1]
-    return replace(found, table=replace(found.table, name=alias))
+    entry = ctx.stored[key][1]
+    return replace(entry, table=replace(entry.table, name=alias))
 
 
 def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Stored:
@@ -341,14 +341,19 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
     table, bounds = carried.with_bounds(output, names)
     kinds = [f.type for f in fields]
     sql = f"SELECT {typed_columns(table.column_names, kinds)} FROM __rows"
-    made, n = ctx.duck.create(sql, {"__rows": table})
+    temporary, n = ctx.duck.create(sql, {"__rows": table})
     described = ctx.duck.arrow(
-        f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE table_name = '{made}'"
+        f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE table_name = '{temporary}'"
     )
     types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
-    known = {f.name: f for f in fields}
+    fields_by_name = {f.name: f for f in fields}
     return Stored(
-        Table(alias, quote(made), tuple(replace(known.get(c, Field(c, "")), type=types[c]) for c in names), n),
+        Table(
+            alias,
+            quote(temporary),
+            tuple(replace(fields_by_name.get(c, Field(c, "")), type=types[c]) for c in names),
+            n,
+        ),
         bounds,
         output.certain,
         output.exact,
@@ -411,24 +416,24 @@ def _virtuals(block: Block) -> list[VirtualColumn]:
     return [*(c for stage in block.requests for c in stage.columns), *block.values.groups, *block.summaries.columns]
 
 
-async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> bool:
+async def _summaries(block: Block, grouping: Groups, relation: Relation, ctx: Context) -> bool:
     """Adds the answers about whole groups to the table of groups; False where some were written from a part of their rows."""
-    wanted = returned(block, found, ctx)
-    members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
-    written = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
-    data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
-    casts, exact = [], written.exact
-    for column, values in written.answers.items():
+    output_groups = returned(block, grouping, ctx)
+    members = [rids if g in output_groups else rids[:0] for g, rids in enumerate(grouping.members)]
+    summaries = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
+    data: dict[str, Any] = {"__g": pa.array(range(len(grouping.members)), type=pa.int64())}
+    casts, exact = [], summaries.exact
+    for column, values in summaries.answers.items():
         for i in misfits(column, np.array(values, dtype=object), relation):
             message = f"{str(values[i])[:80]!r} is not {column.type}"
             ctx.errors.append(RowError(-1, column.text, "wrong_type", message, str(values[i])[:200]))
             exact = False
         data[column.name] = pa.array([None if v is None else str(v) for v in values], type=pa.string())
         casts.append(f"TRY_CAST(s.{quote(column.name)} AS {column.type}) AS {quote(column.name)}")
-    if any(len(rids) for rids in found.members) and not found.exact:
+    if any(len(rids) for rids in grouping.members) and not grouping.exact:
         ctx.notes.append("summaries were written from the rows asked, not from all rows of a group")
-    found.table, _ = ctx.duck.create(
-        f"SELECT t.*, {', '.join(casts)} FROM {quote(found.table)} t JOIN __summaries s USING (__g)",
+    grouping.table, _ = ctx.duck.create(
+        f"SELECT t.*, {', '.join(casts)} FROM {quote(grouping.table)} t JOIN __summaries s USING (__g)",
         {"__summaries": pa.table(data)},
     )
     return exact

@@ -43,8 +43,8 @@ class Outcome:
     @property
     def inexact(self) -> dict[str, list[Estimate]]:
         """The estimates that are not exact, by column; a column without one is left out."""
-        listed = {name: held if isinstance(held, list) else [held] for name, held in self.estimates.items()}
-        return {name: some for name, held in listed.items() if (some := [e for e in held if not e.exact])}
+        listed = {name: value if isinstance(value, list) else [value] for name, value in self.estimates.items()}
+        return {name: some for name, value in listed.items() if (some := [e for e in value if not e.exact])}
 
 
 def text_outcome(lines: list[str], of: Outcome | None) -> Outcome:
@@ -82,13 +82,13 @@ def with_bounds(data: pa.Table, estimates: Estimates, always: frozenset[str] = f
 
     arrays: list[Any] = []
     names: list[str] = []
-    taken = {name.lower() for name in data.column_names}
+    used = {name.lower() for name in data.column_names}
     for column, array in zip(data.column_names, data.columns, strict=True):
         arrays.append(array)
         names.append(column)
         cells = [estimate_at(estimates, column, row) for row in range(data.num_rows)] if column in estimates else []
         if (column in estimates and column in always) or any(cell is not None and not cell.exact for cell in cells):
-            for end, name in zip(("low", "high"), end_names(column, taken), strict=True):
+            for end, name in zip(("low", "high"), end_names(column, used), strict=True):
                 names.append(name)
                 arrays.append(pa.array([getattr(cell, end) if cell else None for cell in cells], pa.float64()))
     return pa.Table.from_arrays(arrays, names=names)
@@ -96,14 +96,14 @@ def with_bounds(data: pa.Table, estimates: Estimates, always: frozenset[str] = f
 
 def end_names(column: str, used: set[str]) -> tuple[str, str]:
     """The names of the ends of a column's interval, which are `used` (lower case) from then on."""
-    found = []
+    names = []
     for end in ("low", "high"):
         name = f"{column}_{end}"
         while name.lower() in used:
             name += "_"
         used.add(name.lower())
-        found.append(name)
-    return found[0], found[1]
+        names.append(name)
+    return names[0], names[1]
 
 
 def estimate_at(estimates: Estimates, column: str, row: int) -> Estimate | None:
@@ -113,9 +113,9 @@ def estimate_at(estimates: Estimates, column: str, row: int) -> Estimate | None:
         estimates: by column, one or one a row.
         row: from 0 on.
     """
-    found = estimates.get(column)
-    if found is None:
+    column_estimates = estimates.get(column)
+    if column_estimates is None:
         return None
-    if not isinstance(found, Sequence):
-        return found if row == 0 else None
-    return found[row] if row < len(found) else None
+    if not isinstance(column_estimates, Sequence):
+        return column_estimates if row == 0 else None
+    return column_estimates[row] if row < len(column_estimates) else None

@@ -15,7 +15,7 @@ from uql.kernels.relation import Relation
 SEEDED = 32  # rows that rates known from other conditions stand for
 
 
-async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Context) -> Block:
+async def after_pilot(block: Block, original: Block, relation: Relation, ctx: Context) -> Block:
     """The block as it is run: the one chosen before the run, but where the choice depends on unknown selectivities.
 
     Then random rows are asked every question of the WHERE first, and the choice is made again with their answers, which are
@@ -23,21 +23,23 @@ async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Con
 
     Args:
         block: with its inner queries answered.
-        written: before they were, as the plans know it.
+        original: before they were, as the plans know it.
         relation: its candidate rows.
         ctx: of the run.
     """
     _recall(block, relation, ctx)
-    rows = ctx.plans.pilot(written, relation.n) if ctx.plans is not None else 0
+    rows = ctx.plans.pilot(original, relation.n) if ctx.plans is not None else 0
     if ctx.plans is None or not rows or not ctx.purse.fits(relation.n):
         return block
     assert block.filter.formula is not None
-    asked = stages(tuple(column for stage in block.filter.stages for column in stage.columns))
-    drawn = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
-    await sem_filter.answers(replace(block.filter, stages=asked), np.sort(drawn).astype(np.int64), relation, ctx)
+    pilot_stages = stages(tuple(column for stage in block.filter.stages for column in stage.columns))
+    sample = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
+    await sem_filter.answers(
+        replace(block.filter, stages=pilot_stages), np.sort(sample).astype(np.int64), relation, ctx
+    )
     state = relation.filters.of(block.filter.formula)
     state.order = (0, ())
-    return ctx.plans.settled(block, written, relation.n, state.profile)
+    return ctx.plans.settled(block, original, relation.n, state.profile)
 
 
 def _recall(block: Block, relation: Relation, ctx: Context) -> None:
@@ -48,7 +50,7 @@ def _recall(block: Block, relation: Relation, ctx: Context) -> None:
     rates = block.filter.rates(ctx.memory.rates)
     before = ctx.memory.answers(block.filter.name)
     if before is None and rates is not None:
-        drawn = imagined(formula, rates)
-        before = drawn[:, :: max(1, drawn.shape[1] // SEEDED)]
+        profile = imagined(formula, rates)
+        before = profile[:, :: max(1, profile.shape[1] // SEEDED)]
     if before is not None and before.shape[0] == len(formula.leaves):
         relation.filters.of(formula).profile = before

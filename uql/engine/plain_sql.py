@@ -42,10 +42,10 @@ def outcome(bound: BoundStatement, duck: Duck, confidence: float, called: Sequen
         from uql.engine import stored_estimates
         from uql.kernels.estimates.monotone_range import open_ended
 
-        estimates = {name: open_ended(found) for name, found in estimates.items()}
+        estimates = {name: open_ended(estimate) for name, estimate in estimates.items()}
         estimates |= stored_estimates.of_rows(bound.query, table, duck, confidence)
-        said = stored_estimates.note(bound.query, duck.aggregates)
-        notes += [said] if said else []
+        note = stored_estimates.note(bound.query, duck.aggregates)
+        notes += [note] if note else []
     return Outcome(
         table,
         [item.type for item in bound.query.items],
@@ -72,8 +72,8 @@ def rows(
     table = duck.arrow(query_sql(query) if sql is None else sql)
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
     aggregated = isinstance(query, BoundSelect) and query.aggregated
-    made = [i for i, item in enumerate(query.items) if aggregated and aggregate_calls(item.expr, duck.aggregates)]
-    return table, exact_estimates(table, made, isinstance(query, BoundSelect) and bool(query.group_by), confidence)
+    positions = [i for i, item in enumerate(query.items) if aggregated and aggregate_calls(item.expr, duck.aggregates)]
+    return table, exact_estimates(table, positions, isinstance(query, BoundSelect) and bool(query.group_by), confidence)
 
 
 def exact_estimates(

@@ -177,14 +177,14 @@ class Trace:
                 code="UQL515",
                 help=f"of large results the first {KEPT_ROWS:,} rows are kept, of images {KEPT_MEDIA}: put it there by ORDER BY",
             )
-        wanted = self.behind[i]
-        keys = {(n, k): self._keys(part, k) for n, part in enumerate(self.columns) for k in wanted}
-        found = self._find_answers([key for several in keys.values() for key, _ in several])
+        members = self.behind[i]
+        keys = {(n, k): self._keys(part, k) for n, part in enumerate(self.columns) for k in members}
+        answers = self._find_answers([key for several in keys.values() for key, _ in several])
         evidence = []
-        for k in wanted:
+        for k in members:
             for n, part in enumerate(self.columns):
-                evidence.append(self._evidence(part, k, keys[n, k], found))
-        return Why(i, tuple(evidence), len(wanted))
+                evidence.append(self._evidence(part, k, keys[n, k], answers))
+        return Why(i, tuple(evidence), len(members))
 
     def correct(self, i: int, value: Any, column: str | None = None) -> Correction:
         """Keeps a person's answer about output row `i`. Raises DataError (UQL515, UQL524), as `Result.correct` says.
@@ -196,7 +196,7 @@ class Trace:
         """
         from uql.llm import corrections as people
 
-        shown = self.why(i).evidence
+        evidence = self.why(i).evidence
         k = self.behind[i][0] if self.behind[i] else -1
         if len(self.behind[i]) != 1:
             raise DataError(
@@ -206,28 +206,28 @@ class Trace:
             )
         n, part = self._about(column)
         answer = people.read(part.question, value)
-        had = "" if shown[n].by_person else shown[n].raw
+        had = "" if evidence[n].by_person else evidence[n].raw
         with self.ledgers.open(self.ledger) as ledger:
             number = people.correct(
                 ledger, part.question, part.rows[0][k], answer,
-                before=had, model=shown[n].model, run=self.run, source=self.source,
+                before=had, model=evidence[n].model, run=self.run, source=self.source,
             )  # fmt: skip
         return Correction(number, i, part.column.text, answer.value, part.values[k], self.ledger, self.ledgers)
 
     def _about(self, column: str | None) -> tuple[int, _ColumnAnswers]:
         """The quoted text that a correction is about, by its name in the output or its own words."""
-        wanted = self.named.get(column, column) if column is not None else None
+        target = self.named.get(column, column) if column is not None else None
         parts = [(n, part) for n, part in enumerate(self.columns) if part.question.operator.subject is Subject.ROW]
-        found = [(n, part) for n, part in parts if wanted is None or part.column.text == wanted]
-        if len(found) == 1:
-            return found[0]
+        matches = [(n, part) for n, part in parts if target is None or part.column.text == target]
+        if len(matches) == 1:
+            return matches[0]
         names = {text: name for name, text in self.named.items()}
         listed = ", ".join(names.get(part.column.text, f'"{part.column.text}"') for _, part in parts)
         if column is None:
-            said = f"the row rests on {len(parts)} quoted texts" if parts else "no quoted text was asked of a row"
+            message = f"the row rests on {len(parts)} quoted texts" if parts else "no quoted text was asked of a row"
         else:
-            said = f"no quoted text is called {column}"
-        raise DataError(said, code="UQL524", help=f"say which one: correct(i, value, column), of {listed or 'none'}")
+            message = f"no quoted text is called {column}"
+        raise DataError(message, code="UQL524", help=f"say which one: correct(i, value, column), of {listed or 'none'}")
 
     def _keys(self, part: _ColumnAnswers, k: int) -> list[tuple[bytes, Row]]:
         from uql.llm.ledger import keyed
@@ -235,7 +235,7 @@ class Trace:
 
         model = self._model(part, k)
         heads = [question_key(model, part.question, together=shared) for shared in (False, True)]
-        return [(keyed(self.secret, head, row_key(shown[k])), shown[k]) for head in heads for shown in part.rows]
+        return [(keyed(self.secret, head, row_key(rows[k])), rows[k]) for head in heads for rows in part.rows]
 
     def _find_answers(self, keys: list[bytes]) -> dict[bytes, Answer]:
         if self.memory_answers or not keys:
@@ -244,42 +244,44 @@ class Trace:
             return ledger.answers(keys)
 
     def _evidence(
-        self, part: _ColumnAnswers, k: int, keys: list[tuple[bytes, Row]], found: dict[bytes, Answer]
+        self, part: _ColumnAnswers, k: int, keys: list[tuple[bytes, Row]], answers: dict[bytes, Answer]
     ) -> Evidence:
         from uql.llm import codec
 
-        place = next((n for n, (key, _) in enumerate(keys) if key in found), 0)
+        place = next((n for n, (key, _) in enumerate(keys) if key in answers), 0)
         key, row = keys[place]
-        held, shared = found.get(key), place >= len(part.rows)
+        answer, shared = answers.get(key), place >= len(part.rows)
         model = self._model(part, k)
-        said, raw = self.failures.get((self.rids[k], part.column.text), ("", ""))
-        tokens_in, tokens_out, usd = held.paid if held is not None and held.paid is not None else (None, None, None)
+        failure, raw = self.failures.get((self.rids[k], part.column.text), ("", ""))
+        tokens_in, tokens_out, usd = (
+            answer.paid if answer is not None and answer.paid is not None else (None, None, None)
+        )
         return Evidence(
             part.column.text,
             tuple(_row_cells(row)),
             _prompt(part.question, row, model, self.seed, shared),
             part.values[k],
             float(part.probabilities[k]),
-            codec.dumps(replace(held, paid=None)) if held is not None else raw,
-            said,
+            codec.dumps(replace(answer, paid=None)) if answer is not None else raw,
+            failure,
             model.name,
-            key.hex() if held is not None else "",
+            key.hex() if answer is not None else "",
             tokens_in,
             tokens_out,
             usd,
-            bool(part.asked_mask[k]) or bool(said),
+            bool(part.asked_mask[k]) or bool(failure),
             bool(part.by_people[k]),
             None if part.t is None or math.isnan(part.t[k]) else float(part.t[k]),
         )
 
 
 def _row_cells(row: Row) -> list[tuple[str, str]]:
-    shown = []
+    cells = []
     for cell in row.cells:
         value = cell.value
         text = f"{cell.media_type or 'bytes'}, {len(value):,} bytes" if isinstance(value, bytes) else value
-        shown.append((f"{cell.table}.{cell.name}" if cell.table else cell.name, "NULL" if text is None else text))
-    return shown + [(f"{{{name}}}", value) for name, value in row.holes if "." not in name]
+        cells.append((f"{cell.table}.{cell.name}" if cell.table else cell.name, "NULL" if text is None else text))
+    return cells + [(f"{{{name}}}", value) for name, value in row.holes if "." not in name]
 
 
 def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared: bool) -> str:
@@ -312,7 +314,9 @@ async def trace(
     relation = output.relation
     if relation is None:
         return None
-    columns = [held.column for held in relation.answers.values() if held.origin.shown_with]
+    columns = [
+        column_answers.column for column_answers in relation.answers.values() if column_answers.origin.shown_with
+    ]
     searched = relation.on_videos
     if not (columns or searched) or (output.rids is None and not output.members and output.estimates is None):
         return None
@@ -321,26 +325,26 @@ async def trace(
     if not rids:
         return None
     place = {rid: k for k, rid in enumerate(rids)}
-    wanted = np.array(rids, dtype=np.int64)
-    shown = {
-        together: relation.rows(wanted, together)
+    row_ids = np.array(rids, dtype=np.int64)
+    model_rows = {
+        together: relation.rows(row_ids, together)
         for together in dict.fromkeys(t for column in columns for t in relation[column].origin.shown_with)
     }
-    asked = [
+    answers = [
         _ColumnAnswers(
             column,
             relation.question(column),
-            relation[column].values[wanted],
-            relation[column].asked_mask[wanted],
-            relation[column].probabilities[wanted],
-            [shown[together] for together in relation[column].origin.shown_with],
-            _part(relation[column].origin.by_model, wanted),
-            _part(relation[column].origin.by_people, wanted),
+            relation[column].values[row_ids],
+            relation[column].asked_mask[row_ids],
+            relation[column].probabilities[row_ids],
+            [model_rows[together] for together in relation[column].origin.shown_with],
+            _part(relation[column].origin.by_model, row_ids),
+            _part(relation[column].origin.by_people, row_ids),
         )
         for column in columns
     ]
-    asked += [_moments(column, wanted, relation) for column in searched]
-    named = {item.name: item.expr.column.text for item in items if isinstance(item.expr, Virtual)}
+    answers += [_moments(column, row_ids, relation) for column in searched]
+    texts_by_name = {item.name: item.expr.column.text for item in items if isinstance(item.expr, Virtual)}
     provider = await gate.provider()
     two = (
         (ctx.cascade.small, ctx.cascade.large)
@@ -349,7 +353,7 @@ async def trace(
     )
     cascade = tuple([await gate.provider(model) for model in two])
     failures = {(e.row, e.clause): (f"{e.kind}: {e.message}", e.raw) for e in ctx.errors}
-    made = Trace(
+    provenance = Trace(
         provider,
         gate.ledger.address,
         ledgers,
@@ -357,24 +361,24 @@ async def trace(
         gate.run.seed,
         [[place[rid] for rid in part] for part in behind],
         rids,
-        asked,
+        answers,
         failures,
         cascade,
         gate.run.id,
         relation.source,
-        named,
+        texts_by_name,
     )
     if gate.ledger.path == ":memory:":
-        keys = [key for part in asked for k in range(len(rids)) for key, _ in made._keys(part, k)]
-        made.memory_answers = await gate.ledger.get(keys)
-    return made
+        keys = [key for part in answers for k in range(len(rids)) for key, _ in provenance._keys(part, k)]
+        provenance.memory_answers = await gate.ledger.get(keys)
+    return provenance
 
 
 def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation) -> _ColumnAnswers:
     """The frame of each of these n videos on which the answer to a condition rests, and its answer."""
     from uql.llm.questions import Row
 
-    held, of = relation[column], relation[column].origin.moments
+    answers, of = relation[column], relation[column].origin.moments
     assert of is not None
     at = of.at[rids]
     some = np.flatnonzero(at >= 0)
@@ -386,7 +390,7 @@ def _moments(column: VirtualColumn, rids: NDArray[np.int64], relation: Relation)
     return _ColumnAnswers(
         column,
         relation.question(column),
-        held.values[rids],
+        answers.values[rids],
         at >= 0,
         of.frames[column].probabilities[at],
         [rows],
@@ -405,8 +409,8 @@ def _behind(output: Output, relation: Relation, columns: list[VirtualColumn]) ->
         return [[rid] for rid in output.rids[:most].tolist()]
     if output.members:
         return [members[:OF_GROUP].tolist() for members in output.members[: max(1, most // OF_GROUP)]]
-    asked = np.logical_or.reduce([relation[column].asked_mask for column in columns])
-    return [np.flatnonzero(asked)[:OF_GROUP].tolist()] * min(output.table.num_rows, 1)
+    mask = np.logical_or.reduce([relation[column].asked_mask for column in columns])
+    return [np.flatnonzero(mask)[:OF_GROUP].tolist()] * min(output.table.num_rows, 1)
 
 
 def _part(marks: NDArray[Any] | None, rids: NDArray[np.int64]) -> NDArray[Any]:

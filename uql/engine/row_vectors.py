@@ -35,18 +35,18 @@ class Vectors:
         from uql.features.store import FOLDER, FeatureStore
         from uql.kernels.row_features import RowFeatures
 
-        named = settings.embedder or "static"
-        key = (named, settings.offline, database)
+        name = settings.embedder or "static"
+        key = (name, settings.offline, database)
         if key not in self._stores:
-            embedder = None if named == "static" else self._open(named, settings)
+            embedder = None if name == "static" else self._open(name, settings)
             folder = Path(f"{database}{FOLDER}") if database else None
             self._stores[key] = FeatureStore(folder, embedder, self._embedded)
         return RowFeatures(self._stores[key])
 
-    def _open(self, named: str, settings: Settings) -> RemoteEmbedder:
+    def _open(self, name: str, settings: Settings) -> RemoteEmbedder:
         from uql.llm.embed import open_embedder
 
         def announce(model: str, texts: int) -> None:
             self._announced(model, LEAVING, texts)
 
-        return open_embedder(named, settings, announce=announce)
+        return open_embedder(name, settings, announce=announce)

@@ -95,30 +95,30 @@ def candidates(
     ordered = head is not None or block.filter.goal is Goal.FIRST  # else they are asked in any order
     order = order_by(block.order.keys if ordered else (), ctx.duck, "__row")
     if total < most:
-        found = cluster.draw(sql, total)
+        rows = cluster.draw(sql, total)
     elif block.aggregate.present:
         if ctx.purse.remaining is None:
             raise BudgetError(
                 f"each of {total:,} rows of {table.name} would be asked, and this process holds {most:,}",
                 help="WITH (budget = 1000) estimates the result; plain conditions leave fewer rows",
             )
-        found = cluster.draw(sql, most // WORTH)
+        rows = cluster.draw(sql, most // WORTH)
     elif head is not None:
-        found = cluster.head(sql, order, head)
+        rows = cluster.head(sql, order, head)
     elif block.filter.goal is Goal.FIRST and not block.order.keys:
-        found = _near(block, table, place, sql, cluster)
+        rows = _near(block, table, place, sql, cluster)
     else:
         raise DataError(
             f"{total:,} rows of {table.name} are left for the model, and a query that returns rows holds {most:,} at most",
             code="UQL527",
             help="LIMIT, or plain conditions that leave fewer rows; COUNT, SUM, AVG and GROUP BY take any number",
         )
-    listed = typed_columns(found.column_names, [fields[c].type if c in fields else "" for c in block.scan.columns])
+    listed = typed_columns(rows.column_names, [fields[c].type if c in fields else "" for c in block.scan.columns])
     hidden = ["__row", quote(place.label)] if block.scan.columns else ["__row"]
     limit = f" LIMIT {head}" if head is not None and total >= most else ""
     name, n = ctx.duck.create(
         f"SELECT * EXCLUDE ({', '.join(hidden)}) FROM (SELECT {listed} FROM __rows) ORDER BY {order}{limit}",
-        {"__rows": found},
+        {"__rows": rows},
     )
     whole = total < most or (head is not None and block.filter.formula is None)
     stage = None if whole else FirstStage(total, sql_of(block))
@@ -147,9 +147,9 @@ def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Clus
 
     columns = [c for stage in block.filter.stages for c in stage.columns]
     reads = dict.fromkeys(c for column in columns for c in column.reads)
-    shown = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
+    expression = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
     text = "; ".join(column.text for column in columns)
-    near = cluster.near(sql, Near(table.name, place.label, shown, text, NEAREST))
+    near = cluster.near(sql, Near(table.name, place.label, expression, text, NEAREST))
     random = cluster.draw(sql, most_rows(0) // WORTH)
     fresh = pc.invert(pc.is_in(random.column("__row"), near.column("__row")))
     return pa.concat_tables([near, random.filter(fresh)], promote_options="permissive")

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 def ends(query: BoundQuery) -> dict[Column, tuple[Column, Column]]:
     """The columns of FROM that a table holds as estimates, with the columns of their ends."""
-    found: dict[Column, tuple[Column, Column]] = {}
+    bounds: dict[Column, tuple[Column, Column]] = {}
     for leaf in leaves(query.source) if isinstance(query, BoundSelect) else ():
         if isinstance(leaf, BoundTable) and leaf.table.estimated_by:
             names = [f.name for f in leaf.table.fields]
             for name in names:
                 low, high = (end_column(name, end, names) for end in ("low", "high"))
                 if low is not None and high is not None:
-                    found[Column(leaf.alias, name)] = Column(leaf.alias, low), Column(leaf.alias, high)
-    return found
+                    bounds[Column(leaf.alias, name)] = Column(leaf.alias, low), Column(leaf.alias, high)
+    return bounds
 
 
 def end_column(name: str, end: str, columns: Iterable[str]) -> str | None:
@@ -44,11 +44,11 @@ def end_column(name: str, end: str, columns: Iterable[str]) -> str | None:
         end: "low" or "high".
         columns: all of the table.
     """
-    known = {column.lower(): column for column in columns}
-    wanted, found = f"{name}_{end}".lower(), None
-    while wanted in known:
-        found, wanted = known[wanted], wanted + "_"
-    return found
+    by_name = {column.lower(): column for column in columns}
+    candidate, last = f"{name}_{end}".lower(), None
+    while candidate in by_name:
+        last, candidate = by_name[candidate], candidate + "_"
+    return last
 
 
 def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) -> Estimates:
@@ -57,51 +57,55 @@ def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) ->
     Args:
         rows: of the query; where running it again gives them in another order, none of their estimates is told.
     """
-    known = ends(query)
-    if not isinstance(query, BoundSelect) or query.aggregated or query.distinct or _chosen_by(query, known):
+    bounds = ends(query)
+    if not isinstance(query, BoundSelect) or query.aggregated or query.distinct or _chosen_by(query, bounds):
         return {}
-    shown = {item.expr for item in query.items}
+    output = {item.expr for item in query.items}
     items, places = list(query.items), dict[int, range]()
     for i, item in enumerate(query.items):
-        held = [n for n in walk(item.expr) if isinstance(n, Column) and n in known]
-        if held and has_range(item.expr, held) and not set(known[held[0]]) <= shown:
-            made = corners(item.expr, held, {column: known[column] for column in held})
-            places[i] = range(len(items), len(items) + len(made))
-            items += [BoundItem(expr, f"__corner{j}", "DOUBLE") for j, expr in zip(places[i], made, strict=True)]
+        columns = [n for n in walk(item.expr) if isinstance(n, Column) and n in bounds]
+        if columns and has_range(item.expr, columns) and not set(bounds[columns[0]]) <= output:
+            corner_expressions = corners(item.expr, columns, {column: bounds[column] for column in columns})
+            places[i] = range(len(items), len(items) + len(corner_expressions))
+            items += [
+                BoundItem(expr, f"__corner{j}", "DOUBLE") for j, expr in zip(places[i], corner_expressions, strict=True)
+            ]
     if not places:
         return {}
     table = duck.arrow(query_sql(replace(query, items=tuple(items))))
-    found: Estimates = {}
+    estimates: Estimates = {}
     for i, at in places.items():
         if table.column(i).to_pylist() != rows.column(i).to_pylist():
             return {}
         values = zip(*(table.column(j).to_pylist() for j in (i, *at)), strict=True)
-        found[query.items[i].name] = [between([number(x) for x in v], confidence) for v in values]
-    return found
+        estimates[query.items[i].name] = [between([number(x) for x in v], confidence) for v in values]
+    return estimates
 
 
 def widen_estimates(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]) -> Estimates:
     """The estimates of a query with texts; one over numbers that a table holds as estimates is open."""
     if not isinstance(query, BoundSelect):
         return dict(estimates)
-    known = set(ends(query))
+    columns = set(ends(query))
     inside = {
         leaf.alias for leaf in leaves(query.source) if isinstance(leaf, BoundDerived) and estimated_sources(leaf.query)
     }
-    held = {item.name for item in query.items if _holds(item.expr, known, inside)}
-    chosen = _chosen_by(query, known) or any(_holds(e, set(), inside) for e in _choosing(query))
-    return {name: open_ended(found) if chosen or name in held else found for name, found in estimates.items()}
+    open_names = {item.name for item in query.items if _holds(item.expr, columns, inside)}
+    chosen = _chosen_by(query, columns) or any(_holds(e, set(), inside) for e in _choosing(query))
+    return {
+        name: open_ended(estimate) if chosen or name in open_names else estimate for name, estimate in estimates.items()
+    }
 
 
 def note(query: BoundQuery, aggregates: Container[str]) -> str | None:
     """What stands for the interval of an aggregate over columns that a table holds as estimates."""
-    known = ends(query)
+    bounds = ends(query)
     for item in query.items if isinstance(query, BoundSelect) and query.aggregated else ():
         for call in aggregate_calls(item.expr, aggregates):
-            held = [n for n in walk(call) if isinstance(n, Column) and n in known]
-            if held:
-                low, high = (column.name for column in known[held[0]])
-                name = held[0].name
+            columns = [n for n in walk(call) if isinstance(n, Column) and n in bounds]
+            if columns:
+                low, high = (column.name for column in bounds[columns[0]])
+                name = columns[0].name
                 return f"{name} is an estimate in its table: its interval stands in {low} and {high}, and {call.name}({name}) has none"
     return None
 
@@ -114,9 +118,9 @@ def _choosing(query: BoundSelect) -> list[Expr]:
     return [part for part in (*parts, *join_conditions(query.source), *cut) if part is not None]
 
 
-def _chosen_by(query: BoundSelect, known: Iterable[Column]) -> bool:
-    return any(_holds(expr, set(known), set()) for expr in _choosing(query))
+def _chosen_by(query: BoundSelect, columns: Iterable[Column]) -> bool:
+    return any(_holds(expr, set(columns), set()) for expr in _choosing(query))
 
 
-def _holds(expr: Expr, known: set[Column], inside: set[str]) -> bool:
-    return any(isinstance(n, Column) and (n in known or n.table in inside) for n in walk(expr))
+def _holds(expr: Expr, columns: set[Column], inside: set[str]) -> bool:
+    return any(isinstance(n, Column) and (n in columns or n.table in inside) for n in walk(expr))

@@ -11,6 +11,6 @@ def content(columns: tuple[Column, ...]) -> str:
     tables: dict[str, list[str]] = {}
     for c in columns:
         tables.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
-    said = " AND ".join(f"({' OR '.join(parts)})" for parts in tables.values())
+    condition = " AND ".join(f"({' OR '.join(parts)})" for parts in tables.values())
     cells = ", ".join(f"CAST({quote(c.label)} AS VARCHAR)" for c in columns)
-    return f"CASE WHEN {said} THEN hash({cells}) ELSE 0 END"
+    return f"CASE WHEN {condition} THEN hash({cells}) ELSE 0 END"

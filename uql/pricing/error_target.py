@@ -34,8 +34,8 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
         return None
     if not plan.aggregate.present or plan.values.groups or plan.aggregate.sets or plan.inner.derived:
         return None
-    known = knowledge(plan)
-    n = min(known.rows.expected, whole.calls.expected)  # rows that show nothing are not asked
+    statistics = knowledge(plan)
+    n = min(statistics.rows.expected, whole.calls.expected)  # rows that show nothing are not asked
     spreads = [_spread(call, plan, knowledge) for call in _estimated(plan)]
     if n <= pilot or not spreads:
         return None
@@ -49,22 +49,26 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
 
 def _estimated(plan: Block) -> list[Call]:
     """The aggregates of the items that a sample estimates."""
-    found = (node for item in plan.project.items for node in walk(item.expr) if isinstance(node, Call))
-    calls = [call for call in found if call.name in FUNCTIONS and not call.distinct]
+    all_calls = (node for item in plan.project.items for node in walk(item.expr) if isinstance(node, Call))
+    calls = [call for call in all_calls if call.name in FUNCTIONS and not call.distinct]
     return calls if plan.filter.formula is not None else [call for call in calls if is_semantic(call)]
 
 
 def _spread(call: Call, plan: Block, knowledge: Knowledge) -> Range:
     """Variance of what a row adds over the square of its mean; that of an AVG is of its values alone, over the share that counts."""
-    known = knowledge(plan)
+    statistics = knowledge(plan)
     share = Range.exactly(1.0)
-    if plan.filter.formula is not None and known.calls is not None:
-        passing = known.calls.passing if known.calls.passing != NOTHING else FILTERED.times(known.rows.expected)
-        share = passing.times(1 / max(known.rows.expected, 1.0))
+    if plan.filter.formula is not None and statistics.calls is not None:
+        passing = (
+            statistics.calls.passing
+            if statistics.calls.passing != NOTHING
+            else FILTERED.times(statistics.rows.expected)
+        )
+        share = passing.times(1 / max(statistics.rows.expected, 1.0))
     elif call.name in ("count", "sum") or call.filter is not None:
         share = FILTERED
     if plan.aggregate.keys:
-        codes = None if known.site is None else known.site.keys
+        codes = None if statistics.site is None else statistics.site.keys
         sizes = (
             np.unique(codes, return_counts=True)[1] / len(codes)
             if codes is not None and len(codes)

@@ -42,11 +42,11 @@ def _predicted(
 ) -> tuple[PhysicalPlan, Quote, tuple[Alternative, ...]]:
     """The plan that runs, its price, and what else there was to choose from."""
     best, others = knowledge.chosen(plan)
-    found, models = _with_cascade(best, price_alone(best, knowledge, budget), knowledge)
+    quote, models = _with_cascade(best, price_alone(best, knowledge, budget), knowledge)
     cost = knowledge.price
     if cost is not None:
         others = tuple(replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in others)
-    return best, found, (*models, *others)
+    return best, quote, (*models, *others)
 
 
 def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
@@ -56,15 +56,15 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
         knowledge: what is known before the run.
         budget: calls; None: without limit.
     """
-    found = knowledge.quote(plan)
-    share = share_asked(plan, found, knowledge)
+    quote = knowledge.quote(plan)
+    share = share_asked(plan, quote, knowledge)
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
-        found, budget = found.sampled(share), knowledge.settings.budget and budget
-    proposals = Range.exactly(sum(told == PROPOSED for told in _descriptions(plan, knowledge).values()))
-    found = found.beside(proposals).within(budget).beside(_audit_calls(plan, knowledge))
+        quote, budget = quote.sampled(share), knowledge.settings.budget and budget
+    proposals = Range.exactly(sum(description == PROPOSED for description in _descriptions(plan, knowledge).values()))
+    quote = quote.beside(proposals).within(budget).beside(_audit_calls(plan, knowledge))
     cost = knowledge.price
-    found = found.timed(knowledge.pace)
-    return _with_vectors(found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found, plan, knowledge)
+    quote = quote.timed(knowledge.pace)
+    return _with_vectors(quote.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else quote, plan, knowledge)
 
 
 def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quote:
@@ -72,36 +72,36 @@ def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quo
 
     At least nothing, since vectors are kept beside the database.
     """
-    named = knowledge.settings.embedder
-    if named in (None, "static") or not isinstance(plan, Block) or not quote.calls.expected < quote.every.expected:
+    embedder = knowledge.settings.embedder
+    if embedder in (None, "static") or not isinstance(plan, Block) or not quote.calls.expected < quote.every.expected:
         return quote
-    known = knowledge(plan)
-    if not known.guided:
+    statistics = knowledge(plan)
+    if not statistics.guided:
         return quote
-    chars = max((known.chars.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
-    tokens = known.rows.times(chars / CHARS_PER_TOKEN)
+    chars = max((statistics.chars.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
+    tokens = statistics.rows.times(chars / CHARS_PER_TOKEN)
     tokens = replace(tokens, low=0.0)
-    cost = price_of(named, knowledge.settings)
+    cost = price_of(embedder, knowledge.settings)
     usd = quote.usd + tokens.times(cost.usd(1, 0)) if quote.usd is not None and cost is not None else quote.usd
     return replace(quote, embedded=tokens, usd=usd)
 
 
 def _descriptions(plan: PhysicalPlan, knowledge: Knowledge) -> dict[str, str]:
     """What EXPLAIN says of the description of each text, by the text; none where the settings want none."""
-    told: dict[str, str] = {}
+    phrases: dict[str, str] = {}
     for block in blocks(plan).values() if knowledge.settings.describe else ():
         fields = fields_read(block)
         for column in descriptions.described([c for stage in block.requests for c in stage.columns]):
             comments = descriptions.comments(column, fields)
             proposed = knowledge.memory.descriptions.get(descriptions.key(column))
-            told[column.text] = (
+            phrases[column.text] = (
                 f"described by its columns' comments: {comments}"
                 if comments
                 else f"described by the model: {proposed}"
                 if proposed
                 else PROPOSED
             )
-    return told
+    return phrases
 
 
 def _audit_calls(plan: PhysicalPlan, knowledge: Knowledge) -> Range:
@@ -126,21 +126,21 @@ def explanation(
         sample: the calls of the default budget, where money decides between it and every row; None: it does not.
     """
     best, priced, alternatives = _predicted(plan, knowledge, budget)
-    found = explained(statement, best, knowledge, priced, budget)
-    told = [f'"{text}": {said}' for text, said in _descriptions(best, knowledge).items()]
-    found = replace(found, readings=(*found.readings, *told))
+    report = explained(statement, best, knowledge, priced, budget)
+    readings = [f'"{text}": {phrase}' for text, phrase in _descriptions(best, knowledge).items()]
+    report = replace(report, readings=(*report.readings, *readings))
     if knowledge.rows_left_aside is not None:
-        found = replace(found, warnings=(*found.warnings, knowledge.rows_left_aside))
+        report = replace(report, warnings=(*report.warnings, knowledge.rows_left_aside))
     if knowledge.settings.budget is None and share_asked(best, knowledge.quote(best), knowledge) is not None:
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
-        found = replace(found, limit=target, budget=None)
+        report = replace(report, limit=target, budget=None)
     if sample is not None and knowledge.costs:
-        found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
+        report = replace(report, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     cost = knowledge.price
     unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
-    return replace(found, alternatives=alternatives, unit=unit)
+    return replace(report, alternatives=alternatives, unit=unit)
 
 
 def scores_usd(plan: PhysicalPlan, knowledge: Knowledge) -> float:
@@ -149,8 +149,12 @@ def scores_usd(plan: PhysicalPlan, knowledge: Knowledge) -> float:
     if not settings.models or not isinstance(plan, Block) or not is_promised(plan, settings):
         return 0.0
     whole = price(plan, knowledge, None)
-    alone = price_alone(plan, knowledge, None)
-    return max(0.0, whole.usd.expected - alone.usd.expected) if whole.usd is not None and alone.usd is not None else 0.0
+    without_scores = price_alone(plan, knowledge, None)
+    return (
+        max(0.0, whole.usd.expected - without_scores.usd.expected)
+        if whole.usd is not None and without_scores.usd is not None
+        else 0.0
+    )
 
 
 def _why_so_many(settings: Settings, budget: int | None, sample: int, scores: float) -> str:
@@ -202,19 +206,19 @@ def is_promised(plan: Block, settings: Settings) -> bool:
     return promised and chooses and bool(columns) and all(c.is_condition for c in columns)
 
 
-def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
+def _with_promise(plan: Block, large_quote: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
     """The price of a score of every row by the small model and the calls of the large one, beside those of each alone."""
     small, large = knowledge.settings.models
     every = price_alone(plan, knowledge, None)
     if every.calls.expected < FEWEST_ROWS:
-        return alone, ()
+        return large_quote, ()
     by = {m: price_known(knowledge.models.get(m), knowledge.settings.with_values(model=m)) for m in (small, large)}
 
     def priced(quote: Quote, model: str) -> Quote:
         price = by[model]
         return replace(quote, usd=None) if price is None else quote.priced(price.usd(1, 0), price.usd(0, 1))
 
-    scores, answers = priced(every, small), priced(alone, large)
+    scores, answers = priced(every, small), priced(large_quote, large)
     usd = None if scores.usd is None or answers.usd is None else scores.usd + answers.usd
     two = replace(answers.beside(every.calls).timed(knowledge.pace), usd=usd)
     sample: tuple[Alternative, ...] = ()
@@ -235,39 +239,41 @@ def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quot
     )
 
 
-def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
+def _with_cascade(
+    plan: PhysicalPlan, large_quote: Quote, knowledge: Knowledge
+) -> tuple[Quote, tuple[Alternative, ...]]:
     """The price with a small and a large model, beside that of the large one alone, where the settings name two."""
     settings = knowledge.settings
     if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
-        return alone, ()
+        return large_quote, ()
     if is_promised(plan, settings):
-        return _with_promise(plan, alone, knowledge)
+        return _with_promise(plan, large_quote, knowledge)
     questions = [c for stage in plan.filter.stages for c in stage.columns]
-    asked = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
-    calls, rows = sum(asked), knowledge(plan).rows.expected
+    stage_calls = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
+    calls, rows = sum(stage_calls), knowledge(plan).rows.expected
     each = labelled_rows(settings.accuracy, settings.confidence)
     fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
     if not questions or any(not c.is_condition for c in questions) or rows < CANDIDATES * each or not fits:
-        return alone, ()
+        return large_quote, ()
     # LIMIT is expected to stop it before the small model is asked
-    if plan.filter.goal is Goal.FIRST and max(asked) < each:
-        return alone, ()
+    if plan.filter.goal is Goal.FIRST and max(stage_calls) < each:
+        return large_quote, ()
     small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
     labelled = each * len(questions)
     share = Range(LEAST_UNSURE, UNSURE, 1.0).times(calls) + Range.exactly(labelled)
-    part = share.times(1 / max(1.0, alone.calls.expected))
+    part = share.times(1 / max(1.0, large_quote.calls.expected))
     both = Range.exactly(1.0) + part
-    two = replace(alone, calls=alone.calls + share, every=alone.calls + share)
-    two = replace(two, input_tokens=alone.input_tokens * both, output_tokens=alone.output_tokens * both)
+    two = replace(large_quote, calls=large_quote.calls + share, every=large_quote.calls + share)
+    two = replace(two, input_tokens=large_quote.input_tokens * both, output_tokens=large_quote.output_tokens * both)
     two = two.timed(knowledge.pace)
     usd = cheap = None
     if small is not None and large is not None:
-        alone = alone.priced(large.usd(1, 0), large.usd(0, 1))
-        cheap = alone.priced(small.usd(1, 0), small.usd(0, 1)).usd
-        assert cheap is not None and alone.usd is not None
-        usd = cheap + alone.usd * part
+        large_quote = large_quote.priced(large.usd(1, 0), large.usd(0, 1))
+        cheap = large_quote.priced(small.usd(1, 0), small.usd(0, 1)).usd
+        assert cheap is not None and large_quote.usd is not None
+        usd = cheap + large_quote.usd * part
     two = replace(two, usd=usd)
-    cheaper = usd is None or alone.usd is None or usd.expected < alone.usd.expected
+    cheaper = usd is None or large_quote.usd is None or usd.expected < large_quote.usd.expected
     names = settings.models
     why = (
         "a price is not known: the small one goes first"
@@ -277,6 +283,8 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
     one = Alternative(
         f"{names[0]} first, {names[1]} where it is not sure", two, cheaper, f"chosen: {why}" if cheaper else "dearer"
     )
-    other = Alternative(f"{names[1]} alone", alone, not cheaper, "dearer" if cheaper else "chosen: the cheaper one")
-    fast = Alternative(f"{names[0]} alone", replace(alone, usd=cheap), False, "nothing is stated of its answers")
-    return (two, (one, other, fast)) if cheaper else (alone, (other, one, fast))
+    other = Alternative(
+        f"{names[1]} alone", large_quote, not cheaper, "dearer" if cheaper else "chosen: the cheaper one"
+    )
+    fast = Alternative(f"{names[0]} alone", replace(large_quote, usd=cheap), False, "nothing is stated of its answers")
+    return (two, (one, other, fast)) if cheaper else (large_quote, (other, one, fast))

@@ -107,10 +107,10 @@ class Knowledge:
     def __call__(self, block: Block) -> BlockStatistics:
         if id(block) in self._block_cache:
             return self._block_cache[id(block)][1]
-        _, written = self._like.get(id(block), (block, block))
-        if id(written) not in self._block_cache:
-            self._block_cache[id(written)] = (written, self._look(written))
-        return self._block_cache[id(written)][1]
+        _, original = self._like.get(id(block), (block, block))
+        if id(original) not in self._block_cache:
+            self._block_cache[id(original)] = (original, self._look(original))
+        return self._block_cache[id(original)][1]
 
     @property
     def terms(self) -> Terms:
@@ -144,12 +144,12 @@ class Knowledge:
     def chosen(self, written: PhysicalPlan) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
         """The plan that runs, and what else there was to choose from."""
         others: list[Alternative] = []
-        made: dict[int, PhysicalPlan] = {}  # what stands in several places stays one
+        plans: dict[int, PhysicalPlan] = {}  # what stands in several places stays one
 
         def one(part: PhysicalPlan) -> PhysicalPlan:
-            if id(part) not in made:
-                made[id(part)] = new(part)
-            return made[id(part)]
+            if id(part) not in plans:
+                plans[id(part)] = new(part)
+            return plans[id(part)]
 
         def new(part: PhysicalPlan) -> PhysicalPlan:
             if isinstance(part, UnionPlan):
@@ -179,8 +179,8 @@ class Knowledge:
 
     def pilot(self, written: Block, rows: int) -> int:
         """The rows of a block's `rows` whose answers settle how it is run; 0 where it does not depend on them."""
-        found = self._block_cache.get(id(self._like.get(id(written), (written, written))[1]))
-        return pilot_rows(rows) if found is not None and found[1].pilot else 0
+        entry = self._block_cache.get(id(self._like.get(id(written), (written, written))[1]))
+        return pilot_rows(rows) if entry is not None and entry[1].pilot else 0
 
     def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
         """The block as it is run after a pilot.
@@ -191,36 +191,36 @@ class Knowledge:
             rows: its candidates.
             answers: (leaves, m) of its WHERE, from the rows asked so far.
         """
-        known = replace(self(written), rows=Range.exactly(rows), pairs=(), answers=whole(answers))
+        statistics = replace(self(written), rows=Range.exactly(rows), pairs=(), answers=whole(answers))
         done = replace(block, scan=replace(block.scan, join=None))  # its pairs are asked: what is left is over its rows
-        return replace(choose(done, known, self.terms).block, scan=block.scan)
+        return replace(choose(done, statistics, self.terms).block, scan=block.scan)
 
     def _with_pilot(self, block: Block) -> BlockStatistics:
         """What is known of a block, and the rows that it asks of a pilot before its plan is settled."""
-        known, terms = self(block), self.terms
-        pilot = pilot_rows(known.rows.expected)
-        fits = terms.budget is None or known.rows.expected <= terms.budget
-        ways = ways_by_rates(block, known, terms) if pilot and fits else ()
+        statistics, terms = self(block), self.terms
+        pilot = pilot_rows(statistics.rows.expected)
+        fits = terms.budget is None or statistics.rows.expected <= terms.budget
+        ways = ways_by_rates(block, statistics, terms) if pilot and fits else ()
         if ways:
-            known = replace(known, pilot=pilot, ways=ways)
-            self._block_cache[id(block)] = (block, known)
-        return known
+            statistics = replace(statistics, pilot=pilot, ways=ways)
+            self._block_cache[id(block)] = (block, statistics)
+        return statistics
 
     def _look(self, block: Block) -> BlockStatistics:
         fields = fields_read(block)
-        asked = [*block.requests, *(Stage((c,)) for c in block.summaries.columns)]
+        stages = [*block.requests, *(Stage((c,)) for c in block.summaries.columns)]
         for join in asked_joins(block):
-            asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
-        chars = {s.input_columns: sum(chars_of(fields[c]) for c in s.input_columns if c in fields) for s in asked}
+            stages += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
+        chars = {s.input_columns: sum(chars_of(fields[c]) for c in s.input_columns if c in fields) for s in stages}
         pilot = self.pilots.get(id(block))
-        frames = self._frames(block, [c for s in asked for c in s.input_columns if c in fields], fields)
+        frames = self._frames(block, [c for s in stages for c in s.input_columns if c in fields], fields)
         site, pair_sites = self._sites(block) if not frames else (None, ())
         rows, pairs = self._rows(block)
         concrete = {}
         if site is not None and not site.after and block.scan.join is None and site.n:
             decided = np.flatnonzero((site.leaves != OPEN).all(axis=1)).tolist()
             concrete = {i: float(np.mean(site.leaves[i] == TRUE)) for i in decided}
-        seen = [s for s in pair_sites if s is not None]
+        sites = [s for s in pair_sites if s is not None]
         return BlockStatistics(
             rows,
             chars,
@@ -245,25 +245,25 @@ class Knowledge:
             prompt=self.prompt,
             form=self.form,
             learns="order_while_running" not in self.settings.disabled_rules,
-            site=site if len(seen) == len(pair_sites) else None,
-            pair_sites=tuple(seen),
+            site=site if len(sites) == len(pair_sites) else None,
+            pair_sites=tuple(sites),
         )
 
     def quote(self, plan: PhysicalPlan) -> Quote:
         """The price of a plan that was chosen, without a budget; the calls of each of its blocks are known from then on."""
-        found = simulate(plan, self._with_answers)
-        if found is None:  # a block's rows come from answers
+        simulation = simulate(plan, self._with_answers)
+        if simulation is None:  # a block's rows come from answers
             return quote(plan, self)
         for i, block in blocks(plan).items():
-            self._block_cache[i] = (block, replace(self(block), calls=found.blocks[i]))
-        return found.quote
+            self._block_cache[i] = (block, replace(self(block), calls=simulation.blocks[i]))
+        return simulation.quote
 
     def _with_answers(self, block: Block) -> BlockStatistics:
         """What is known of a block, with the rows that the ledger answers."""
-        known = self(block)
-        if self.recall is None or known.site is None:
-            return known
-        return replace(known, site=replace(known.site, coverage=self.recall(block)))
+        statistics = self(block)
+        if self.recall is None or statistics.site is None:
+            return statistics
+        return replace(statistics, site=replace(statistics.site, coverage=self.recall(block)))
 
     # ----------------------------------------------------------------------------------------------- rows as DuckDB has them
     def _site(
@@ -272,15 +272,15 @@ class Knowledge:
         source: BoundSource | None,
         terms: list[Expr],
         formula: Formula | None,
-        asked: list[VirtualColumn],
+        virtuals: list[VirtualColumn],
         inner: tuple[tuple[str, PhysicalPlan], ...],
         pairs: bool = False,
     ) -> Site | None:
         """Rows of a FROM clause, with what they show to these questions; None where there are too many, or DuckDB cannot tell them."""
-        made = {alias: _whole(plan, alias) for alias, plan in inner}
-        if any(part is None for part in made.values()):
+        sources = {alias: _whole(plan, alias) for alias, plan in inner}
+        if any(part is None for part in sources.values()):
             return None
-        change = {alias: part for alias, part in made.items() if part is not None}
+        change = {alias: part for alias, part in sources.items() if part is not None}
         told_by_model = {
             Column(a, i.name) for a, p in change.items() for i in p.query.items if isinstance(i.expr, Null)
         }
@@ -295,15 +295,15 @@ class Knowledge:
         keys = (
             [] if pairs or any(open_(k.expr) for k in block.aggregate.keys) else [k.expr for k in block.aggregate.keys]
         )
-        shown = dict.fromkeys(tuple(dict.fromkeys((*c.reads, *c.holes))) for c in asked)
-        needed = dict.fromkeys(c for one in shown for c in one)
+        inputs = dict.fromkeys(tuple(dict.fromkeys((*c.reads, *c.holes))) for c in virtuals)
+        needed = dict.fromkeys(c for one in inputs for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
-        parts = [content(one) for one in shown] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
+        parts = [content(one) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
         parts += [f"hash({', '.join(f'__k{i}' for i in range(len(keys)))})"] if keys else []
         sql = f"SELECT {', '.join(parts) or '1'} FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
         try:
@@ -313,23 +313,23 @@ class Knowledge:
         if rows.num_rows > MOST_SEEN:
             return None
         masks = np.full((len(leaves), rows.num_rows), OPEN, dtype=np.uint8)
-        for j, i in enumerate(own, start=len(shown)):
+        for j, i in enumerate(own, start=len(inputs)):
             values = rows.column(j).to_pylist()
             masks[i] = [NULL if v is None else TRUE if v else FALSE for v in values]
-        cells = {one: np.asarray(rows.column(j), dtype=np.uint64) for j, one in enumerate(shown)}
+        cells = {one: np.asarray(rows.column(j), dtype=np.uint64) for j, one in enumerate(inputs)}
         groups = np.asarray(rows.column(rows.num_columns - 1), dtype=np.uint64) if keys else None
-        kept = Range.exactly(1)
+        selectivity = Range.exactly(1)
         for term in terms:
             if term not in plain:
                 hidden = inner or block.scan.join is not None
-                kept = kept * (UNKNOWN if hidden else self._subquery_selectivity(term, block, plain))
-        return Site(rows.num_rows, cells, masks, groups, kept, tuple(alias for alias, _ in inner))
+                selectivity = selectivity * (UNKNOWN if hidden else self._subquery_selectivity(term, block, plain))
+        return Site(rows.num_rows, cells, masks, groups, selectivity, tuple(alias for alias, _ in inner))
 
     def _sites(self, block: Block) -> tuple[Site | None, tuple[Site | None, ...]]:
         """The candidates of a block, and the pairs of each join that is asked."""
         terms = conjuncts(block.scan.where)
-        asked = [c for s in block.requests for c in s.columns]
-        asked += [*block.values.groups, *block.summaries.columns]
+        virtuals = [c for s in block.requests for c in s.columns]
+        virtuals += [*block.values.groups, *block.summaries.columns]
         pairs: list[Site | None] = []
         source = block.scan.source
         join = block.scan.join
@@ -358,7 +358,7 @@ class Knowledge:
             pairs.append(
                 self._site(block, both, where, part.formula, own, (*block.inner.derived, *part.derived), pairs=True)
             )
-        return self._site(block, source, terms, block.filter.formula, asked, block.inner.derived), tuple(pairs)
+        return self._site(block, source, terms, block.filter.formula, virtuals, block.inner.derived), tuple(pairs)
 
     def _guided(self, stages: Sequence[Stage], block: Block, rows: Range) -> bool:
         """Has a search, or a sample, features of the rows to learn from?"""
@@ -380,57 +380,57 @@ class Knowledge:
 
     def _remembered(self, block: Block) -> Masks | None:
         """Answers to a whole WHERE, from earlier queries that asked it."""
-        found = self.memory.answers(block.filter.name) if block.filter.formula is not None else None
-        return whole(found)
+        answers = self.memory.answers(block.filter.name) if block.filter.formula is not None else None
+        return whole(answers)
 
     def _copies(self, site: Site | None, rows: Range) -> dict[tuple[Column, ...], float]:
         """Rows that show a stage the same cells, on the average: these are asked once, and NULLs never."""
         if site is None or site.after or not site.n or not rows.expected:
             return {}
-        found = {}
-        for shown, codes in site.cells.items():
+        averages = {}
+        for reads, codes in site.cells.items():
             copies = site.n / max(1, len(np.unique(codes[codes != 0])))
             share = min(1.0, rows.expected / site.n)  # of the candidates, where sub-queries leave fewer
-            found[shown] = share / distinct_share(share, copies)
-        return found
+            averages[reads] = share / distinct_share(share, copies)
+        return averages
 
     def _frames(self, block: Block, columns: Sequence[Column], fields: Mapping[Column, Field]) -> dict[Column, float]:
         """Frames of each video among these columns, on the average over the first rows."""
         videos = [c for c in dict.fromkeys(columns) if fields[c].modality is Modality.VIDEO]
-        found = {}
+        frames = {}
         for c in videos:
             query = BoundSelect((BoundItem(c, "v", ""),), block.scan.source, None, limit=CLIPS_SEEN)
             sql = f"SELECT avg(len(__uql_frames(v, {literal(EVERY)}))) FROM ({query_sql(query)})"
             try:
-                found[c] = float(Duck(self.cursor).scalar(sql) or 1)
+                frames[c] = float(Duck(self.cursor).scalar(sql) or 1)
             except duckdb.Error:  # a source that is not there before the run
-                found[c] = 1.0
-        return found
+                frames[c] = 1.0
+        return frames
 
     def _distinct(self, block: Block, columns: tuple[Column, ...], plain: list[Expr]) -> float:
         """Distinct contents of some columns among the candidates, those without any left out."""
         keys = tuple(BoundItem(c, c.label, "") for c in columns)
         inner = query_sql(BoundSelect(keys, block.scan.source, conjunction(plain), distinct=True))
-        said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in columns)
-        return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
+        condition = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in columns)
+        return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {condition}") or 0)
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
-        asked = [c for stage in block.filter.stages for c in stage.columns]
-        pairs = [c for c in asked if c.is_pair_condition]
+        virtuals = [c for stage in block.filter.stages for c in stage.columns]
+        pairs = [c for c in virtuals if c.is_pair_condition]
         if not self.weighs_pairs:  # two columns of one table may be compared too
             pairs += [
-                c for c in asked if len(c.reads) == 2 and not c.holes and attribute_comparison(c.text) is not None
+                c for c in virtuals if len(c.reads) == 2 and not c.holes and attribute_comparison(c.text) is not None
             ]
         if not pairs or block.inner.derived or block.scan.join is not None or block.inner.correlated:
             return ()
-        shown = (*pairs[0].reads, *pairs[0].holes)
-        tables = dict.fromkeys(c.table for c in shown)
+        inputs = (*pairs[0].reads, *pairs[0].holes)
+        tables = dict.fromkeys(c.table for c in inputs)
         plain = [t for t in conjuncts(block.scan.where) if not list(in_expressions(t))]
         sides = (
-            [tuple(c for c in shown if c.table == table) for table in tables]
+            [tuple(c for c in inputs if c.table == table) for table in tables]
             if len(tables) > 1
-            else [(c,) for c in shown]
+            else [(c,) for c in inputs]
         )
         columns = {tuple(c.name for c in side): side for side in sides}  # one table joined with itself is asked once
         return tuple(self._distinct(block, side, plain) for side in columns.values())
@@ -465,10 +465,10 @@ class Knowledge:
         """The share of the candidates that a condition on a sub-query keeps, which has not been run."""
         match term:
             case InQuery(operand=Column() as key, query=Bound() as part):
-                found = next((plan for own, plan in block.inner.nested if own is part), None)
-                if found is None:
+                inner = next((plan for own, plan in block.inner.nested if own is part), None)
+                if inner is None:
                     return UNKNOWN
-                out, keys = self._out(found), max(1.0, self._distinct(block, (key,), plain))
+                out, keys = self._out(inner), max(1.0, self._distinct(block, (key,), plain))
                 is_key = keys >= self._count(block.scan.source, conjunction(plain))
                 most = min(1.0, out.high / keys) if is_key else 1.0
                 share = Range(min(most, out.low / keys) if is_key else 0.0, min(most, out.expected / keys), most)
@@ -572,9 +572,9 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         return BoundDerived(plan.query, alias, ())
     if not isinstance(plan, Block) or plan.aggregate.present or plan.scan.join is not None or plan.scan.source is None:
         return None
-    made = {own: _whole(below, own) for own, below in plan.inner.derived}
-    change = {own: part for own, part in made.items() if part is not None}
-    if len(change) < len(made):
+    sources = {own: _whole(below, own) for own, below in plan.inner.derived}
+    change = {own: part for own, part in sources.items() if part is not None}
+    if len(change) < len(sources):
         return None
 
     def plain(expr: Expr) -> bool:
@@ -599,8 +599,8 @@ def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, ro
         rows: that a request may hold; one where their probabilities are needed.
     """
     off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or _has_cascade(settings) else ())
-    alone = needs_probabilities(settings) is not None
-    return Terms(unit, calls, off, in_usd, 1 if alone else rows, settings.rows_per_request == "auto")
+    row_by_row = needs_probabilities(settings) is not None
+    return Terms(unit, calls, off, in_usd, 1 if row_by_row else rows, settings.rows_per_request == "auto")
 
 
 def _has_cascade(settings: Settings) -> bool:
@@ -616,8 +616,8 @@ def needs_probabilities(settings: Settings) -> str | None:
 
 def pilot_rows(rows: float) -> int:
     """The rows of a pilot among so many; 0 where there are too few for one."""
-    found = min(PILOT_ROWS, int(PILOT_SHARE * rows))
-    return found if found >= LEAST_ROWS else 0
+    count = min(PILOT_ROWS, int(PILOT_SHARE * rows))
+    return count if count >= LEAST_ROWS else 0
 
 
 def unshared_columns(fields: Mapping[Column, Field]) -> frozenset[Column]:

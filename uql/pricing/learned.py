@@ -107,9 +107,9 @@ class Statistics:
 
     def values(self) -> dict[str, Any]:
         """All of it as plain values."""
-        values: dict[str, Any] = {f"rate: {name}": list(seen) for name, seen in self.rates.items()}
+        values: dict[str, Any] = {f"rate: {name}": list(counts) for name, counts in self.rates.items()}
         values |= {f"together: {name}": dict(rows) for name, rows in self.together.items()}
-        values |= {f"output: {text}": list(seen) for text, seen in self.output.items()}
+        values |= {f"output: {text}": list(counts) for text, counts in self.output.items()}
         values |= {f"description: {name}": [text] for name, text in self.descriptions.items()}
         if self.calls:
             values["calls"] = [self.calls, self.seconds]
@@ -126,12 +126,12 @@ class Statistics:
     @classmethod
     def of(cls, values: Mapping[str, Any], scope: str = "") -> Statistics:
         """From plain values, as `values` gives them; what is no such value is left out."""
-        found = cls(scope=scope)
+        statistics = cls(scope=scope)
         for name, value in values.items():
             with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):
-                found._take(name, value)
-        found._saved = found.values()
-        return found
+                statistics._take(name, value)
+        statistics._saved = statistics.values()
+        return statistics
 
     def _take(self, name: str, value: Any) -> None:
         kind, _, rest = name.partition(": ")

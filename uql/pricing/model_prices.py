@@ -31,26 +31,26 @@ def price_known(model: Provider | None, settings: Settings) -> Price | None:
     return price.halved() if price is not None and settings.batch else price
 
 
-def cascade_of(settings: Settings, given: Mapping[str, Provider]) -> Cascade | None:
-    """The cascade that the settings name, None where they name none; `given` are providers by name."""
+def cascade_of(settings: Settings, providers: Mapping[str, Provider]) -> Cascade | None:
+    """The cascade that the settings name, None where they name none; `providers` are by name."""
     if not settings.models or "cascade" in settings.disabled_rules:
         return None
     small, large = settings.models
     from uql.kernels.cascade import Cascade
 
     return Cascade(
-        given.get(small, small),
-        given.get(large, large),
+        providers.get(small, small),
+        providers.get(large, large),
         settings.accuracy,
         settings.confidence,
         (small, large),
-        small_share(settings, given),
+        small_share(settings, providers),
     )
 
 
-def small_share(settings: Settings, given: Mapping[str, Provider]) -> float:
+def small_share(settings: Settings, providers: Mapping[str, Provider]) -> float:
     """What a request of the small model costs beside one of the large; 0 where a price is not known."""
-    small, large = (price_known(given.get(m), settings.with_values(model=m)) for m in settings.models)
+    small, large = (price_known(providers.get(m), settings.with_values(model=m)) for m in settings.models)
     if small is None or large is None or not large.input:
         return 0.0
     return unit_of(small).input / unit_of(large).input if small.input else 0.0
@@ -89,12 +89,12 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
     Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine, which
     has no price per token.
     """
-    wanted = settings.rows_per_request
-    alone = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
-    if wanted == 1 or alone:
+    setting = settings.rows_per_request
+    takes_one = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
+    if setting == 1 or takes_one:
         return 1
-    if wanted != "auto":
-        return int(wanted)
+    if setting != "auto":
+        return int(setting)
     if model is not None:
         return 1 if model.is_local else model.capabilities.rows
     kind = (settings.model or "").partition(":")[0]
@@ -119,10 +119,10 @@ def pace_of(model: Provider | None, settings: Settings, measured: Range | None) 
         model: None: it is guessed from its name.
         measured: seconds of a call; None: never measured.
     """
-    named = settings.model or ""
-    local = model.is_local if model is not None else named.partition(":")[0] in ("local", "oracle")
+    name = settings.model or ""
+    local = model.is_local if model is not None else name.partition(":")[0] in ("local", "oracle")
     each = measured or (LOCAL_SECONDS if local else REMOTE_SECONDS)
     if model is None:
-        return Pace(settings.concurrency or IN_FLIGHT.get(named.partition(":")[0].partition("?")[0], 64), each)
+        return Pace(settings.concurrency or IN_FLIGHT.get(name.partition(":")[0].partition("?")[0], 64), each)
     limits = model.limits
     return Pace(settings.concurrency or limits.concurrency, each, limits.requests_per_minute, limits.tokens_per_minute)

@@ -58,9 +58,9 @@ class Foresight:
         from uql.pricing.explanation import explanation
 
         calls = self.limit(plan, settings)
-        with self._recalling(self.knowledge(settings, calls)) as known:
+        with self._recalling(self.knowledge(settings, calls)) as knowledge:
             return explanation(
-                bound, plan, known, calls, default_limit(plan, settings) if self._by_money(settings) else None
+                bound, plan, knowledge, calls, default_limit(plan, settings) if self._by_money(settings) else None
             )
 
     def quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
@@ -68,8 +68,8 @@ class Foresight:
         from uql.pricing.explanation import price
 
         calls = self.limit(plan, settings)
-        with self._recalling(self.knowledge(settings, calls)) as known:
-            return price(plan, known, calls)
+        with self._recalling(self.knowledge(settings, calls)) as knowledge:
+            return price(plan, knowledge, calls)
 
     def limit(self, plan: PhysicalPlan, settings: Settings) -> int | None:
         """The calls that a query may make; None: without limit.
@@ -92,8 +92,8 @@ class Foresight:
 
     def _by_money(self, settings: Settings) -> bool:
         """May money decide how many rows are asked?"""
-        given = [self._model, *(self._models.get(name) for name in settings.models)]
-        own = any(model is not None and model.is_local for model in given)
+        providers = [self._model, *(self._models.get(name) for name in settings.models)]
+        own = any(model is not None and model.is_local for model in providers)
         return settings.budget is None and not settings.exact and settings.error is None and not own
 
     def _limit_by_money(self, plan: PhysicalPlan, settings: Settings, default: int | None) -> int | None:
@@ -101,10 +101,10 @@ class Foresight:
         from uql.pricing.explanation import price, price_alone, scores_usd
         from uql.pricing.learned import Statistics
 
-        known = self.knowledge(settings, None, Statistics())
-        if isinstance(plan, SqlQuery) or not known.costs:
+        knowledge = self.knowledge(settings, None, Statistics())
+        if isinstance(plan, SqlQuery) or not knowledge.costs:
             return default
-        whole = price(plan, known, None)
+        whole = price(plan, knowledge, None)
         if whole.usd is None or whole.seconds is None or not whole.calls.high:
             return default
         most = settings.max_cost
@@ -116,24 +116,24 @@ class Foresight:
             return default
         if whole.usd.high <= MONEY_SPENT * most:
             return None
-        alone = price_alone(plan, known, None)
-        assert alone.usd is not None
-        beside = scores_usd(plan, known)  # of the small model, whose calls the budget does not count
-        calls = max(1, int((MONEY_SPENT * most - beside) * alone.calls.expected / alone.usd.expected))
+        without_scores = price_alone(plan, knowledge, None)
+        assert without_scores.usd is not None
+        beside = scores_usd(plan, knowledge)  # of the small model, whose calls the budget does not count
+        calls = max(1, int((MONEY_SPENT * most - beside) * without_scores.calls.expected / without_scores.usd.expected))
         if beside or not settings.models:
             return calls
         both = int(MONEY_SPENT * most * whole.calls.expected / whole.usd.expected)
         # the small one may not be worth its calls
-        found = price(plan, self.knowledge(settings, both, Statistics()), both).usd
-        return both if found is not None and found.expected <= most else calls
+        both_usd = price(plan, self.knowledge(settings, both, Statistics()), both).usd
+        return both if both_usd is not None and both_usd.expected <= most else calls
 
     @contextmanager
-    def _recalling(self, known: Knowledge) -> Iterator[Knowledge]:
+    def _recalling(self, knowledge: Knowledge) -> Iterator[Knowledge]:
         """With what the ledger answers, where the model is at hand that keys are made for."""
         from uql.kernels.duck import Duck
         from uql.pricing.recall import ledger_coverage
 
-        settings = known.settings
+        settings = knowledge.settings
         model = self._model or self._providers.get(settings.model)
         if (
             model is None
@@ -141,14 +141,14 @@ class Foresight:
             or isinstance(settings.examples, str)
             or not self._ledgers.exists(settings.ledger)
         ):
-            yield known
+            yield knowledge
         else:
             with self._ledgers.open(settings.ledger) as ledger:
                 duck = Duck(self._cursor, cluster=self.cluster)
                 try:
-                    described = known.memory.descriptions if settings.describe else None
-                    known.recall = lambda block: ledger_coverage(block, model, ledger, duck, described)
-                    yield known
+                    described = knowledge.memory.descriptions if settings.describe else None
+                    knowledge.recall = lambda block: ledger_coverage(block, model, ledger, duck, described)
+                    yield knowledge
                 finally:
                     duck.close()
 
@@ -173,22 +173,22 @@ class Foresight:
         if model is not None:
             self._providers[settings.model] = model
         model = model or self._model
-        named = settings
+        model_settings = settings
         # a cascade: the large one answers what is not a condition
         if model is None and settings.models and settings.model is None:
-            model, named = self._models.get(settings.models[1]), settings.with_values(model=settings.models[1])
+            model, model_settings = self._models.get(settings.models[1]), settings.with_values(model=settings.models[1])
         return Knowledge(
             self._cursor,
             memory,
-            price=price_known(model, named),
-            pace=pace_of(model, named, memory.seconds_a_call()),
+            price=price_known(model, model_settings),
+            pace=pace_of(model, model_settings, memory.seconds_a_call()),
             settings=settings,
             budget=calls,
-            rows_at_once=rows_of(model, named),
-            prompt=prompt_of(model, named),
-            form=form_of(model, named),
-            weighs_pairs=weighs_pairs(model, named),
-            watches=watches(model, named),
+            rows_at_once=rows_of(model, model_settings),
+            prompt=prompt_of(model, model_settings),
+            form=form_of(model, model_settings),
+            weighs_pairs=weighs_pairs(model, model_settings),
+            watches=watches(model, model_settings),
             models=self._models,
         )
 

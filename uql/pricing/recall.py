@@ -39,21 +39,21 @@ def ledger_coverage(
     """
     if inner_plans(block) or asked_joins(block) or sharded.table_of(block, duck) is not None:
         return ()
-    found = []
+    coverage = []
     relation: Relation | None = None
     for stage in dict.fromkeys((*block.filter.stages, *block.values.stages, *block.values.late)):
         with suppress(duckdb.Error):  # the run says it
             relation = relation or Relation(duck, "", 0, fields_of(block))  # puts questions, before its rows are wanted
             _describe(stage, relation, described)
-            asked = [c for c in stage.columns if _was_asked(c, relation, model, ledger)]
-            if not asked:
+            columns = [c for c in stage.columns if _was_asked(c, relation, model, ledger)]
+            if not columns:
                 continue
             if not relation.name:
                 name, n = duck.create(candidates_sql(block))
                 relation = Relation(duck, name, n, fields_of(block))
                 _describe(stage, relation, described)
-            found += list(_looked_up(stage, asked, relation, model, ledger))
-    return tuple(found)
+            coverage += list(_looked_up(stage, columns, relation, model, ledger))
+    return tuple(coverage)
 
 
 def _describe(stage: Stage, relation: Relation, described: Mapping[str, str] | None) -> None:
@@ -87,8 +87,8 @@ def _looked_up(
     for column in columns:
         head = question_key(model, relation.question(column))
         keys = [ledger.key(head, row) for row in rows]
-        known = ledger.answers(keys)
-        held = np.array([key in known for key in keys])
-        p, m = float(held.mean()), len(held)
+        answers = ledger.answers(keys)
+        hits = np.array([key in answers for key in keys])
+        p, m = float(hits.mean()), len(hits)
         off = SURE * ((p * (1 - p) + 1 / m) / m) ** 0.5
-        yield LedgerCoverage(stage.columns, column, codes[held], codes, Range(max(0.0, p - off), p, min(1.0, p + off)))
+        yield LedgerCoverage(stage.columns, column, codes[hits], codes, Range(max(0.0, p - off), p, min(1.0, p + off)))

@@ -48,32 +48,36 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
 
 
 def _check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
-    known = True
+    certain = True
     for piece in pieces:
         tree = piece.tree
         if isinstance(tree, str):
             _check_own(piece, tree, catalog)
-            known = known and _KEEPS.match(tree) is not None
+            certain = certain and _KEEPS.match(tree) is not None
             continue
         if isinstance(tree, ast.SetOption):
-            known = known and tree.name != "quoted"
+            certain = certain and tree.name != "quoted"
             continue
         query = tree.statement if isinstance(tree, ast.Explain) else getattr(tree, "query", tree)
         if not isinstance(query, ast.Query):  # REFRESH, DROP SEMANTIC TABLE
-            known = False
+            certain = False
             continue
         try:
             bound = bind(piece, query)
-            if known and isinstance(tree, ast.CreateTable | ast.Insert | ast.CopyQuery) and not _is_made(tree, catalog):
+            if (
+                certain
+                and isinstance(tree, ast.CreateTable | ast.Insert | ast.CopyQuery)
+                and not _is_made(tree, catalog)
+            ):
                 check_target(catalog.cursor, tree, bound.query.items, piece.script)
         except UQLError as error:
             by_duckdb = isinstance(error, BindError) and placed_by_duckdb(catalog, piece, error) is not None
-            if known and not by_duckdb:
+            if certain and not by_duckdb:
                 raise error.at(piece.script) from None
-            known = known and not isinstance(tree, ast.CreateTable | ast.CreateSemanticTable)
+            certain = certain and not isinstance(tree, ast.CreateTable | ast.CreateSemanticTable)
             continue
         _make(tree, query, bound, catalog)
-        known = known and not isinstance(tree, ast.CopyQuery)
+        certain = certain and not isinstance(tree, ast.CopyQuery)
 
 
 def _is_made(piece: ast.CreateTable | ast.Insert | ast.CopyQuery, catalog: Catalog) -> bool:

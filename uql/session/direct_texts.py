@@ -92,29 +92,29 @@ def rewritten(
     Raises: as `table_of`; DataError (UQL509) where the rows are not those of a table.
     """
     source = without_comments(source)
-    found = tokens(source)
-    first = 1 if found and found[0].word == "EXPLAIN" else 0
-    verb = found[first].word if len(found) > first else ""
-    change = changed(source[found[first].start :]) if verb in ("UPDATE", "DELETE") else None
+    all_tokens = tokens(source)
+    first = 1 if all_tokens and all_tokens[0].word == "EXPLAIN" else 0
+    verb = all_tokens[first].word if len(all_tokens) > first else ""
+    change = changed(source[all_tokens[first].start :]) if verb in ("UPDATE", "DELETE") else None
     if change is None:
         return None
-    from_start = found[first].start
+    from_start = all_tokens[first].start
     name = (change.start + from_start, change.head + from_start)
-    clauses = _clauses(source, [t for t in found if t.start >= name[1]], _CLAUSES[verb])
-    known = table_of(change.name)
-    asked = [clauses[word] for word in ("SET", "WHERE") if word in clauses]
-    if not any(_asks(found, part, known, parameters, nested) for part in asked):
+    clauses = _clauses(source, [t for t in all_tokens if t.start >= name[1]], _CLAUSES[verb])
+    table = table_of(change.name)
+    parts = [clauses[word] for word in ("SET", "WHERE") if word in clauses]
+    if not any(_asks(all_tokens, part, table, parameters, nested) for part in parts):
         return None
-    if not known.has_rowid:
+    if not table.has_rowid:
         raise DataError(
-            f"{verb} changes the rows of a table, and {known.name} is a view, a file or a data frame",
+            f"{verb} changes the rows of a table, and {table.name} is a view, a file or a data frame",
             code="UQL509",
             text=source,
             start=name[0],
             end=name[1],
             help="name the table that it reads",
         )
-    alias = [token.text for token in found if name[1] <= token.start < clauses["head"][1]]
+    alias = [token.text for token in all_tokens if name[1] <= token.start < clauses["head"][1]]
     row = f"{alias[-1] if alias else quote(change.name[-1])}.rowid"
     target: tuple[Piece, ...] = ((name[0], clauses["head"][1]),)
     others = [part for word in ("FROM", "USING") if (part := clauses.get(word))]
@@ -130,7 +130,7 @@ def rewritten(
         return Rewritten(source, before, (f"SELECT {row}", *of), (")", *end))
     sets: list[Piece] = []
     values: list[Piece] = []
-    assigned = _assignments(found, clauses["SET"], known, parameters)
+    assigned = _assignments(all_tokens, clauses["SET"], table, parameters)
     if assigned is None:
         return None
     for number, (column, value, type) in enumerate(assigned):
@@ -145,16 +145,16 @@ def rewritten(
     return Rewritten(source, before, inner, (f") AS {NEW} WHERE {row} = {NEW}.{ROW}", *end))
 
 
-def _clauses(source: str, found: Sequence[Token], words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+def _clauses(source: str, rest: Sequence[Token], words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """Where the parts behind the table's name stand: `head` is its alias.
 
     Args:
-        found: the tokens behind the name.
+        rest: the tokens behind the name.
         words: with which the clauses begin, in their order.
     """
     places: list[tuple[str, int, int]] = []
     depth = 0
-    for before, token in zip([None, *found], found, strict=False):
+    for before, token in zip([None, *rest], rest, strict=False):
         depth += _DEPTHS.get(token.text, 0)
         distinct = before is not None and before.word == "DISTINCT"  # IS DISTINCT FROM
         if depth == 0 and token.word in words and not distinct:
@@ -162,27 +162,27 @@ def _clauses(source: str, found: Sequence[Token], words: tuple[str, ...]) -> dic
             words = words[words.index(token.word) + 1 :]
     last = len(source.rstrip().rstrip(";"))
     ends = [*(start for _, start, _ in places), last]
-    clauses = {"head": (found[0].start if found else last, len(source[: ends[0]].rstrip()))}
+    clauses = {"head": (rest[0].start if rest else last, len(source[: ends[0]].rstrip()))}
     for (word, _, start), end in zip(places, ends[1:], strict=True):
         clauses[word] = (start, end)
     return clauses
 
 
 def _asks(
-    found: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str], nested: bool
+    all_tokens: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str], nested: bool
 ) -> bool:
     """Does the part have a text that is not a column of the table, or such a parameter, outside of sub-queries or anywhere?"""
-    within = [t for t in found if part[0] <= t.start < part[1]]
+    within = [t for t in all_tokens if part[0] <= t.start < part[1]]
     opened: list[bool] = []
     for before, token, after in zip([None, *within], within, [*within[1:], None], strict=False):
         if token.text == "(":
             opened.append(not nested and after is not None and after.word in ("SELECT", "FROM", "WITH", "VALUES"))
         elif token.text == ")" and opened:
             opened.pop()
-        named = "." in (before.text if before else "", after.text if after else "") or table.field(token.name)
+        is_column = "." in (before.text if before else "", after.text if after else "") or table.field(token.name)
         aliased = before is not None and before.word == "AS"
-        given = before is not None and before.text == "$" and token.name in parameters
-        if (given or (is_text(token) and not (named or aliased))) and not any(opened):
+        is_parameter = before is not None and before.text == "$" and token.name in parameters
+        if (is_parameter or (is_text(token) and not (is_column or aliased))) and not any(opened):
             return True
     return False
 
@@ -193,24 +193,24 @@ def is_text(token: Token) -> bool:
 
 
 def _assignments(
-    found: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str]
+    all_tokens: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str]
 ) -> list[tuple[tuple[int, int], tuple[int, int], str]] | None:
     """(column, value, cast of the value) for each `column = value` of SET; None where it is something else."""
-    within = [t for t in found if part[0] <= t.start < part[1]]
+    within = [t for t in all_tokens if part[0] <= t.start < part[1]]
     cuts, depth = [], 0
     for index, token in enumerate(within):
         depth += _DEPTHS.get(token.text, 0)
         if depth == 0 and token.text == ",":
             cuts.append(index)
-    made = []
+    assignments = []
     for begin, end in zip([0, *(c + 1 for c in cuts)], [*cuts, len(within)], strict=True):
         sign = next((i for i in range(begin, end) if within[i].text == "="), end)
         value = within[sign + 1 : end]
         if not value or not within[sign - 1].name:
             return None
         field = table.field(within[sign - 1].name)
-        written = len(value) == 1 and is_text(value[0]) and table.field(value[0].name) is None
-        alone = written or (len(value) == 2 and value[0].text == "$" and value[1].name in parameters)
-        cast = f"::{field.type}" if alone and field is not None and field.type != "VARCHAR" else ""
-        made.append(((within[begin].start, within[sign - 1].end), (value[0].start, value[-1].end), cast))
-    return made
+        is_literal = len(value) == 1 and is_text(value[0]) and table.field(value[0].name) is None
+        only_text = is_literal or (len(value) == 2 and value[0].text == "$" and value[1].name in parameters)
+        cast = f"::{field.type}" if only_text and field is not None and field.type != "VARCHAR" else ""
+        assignments.append(((within[begin].start, within[sign - 1].end), (value[0].start, value[-1].end), cast))
+    return assignments

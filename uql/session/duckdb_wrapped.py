@@ -86,9 +86,9 @@ class Part:
     @property
     def ends(self) -> dict[str, tuple[str, str]]:
         """The columns of its table for the ends of intervals, by the column that may hold an estimate."""
-        taken = {name.lower() for name in self.names}
+        used = {name.lower() for name in self.names}
         typed = zip(self.names, self.items, strict=True)
-        return {name: end_names(name, taken) for name, item in typed if NUMBER.fullmatch(item.type)}
+        return {name: end_names(name, used) for name, item in typed if NUMBER.fullmatch(item.type)}
 
     def select(self, around: Collection[str] = ()) -> str:
         """Its table as a query, with those ends of intervals that the statement around it names."""
@@ -231,10 +231,10 @@ class _Work:
         change, part = self.change, self.parts[0]
         if change is None or change.verb != "INSERT" or change.columns or change.by_name:
             return
-        head, found, rest = self.sql.partition(part.select())
-        columns = listed(self.catalog, change.name, len(part.names)) if found and _takes_whole(head, change) else ()
+        head, select, rest = self.sql.partition(part.select())
+        columns = listed(self.catalog, change.name, len(part.names)) if select and _takes_whole(head, change) else ()
         if len(columns) < len(self.catalog.columns(change.name)) and columns:
-            self.sql = f"{head[: change.end]} ({', '.join(map(quote, columns))}){head[change.end :]}{found}{rest}"
+            self.sql = f"{head[: change.end]} ({', '.join(map(quote, columns))}){head[change.end :]}{select}{rest}"
             self.change = changed(self.sql)
 
     def check(self, source: str) -> None:
@@ -264,7 +264,7 @@ class _Work:
         with together(self.connection) if self.by_row else nullcontext():
             return self._outcome(results, source, message)
 
-    def _outcome(self, results: list[PreparedStatement], source: str, said: str) -> Outcome:
+    def _outcome(self, results: list[PreparedStatement], source: str, statement: str) -> Outcome:
         done = [result.run() for result in results]
         change, reads = (
             self.change,
@@ -280,9 +280,9 @@ class _Work:
             with together(self.connection) if change is not None and inexact else nullcontext():
                 for part, one in zip(self.parts, done, strict=True):
                     self._put(part, one)
-                found = own_rows(self.catalog, self.sql, self.parameters)
+                outer = own_rows(self.catalog, self.sql, self.parameters)
                 if change is not None and change.name and inexact:
-                    mark(self.catalog, change.name, said)
+                    mark(self.catalog, change.name, statement)
         except BudgetError as error:
             raise placed(error, source, self.parts[0].start, self.parts[0].end) from None
         except duckdb.Error as error:
@@ -290,7 +290,7 @@ class _Work:
             raise DataError(f"DuckDB: {message}", code="UQL509", text=source, start=0, end=end) from error
         finally:
             self._drop()
-        whole = _together(found, done)
+        whole = _together(outer, done)
         return replace(whole, exact=whole.exact and not reads, based_on=[*whole.based_on, *reads])
 
     def _put(self, part: Part, one: Outcome) -> None:
@@ -309,12 +309,12 @@ class _Work:
         types = dict(zip(part.names, one.types, strict=True))
         words = {token.name.lower() for token in tokens_of(self.sql)}
         for name, ends in part.ends.items():
-            found = one.estimates.get(one.table.column_names[part.names.index(name)])
+            intervals = one.estimates.get(one.table.column_names[part.names.index(name)])
             for end, column in zip(ENDS, ends, strict=True):
-                if column.lower() in words and found is None:
+                if column.lower() in words and intervals is None:
                     rows = rows.append_column(column, rows.column(name).cast("float64"))
                 elif column.lower() in words:
-                    cells = [getattr(e, end) for e in (found if isinstance(found, list) else [found])]
+                    cells = [getattr(e, end) for e in (intervals if isinstance(intervals, list) else [intervals])]
                     rows = rows.append_column(column, pa.array(cells, pa.float64()))
         return rows, [types.get(name, "DOUBLE") for name in rows.column_names]
 
@@ -327,15 +327,15 @@ class _Work:
                 continue
             words = {token.name.lower() for token in tokens_of(self.sql)}
             for name in one.inexact:
-                named = all(end.lower() in words for end in part.ends.get(name, ("",)))
-                if not named and not self._assigned(part, name):
+                names_ends = all(end.lower() in words for end in part.ends.get(name, ("",)))
+                if not names_ends and not self._assigned(part, name):
                     raise without_interval(name, ".".join(self.change.name), None)
 
     def _inserted(self, part: Part, one: Outcome) -> bool:
         """Where the part is all that INSERT takes: its rows with their intervals, for the columns that the table has for them."""
         change = self.change
-        head, found, rest = self.sql.partition(part.select())
-        if change is None or change.verb != "INSERT" or not found:
+        head, select, rest = self.sql.partition(part.select())
+        if change is None or change.verb != "INSERT" or not select:
             return False
         if not _takes_whole(head, change):
             return False
@@ -345,9 +345,9 @@ class _Work:
         if len(columns) != len(part.names):
             return False
         rows, into, types = rows_with_bounds(self.catalog, change.name, columns, one)
-        named = {token.name.lower() for token in tokens_of(rest)}
-        for end in into[len(columns) :] if "excluded" in named else ():
-            if end.lower() not in named:
+        words = {token.name.lower() for token in tokens_of(rest)}
+        for end in into[len(columns) :] if "excluded" in words else ():
+            if end.lower() not in words:
                 column = next(c for c in columns if end.lower().startswith(c.lower()))
                 raise without_interval(column, ".".join(change.name), None)
         self.changed_rows[part.table] = rows, types
@@ -420,7 +420,7 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
     Args:
         all: the tokens are the whole statement.
     """
-    found: list[Part] = []
+    subqueries: list[Part] = []
     bare = _bare(tokens) if all and tokens else None
     at = 0
     while at < len(tokens):
@@ -438,11 +438,11 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
                 if not parts:
                     raise error from None
         if parts and inside is not None:
-            found += parts
+            subqueries += parts
             at = inside[1]
         else:
             at += 1
-    return found
+    return subqueries
 
 
 def _bare(tokens: list[Token]) -> tuple[int, int] | None:
@@ -537,10 +537,10 @@ def _takes_whole(head: str, change: Change) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------- results
-def _together(found: Outcome, done: list[Outcome]) -> Outcome:
+def _together(outer: Outcome, done: list[Outcome]) -> Outcome:
     """What DuckDB gave, with the cost, the errors and the notes of the parts."""
     return replace(
-        found,
+        outer,
         errors=[e for one in done for e in one.errors],
         cost=reduce(add, (one.cost for one in done)),
         warnings=list(dict.fromkeys(w for one in done for w in one.warnings)),

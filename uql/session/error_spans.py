@@ -67,10 +67,10 @@ def _nodes(query: BoundQuery) -> Iterator[Node]:
 def _is_about(message: str, node: Node) -> bool:
     """Can the expression have failed with such a message?"""
     if message.startswith("Conversion Error"):
-        wanted = _TO_TYPE.search(message) or _FIELD.search(message)
-        if not isinstance(node, Cast) or node.lenient or wanted is None:
+        target = _TO_TYPE.search(message) or _FIELD.search(message)
+        if not isinstance(node, Cast) or node.lenient or target is None:
             return False
-        name = wanted[1].upper()
+        name = target[1].upper()
         return type_sql(node.type).split("(")[0] == _TYPES.get(name, name).split("(")[0]
     overflow = _OVERFLOW.search(message)
     if overflow is not None:

@@ -70,9 +70,9 @@ class AnnounceEvent:
     kind: str = "announce"
 
     def text(self) -> str:
-        shown = ", ".join(self.columns) or "a question"
+        content = ", ".join(self.columns) or "a question"
         most = "every row that is asked" if self.rows is None else f"at most {self.rows:,} rows"
-        return f"{self.model} is sent {shown} of {most}"
+        return f"{self.model} is sent {content} of {most}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
     """
     from uql.engine import plain_sql as concrete
 
-    said = session.statement
-    settings = session.settings.with_values(**{**dict(bound.options), **said.changes})
+    current = session.statement
+    settings = session.settings.with_values(**{**dict(bound.options), **current.changes})
     checked = bound.semantic or settings.disabled_rules
     plan = session.plan(bound, settings) if checked else None  # what has no legal plan is said at once
 
@@ -49,8 +49,8 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
         session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
         with reading(session.catalog.cursor, session.catalog.read_only):
             called = session.catalog.estimates_called(bound.text)
-            found = concrete.outcome(bound, session.kernel_duck(), settings.confidence, called)
-        return stored(bound, found, session)
+            plain_outcome = concrete.outcome(bound, session.kernel_duck(), settings.confidence, called)
+        return stored(bound, plain_outcome, session)
 
     def before(run: str) -> Before:
         with session.ledgers.open(settings.ledger) as ledger:
@@ -66,7 +66,7 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
             lambda run: prepared(StatementInput(statement.text, statement.parameters, before(run))),
         )
 
-    return prepared(said)
+    return prepared(current)
 
 
 async def execute(
@@ -123,7 +123,7 @@ async def execute(
 
     calls = session.foresight.limit(plan, settings)
     drawing = session.drawing(bound, plan, settings) if shared is None else None
-    (output, ctx, found), gate = await in_context(
+    (output, ctx, provenance), gate = await in_context(
         session, bound.text, settings, calls, work, bound.semantic, shared, statement, drawing
     )
     if gate.run.root and not gate.run.again and gate.run.started is not None:
@@ -141,7 +141,7 @@ async def execute(
         output.exact and not exhausted and not ctx.based_on and not ctx.errors,
         ctx.partial or exhausted,
         _positions(output),
-        found,
+        provenance,
         gate.run.id if gate.draws.persistent and bound.semantic else "",
     )
     return stored(bound, outcome, session)

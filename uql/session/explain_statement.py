@@ -44,12 +44,12 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
             return _sampled(session, bound, physical, settings, piece)
         if piece.mode == "ANALYZE":
             predicted = session.foresight.explained(bound, physical, settings)  # before the run, which teaches
-            asked: dict[tuple[str, str], int] = {}
+            call_counts: dict[tuple[str, str], int] = {}
 
             def count(event: Any) -> None:
                 if getattr(event, "kind", "") == "call" and event.question != "Write":
                     about = event.text, event.source
-                    asked[about] = asked.get(about, 0) + 1
+                    call_counts[about] = call_counts.get(about, 0) + 1
 
             stop = session.on_event(count)
             try:
@@ -66,7 +66,7 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
                 cost.seconds,
                 outcome.table.num_rows,
                 tuple(outcome.notes),
-                asked,
+                call_counts,
             )
             return text_outcome(written(predicted, piece.format, measured).splitlines(), outcome)
         return text_outcome(plan_lines(), None)
@@ -89,18 +89,18 @@ def _sampled(
             return await pilot(block, ctx, n)
 
         with session.lock:
-            found, gate = finished(in_context(session, bound.text, settings, calls, ask))
-        knowledge.pilots[id(plan)] = found
+            sample, gate = finished(in_context(session, bound.text, settings, calls, ask))
+        knowledge.pilots[id(plan)] = sample
         outcome.cost = gate.cost
         sampled = Sampled(
-            found.rows,
-            found.passed,
-            *found.share,
+            sample.rows,
+            sample.passed,
+            *sample.share,
             settings.confidence,
             gate.cost.calls,
             gate.cost.cached,
-            found.until is not None,
+            sample.until is not None,
         )
-    shown = written(explanation(bound, plan, knowledge, calls), piece.format, None, sampled)
-    outcome.table, outcome.types = text_table(shown.splitlines()), ["VARCHAR"]
+    text = written(explanation(bound, plan, knowledge, calls), piece.format, None, sampled)
+    outcome.table, outcome.types = text_table(text.splitlines()), ["VARCHAR"]
     return outcome

@@ -60,18 +60,18 @@ def plain_query(
         tree: its query.
         bound: binds it.
     """
-    found = described(session.catalog, tree, piece.script, piece.parameters)
-    if found is None or session.settings.disabled_rules:
+    description = described(session.catalog, tree, piece.script, piece.parameters)
+    if description is None or session.settings.disabled_rules:
         return None
     settings = session.settings
 
     def work() -> Outcome:
-        check_sql_reads(session.catalog, found.sql)
+        check_sql_reads(session.catalog, description.sql)
         session.emit(PlanEvent(None))
         with reading(session.catalog.cursor, session.catalog.read_only):
-            table = session.kernel_duck().arrow(found.sql).rename_columns(found.names)
-        held = exact_estimates(table, found.aggregates, found.grouped, settings.confidence)
-        return Outcome(table, found.types, held, [], Cost())
+            table = session.kernel_duck().arrow(description.sql).rename_columns(description.names)
+        estimates = exact_estimates(table, description.aggregates, description.grouped, settings.confidence)
+        return Outcome(table, description.types, estimates, [], Cost())
 
     def whole() -> PreparedStatement:
         return prepare(session, bound(), piece.script)
@@ -106,13 +106,15 @@ def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mappin
         columns = [] if sql is None else catalog.describe(sql)
     except (duckdb.Error, BindError):
         return None
-    named = _named(first, [name for name, _ in columns], script) if columns else None
+    column_names = _named(first, [name for name, _ in columns], script) if columns else None
     aggregates = _aggregates(first, catalog.aggregates) if first is tree else []
-    if sql is None or named is None or aggregates is None:
+    if sql is None or column_names is None or aggregates is None:
         return None
     if any(tables(sql)) and (catalog.marked() or catalog.is_behind()):
         return None
-    return Described(sql, named, [type for _, type in columns], aggregates, first is tree and bool(first.group_by))
+    return Described(
+        sql, column_names, [type for _, type in columns], aggregates, first is tree and bool(first.group_by)
+    )
 
 
 def _is_other(node: object) -> bool:
@@ -135,37 +137,37 @@ def _is_other(node: object) -> bool:
     return False
 
 
-def _named(select: ast.Select, found: Sequence[str], script: str) -> list[str] | None:
+def _named(select: ast.Select, duckdb_names: Sequence[str], script: str) -> list[str] | None:
     """The names of the columns: AS, else the column's name, else the item as written. None where a column may be of several items.
 
     Args:
-        found: the names that DuckDB gives.
+        duckdb_names: the names that DuckDB gives.
         script: the text that the items stand in.
     """
     stars = [i for i, item in enumerate(select.items) if isinstance(item.expr, ast.Star)]
     if len(stars) > 1 or (stars and isinstance(select.source, ast.Join)):
         return None
     last = len(select.items) - stars[0] - 1 if stars else 0
-    if len(found) != len(select.items) and not (stars and len(found) >= len(select.items) - 1):
+    if len(duckdb_names) != len(select.items) and not (stars and len(duckdb_names) >= len(select.items) - 1):
         return None
     places = [i if not stars or i < stars[0] else i - len(select.items) for i in range(len(select.items))]
-    named = list(found)
+    column_names = list(duckdb_names)
     for i, item in enumerate(select.items):
         if i not in stars:
-            named[places[i]] = _name(item, found[places[i]], script)
-    own = [named[places[i]].lower() for i in range(len(select.items)) if i not in stars]
-    shown = found[stars[0] : len(found) - last] if stars else []
-    return None if any(name.lower().startswith(n) for name in shown for n in own) else named
+            column_names[places[i]] = _name(item, duckdb_names[places[i]], script)
+    own = [column_names[places[i]].lower() for i in range(len(select.items)) if i not in stars]
+    star_names = duckdb_names[stars[0] : len(duckdb_names) - last] if stars else []
+    return None if any(name.lower().startswith(n) for name in star_names for n in own) else column_names
 
 
-def _name(item: ast.SelectItem, found: str, script: str) -> str:
+def _name(item: ast.SelectItem, duckdb_name: str, script: str) -> str:
     expr = item.expr
     if item.alias is not None:
         return item.alias
     while isinstance(expr, ast.Cast):
         expr = expr.operand
     if isinstance(expr, ast.Name):
-        return found if found.lower() == expr.parts[-1].lower() else expr.parts[-1]
+        return duckdb_name if duckdb_name.lower() == expr.parts[-1].lower() else expr.parts[-1]
     return " ".join(script[item.expr.span.start : item.expr.span.end].split())
 
 
@@ -177,12 +179,14 @@ def _aggregates(select: ast.Select, aggregates: Container[str]) -> list[int] | N
     """
     parts: list[ast.Expr] = [item.expr for item in select.items]
     around = [*(key.expr for key in select.order_by), *([] if select.qualify is None else [select.qualify])]
-    found = [i for i, part in enumerate(parts) if aggregate_calls(part, aggregates)]
+    positions = [i for i, part in enumerate(parts) if aggregate_calls(part, aggregates)]
     grouped = bool(select.group_by) or select.having is not None
-    if not (grouped or found or any(aggregate_calls(part, aggregates) for part in around)):
+    if not (grouped or positions or any(aggregate_calls(part, aggregates) for part in around)):
         return []
     nodes = [node for part in parts for node in walk(part)]
-    made = {(select.items[i].alias or "").lower() for i in found}
-    named = any(isinstance(node, ast.Name) and node.parts[0].lower() in made for node in nodes)
+    aliases = {(select.items[i].alias or "").lower() for i in positions}
+    reads_alias = any(isinstance(node, ast.Name) and node.parts[0].lower() in aliases for node in nodes)
     methods = any(isinstance(node, ast.Call) and "." in node.name for node in nodes)
-    return None if named or methods or any(isinstance(item.expr, ast.Star) for item in select.items) else found
+    return (
+        None if reads_alias or methods or any(isinstance(item.expr, ast.Star) for item in select.items) else positions
+    )

@@ -38,15 +38,15 @@ def without_recursion(text: str, connection: duckdb.DuckDBPyConnection) -> str:
         tokens = [token for token in tokenize(text) if token.type != "SEMICOLON"]
     except UQLSyntaxError:
         return text
-    found = text
+    statement = text
     for at, token in enumerate(tokens[:-1]):
         if token.type == "WITH" and _word(tokens[at + 1]) == "recursive":
-            found = _rewritten(text, found, tokens, at + 1, connection)
-    return found
+            statement = _rewritten(text, statement, tokens, at + 1, connection)
+    return statement
 
 
-def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: duckdb.DuckDBPyConnection) -> str:
-    """`found` without the recursion that the token at `at` begins."""
+def _rewritten(text: str, statement: str, tokens: list[Token], at: int, connection: duckdb.DuckDBPyConnection) -> str:
+    """`statement` without the recursion that the token at `at` begins."""
     asking: set[str] = set()  # those that a text decides
     plain: list[str] = []
     views: list[tuple[_Common, str]] = []
@@ -58,7 +58,7 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
         if recursive and text_in_it is not None:
             before = [t.type for t in body[: body.index(text_in_it)]]
             if before.count("LPAREN") > before.count("RPAREN"):  # in a sub-query, which is answered by itself
-                return found
+                return statement
             raise UQLSyntaxError(
                 f"{common.name} reads itself and contains a text: a recursive query cannot ask a model",
                 text=text,
@@ -69,7 +69,7 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
         if text_in_it is not None or names & asking:
             asking.add(common.name)
             if recursive:
-                return found
+                return statement
             continue
         plain.append(text[tokens[common.start].lexpos : tokens[common.end].endlexpos])
         if recursive:
@@ -84,14 +84,14 @@ def _rewritten(text: str, found: str, tokens: list[Token], at: int, connection: 
             raise UQLSyntaxError(
                 f"DuckDB says: {first_line(error)}", text=text, start=start, end=end, help=help
             ) from None
-        found = found[:start] + f"FROM {view}".ljust(end - start) + found[end:]
+        statement = statement[:start] + f"FROM {view}".ljust(end - start) + statement[end:]
     word: Token = tokens[at]
-    return found[: word.lexpos] + " " * len("RECURSIVE") + found[word.endlexpos :]
+    return statement[: word.lexpos] + " " * len("RECURSIVE") + statement[word.endlexpos :]
 
 
 def _commons(tokens: list[Token], at: int) -> list[_Common]:
     """The common tables whose list begins at a token."""
-    found: list[_Common] = []
+    commons: list[_Common] = []
     while at < len(tokens):
         start, body = at, at
         while body < len(tokens) and not (tokens[body].type == "LPAREN" and _word(tokens[body - 1]) in _OPENS):
@@ -104,11 +104,11 @@ def _commons(tokens: list[Token], at: int) -> list[_Common]:
             end += 1
         if end >= len(tokens):
             break
-        found.append(_Common(_word(tokens[start]), start, body, end))
+        commons.append(_Common(_word(tokens[start]), start, body, end))
         if end + 1 >= len(tokens) or tokens[end + 1].type != "COMMA":
             break
         at = end + 2
-    return found
+    return commons
 
 
 _OPENS = ("as", "materialized")

@@ -76,8 +76,8 @@ def replayed(root: str, since: float, calls: int) -> str:
         calls: that are still to be made; 0: it answers all.
     """
     run = f"run {root} of {datetime.fromtimestamp(since):%Y-%m-%d %H:%M}"
-    said = f"answered from {run}" if not calls else f"goes on with {run}, which is not paid for again"
-    return f"{said}; `WITH (fresh = true)` draws anew"
+    note = f"answered from {run}" if not calls else f"goes on with {run}, which is not paid for again"
+    return f"{note}; `WITH (fresh = true)` draws anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def drawing_of(
     """
     if calls == 0:
         return None
-    kept = {f.name: getattr(settings, f.name) for f in fields(Settings) if f.name not in LIMITS | BESIDE}
+    values = {f.name: getattr(settings, f.name) for f in fields(Settings) if f.name not in LIMITS | BESIDE}
     fixed = settings.precision is not None or settings.models or settings.method == "importance"
     tables = [name for name in (settings.audit, settings.examples) if isinstance(name, str)]
     judged = [_rows_of(name, duck) for name in tables]
-    parts = (__version__, normal, model, sorted(kept.items()), calls if fixed else "", judged)
+    parts = (__version__, normal, model, sorted(values.items()), calls if fixed else "", judged)
     identity = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=20).digest()
     grows = settings.error is not None and settings.budget is None and settings.max_tokens is None and calls is not None
     return Drawing(identity, plan, settings.proxy, grows)
@@ -147,25 +147,25 @@ def take(
     identity = drawing.identity
     while True:
         sittings, had = _sittings(identity, ledger)
-        found = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
-        if found is not None and not found.begins:
-            return found
+        earlier = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
+        if earlier is not None and not earlier.begins:
+            return earlier
         at = ledger.now()
-        taken = found or Replay(run, at, (), calls, calls, rates)
-        root, since, kept = taken.root, taken.since if found else at, json.dumps(dict(taken.rates))
-        row = (run, identity, root, calls, since, kept)
+        replay = earlier or Replay(run, at, (), calls, calls, rates)
+        root, since, rates_json = replay.root, replay.since if earlier else at, json.dumps(dict(replay.rates))
+        row = (run, identity, root, calls, since, rates_json)
 
         def work(db: Database, row: tuple[Any, ...] = row, had: int = had) -> bool:
             db.lock()
-            alone = _count(db, identity) == had
-            if alone or fresh:
+            unchanged = _count(db, identity) == had
+            if unchanged or fresh:
                 db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
                 if drawing.grows:
                     db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
-            return alone or fresh
+            return unchanged or fresh
 
         if ledger.work(work, atomic=True):  # else another has begun the same meanwhile
-            return taken
+            return replay
 
 
 def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Replay | None:
@@ -239,14 +239,14 @@ def _sittings(identity: bytes, ledger: Ledger) -> tuple[list[_Sitting], int]:
         ).fetchall()
         return rows, count
 
-    found = []
+    sittings = []
     rows, count = ledger.work(work)
     for row in rows:
         sitting = record(_Sitting, row)
         with suppress(ValueError, RecursionError):
             if sitting is not None and isinstance(json.loads(sitting.rates), dict):
-                found.append(sitting)
-    return found, count
+                sittings.append(sitting)
+    return sittings, count
 
 
 def _fitting(
@@ -264,15 +264,15 @@ def _fitting(
 
 def _pick_replay(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
     """What a statement takes up of a run with these sittings. One that makes the calls it takes is given that of its own kind."""
-    wanted = math.inf if calls is None else calls
+    limit = math.inf if calls is None else calls
     if grows:
-        given = next((s for s in had if s.grew), None)
-        others = [s.reach for s in had if s is not given and s.reach < math.inf]
-        budget = max(wanted, *others) if given is None else given.budget
+        sitting = next((s for s in had if s.grew), None)
+        others = [s.reach for s in had if s is not sitting and s.reach < math.inf]
+        budget = max(limit, *others) if sitting is None else sitting.budget
         before = {int(reach) for reach in others if reach <= budget}
     else:
-        given = min((s for s in had if s.reach >= wanted), key=lambda s: s.reach, default=None)
-        budget = wanted if given is None else given.reach
+        sitting = min((s for s in had if s.reach >= limit), key=lambda s: s.reach, default=None)
+        budget = limit if sitting is None else sitting.reach
         before = {int(s.reach) for s in had if s.reach < budget}
     return Replay(
         had[0].root,
@@ -281,8 +281,8 @@ def _pick_replay(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Rep
         None if budget == math.inf else int(budget),
         calls,
         json.loads(had[0].rates),
-        given is not None and given.status in ENDED,
-        given is None,
+        sitting is not None and sitting.status in ENDED,
+        sitting is None,
     )
 
 
@@ -294,17 +294,17 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     from uql.engine.execute import candidates_sql
     from uql.kernels import pair_pool
 
-    found = []
+    hashes = []
     for block in blocks(drawing.plan).values():
         if inner_plans(block) or asked_joins(block):
             continue
         table = None if drawing.proxy is not None else sharded.table_of(block, duck)
         if table is not None:
-            found.append((block.scan.tables, table.content))
+            hashes.append((block.scan.tables, table.content))
             continue
         sides = pair_pool.large_sides(block, duck)
         if sides is not None:
-            found.append((block.scan.tables, pair_pool.content(sides, duck)))
+            hashes.append((block.scan.tables, pair_pool.content(sides, duck)))
             continue
-        found.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
-    return found
+        hashes.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
+    return hashes

@@ -112,7 +112,7 @@ class StatementInput:
             return Run(before.id, before.seed, self.text, started=before.since, root=before.root, again=True)
         default = Settings()
         changed = {f.name: getattr(session, f.name) for f in fields(Settings)}
-        told: dict[str, Any] = {
+        state: dict[str, Any] = {
             "settings": {n: v for n, v in changed.items() if n not in OWN and v != getattr(default, n)},
             "parameters": self.parameters,
             "rates": dict(rates),
@@ -121,12 +121,12 @@ class StatementInput:
             "read_only": read_only,
         }
         if replay is not None:
-            told |= {"since": replay.since, "root": "" if replay.root == id else replay.root}
-            told |= {"steps": replay.steps, "calls": replay.calls}
+            state |= {"since": replay.since, "root": "" if replay.root == id else replay.root}
+            state |= {"steps": replay.steps, "calls": replay.calls}
         try:
-            details = json.dumps(told)
+            details = json.dumps(state)
         except (TypeError, ValueError):
-            details = json.dumps({**told, "parameters": None})
+            details = json.dumps({**state, "parameters": None})
         since = None if replay is None else replay.since
         root = "" if replay is None or replay.root == id else replay.root
         return Run(id, session.seed, self.text or text, details, since, root)
@@ -147,12 +147,12 @@ def find(token: str, ledger: Ledger) -> Before:
     if not stored.details:
         raise ConfigError(f"the run {stored.id} does not say how it was begun", code="UQL412", help="run it anew")
     try:
-        told = json.loads(stored.details)
-        given = {name: value for name, value in told["settings"].items() if name not in OWN}
-        told["settings"] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        told["steps"] = tuple(told.get("steps", ()))
+        state = json.loads(stored.details)
+        values = {name: value for name, value in state["settings"].items() if name not in OWN}
+        state["settings"] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        state["steps"] = tuple(state.get("steps", ()))
         own = {f.name for f in fields(Before)} - {f.name for f in fields(StoredRun)}
-        return Before(**asdict(stored), **{"since": stored.started} | {n: told[n] for n in own & set(told)})
+        return Before(**asdict(stored), **{"since": stored.started} | {n: state[n] for n in own & set(state)})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"what it takes to continue the run {stored.id} cannot be read", code="UQL412", help="run it anew"
@@ -160,7 +160,7 @@ def find(token: str, ledger: Ledger) -> Before:
 
 
 # -------------------------------------------------------------------------------------------------------- the tables
-def by_name(parameters: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+def by_name(parameters: Mapping[str, Any] | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a statement. Raises: BindError (UQL213) for a list of them."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise BindError(
@@ -168,7 +168,7 @@ def by_name(parameters: Mapping[str, Any] | None, named: Mapping[str, Any]) -> d
             code="UQL213",
             help='write $name in the statement: con.uql("SELECT $least AS n", least=3), or a mapping {"least": 3}',
         )
-    return {**(parameters or {}), **named}
+    return {**(parameters or {}), **arguments}
 
 
 def named(text: str) -> tuple[str, ...]:
@@ -193,12 +193,12 @@ def offer(text: str, ledger: str | None, ledgers: Ledgers, catalog: Catalog) -> 
         from uql.session.semantic_store import listing
 
         catalog.offer("uql_tables", listing(catalog.cursor))
-    wanted = named(text)
-    if wanted:
-        with ledgers.open(ledger) as held:
-            for name in wanted:
-                with held.reading():
-                    catalog.offer(name, table(name, held))
+    names = named(text)
+    if names:
+        with ledgers.open(ledger) as open_ledger:
+            for name in names:
+                with open_ledger.reading():
+                    catalog.offer(name, table(name, open_ledger))
 
 
 def table(name: str, ledger: Ledger) -> pa.Table:
@@ -213,12 +213,12 @@ def table(name: str, ledger: Ledger) -> pa.Table:
     types |= {"requests": whole, "attempt": whole, "rows": whole, "usd": pa.float64(), "seconds": pa.float64()}
     columns, batches = ledger.table(name.removeprefix("uql_"))
     schema = pa.schema([(column, types.get(column, text)) for column in columns])
-    made = []
+    record_batches = []
     for rows in filter(None, batches):
         arrays = []
         for column, values in zip(schema, zip(*rows, strict=True), strict=True):
             moments = pa.types.is_timestamp(column.type)
             read = [None if v is None else int(v * 1e6) for v in values] if moments else list(values)
             arrays.append(pa.array(read, type=column.type))
-        made.append(pa.record_batch(arrays, schema=schema))
-    return pa.Table.from_batches(made, schema=schema)
+        record_batches.append(pa.record_batch(arrays, schema=schema))
+    return pa.Table.from_batches(record_batches, schema=schema)

@@ -68,16 +68,16 @@ async def in_context(
             if statement.before
             else session.foresight.remembered(settings, database)
         )
-        id, replay, known = uuid.uuid4().hex[:12], None, memory.about(text)
+        id, replay, rates = uuid.uuid4().hex[:12], None, memory.about(text)
         if drawing is not None and ledger is not None and statement.before is None:
-            replay = replays.take(drawing, id, calls, known, ledger, duck, fresh=settings.fresh)
+            replay = replays.take(drawing, id, calls, rates, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
                 described = memory.descriptions  # made by the run that drew first: the texts mean the same again
                 memory = Statistics.of(replay.rates)
                 memory.descriptions = described
-                known = memory.about(text)
+                rates = memory.about(text)
         path = database.path if semantic else None
-        run = statement.run(text, settings, known, path, database.read_only, id, replay)
+        run = statement.run(text, settings, rates, path, database.read_only, id, replay)
         budget = statement.budget(settings, calls)
         if replay is not None:
             budget = Budget(
@@ -130,8 +130,8 @@ async def in_context(
             cascade=cascade_of(settings, session.models) if semantic else None,
         )
         if plans is not None:
-            alone, rows = plans.rows_at_once == 1, settings.rows_per_request
-            if alone and isinstance(rows, int) and rows > 1:
+            row_by_row, rows = plans.rows_at_once == 1, settings.rows_per_request
+            if row_by_row and isinstance(rows, int) and rows > 1:
                 ctx.notes.append(f"rows_per_request = {rows}: {provider.name} is asked row by row")
             elif plans.rows_left_aside is not None:
                 ctx.notes.append(plans.rows_left_aside)

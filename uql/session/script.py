@@ -76,18 +76,18 @@ def checked(session: Session, text: str, parameters: Mapping[str, Any], frames: 
 
     if not isinstance(text, str):
         raise UQLSyntaxError(f"a statement is a text, not {type(text).__name__}")
-    found = parse_script(text)
-    if not found:
+    statements = parse_script(text)
+    if not statements:
         raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
     session.check_open()
     with session.lock:
         session.catalog.begin()
         check_reads(session.catalog, text)
         offer(text, session.settings.ledger, session.ledgers, session.catalog)
-        if len(found) == 1:
-            return (Piece(found[0][0], text, text, found[0][1], parameters, frames),)
-        named = [names(tree) for tree, _ in found]
-        refuse_unused(parameters, set().union(*named))
+        if len(statements) == 1:
+            return (Piece(statements[0][0], text, text, statements[0][1], parameters, frames),)
+        parameter_names = [names(tree) for tree, _ in statements]
+        refuse_unused(parameters, set().union(*parameter_names))
         pieces = tuple(
             Piece(
                 tree,
@@ -97,7 +97,7 @@ def checked(session: Session, text: str, parameters: Mapping[str, Any], frames: 
                 {name: value for name, value in parameters.items() if name in own},
                 frames,
             )
-            for (tree, span), own in zip(found, named, strict=True)
+            for (tree, span), own in zip(statements, parameter_names, strict=True)
         )
         _check_ahead(session, pieces)
     return pieces
@@ -125,7 +125,7 @@ def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
     from uql.session.check_script import check
 
     def bound(piece: Piece, query: Query) -> BoundStatement:
-        found = bind(
+        statement = bind(
             query,
             session.catalog,
             text=piece.script,
@@ -133,9 +133,9 @@ def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
             frames=piece.frames,
             settings=session.settings,
         )
-        if found.semantic:
-            session.plan(found, session.settings.with_values(**dict(found.options)))
-        return found
+        if statement.semantic:
+            session.plan(statement, session.settings.with_values(**dict(statement.options)))
+        return statement
 
     check(pieces, session.catalog, bound)
 
@@ -153,8 +153,8 @@ def resume(
     restored, parameters = before.restored(session.settings)
     own, session.settings = session.settings, restored
     try:
-        said = StatementInput(before.statement, parameters, before, changes)
-        return run_script(session, before.statement, parameters, frames, said)
+        continuation = StatementInput(before.statement, parameters, before, changes)
+        return run_script(session, before.statement, parameters, frames, continuation)
     finally:
         session.settings = own
 

@@ -103,8 +103,8 @@ def find(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definition 
 
 def needed(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definition:
     """The same. Raises: BindError (UQL520) where there is none."""
-    found = find(cursor, parts)
-    if found is None:
+    definition = find(cursor, parts)
+    if definition is None:
         names = ", ".join(d.name for d in definitions(cursor))
         there = kind_of(cursor, *named(cursor, parts)) is not None
         what = f"{parts[-1]} is a table, but no semantic one" if there else f"no semantic table {'.'.join(parts)}"
@@ -113,7 +113,7 @@ def needed(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definitio
             code="UQL520",
             help=f"semantic tables: {names}" if names else "CREATE SEMANTIC TABLE name AS SELECT … KEY (id) makes one",
         )
-    return found
+    return definition
 
 
 def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
@@ -124,7 +124,7 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
     )
     if not there:
         return []
-    found = cursor.execute(
+    rows = cursor.execute(
         "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, by_row, model, "
         f"epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
     ).fetchall()
@@ -135,13 +135,13 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
             text,
             tuple(key),
             tuple((column, kind) for column, kind in json.loads(columns)),
-            {said: (tuple(labels), tuple(about)) for said, (labels, about) in json.loads(groups).items()},
+            {question: (tuple(labels), tuple(about)) for question, (labels, about) in json.loads(groups).items()},
             by_row,
             model,
             refreshed_s,
             calls,
         )
-        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls in found
+        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls in rows
     ]
 
 
@@ -183,16 +183,16 @@ def kind_of(cursor: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | 
     Args:
         schema, name: in any case.
     """
-    found = cursor.execute(
+    matches = cursor.execute(
         "SELECT 'table', comment FROM duckdb_tables() WHERE database_name = current_database() "
         "AND lower(schema_name) = lower(?1) AND lower(table_name) = lower(?2) UNION ALL "
         "SELECT 'view', comment FROM duckdb_views() WHERE database_name = current_database() "
         "AND lower(schema_name) = lower(?1) AND lower(view_name) = lower(?2)",
         [schema, name],
     ).fetchall()
-    if not found:
+    if not matches:
         return None
-    kind, comment = found[0]
+    kind, comment = matches[0]
     return "semantic" if str(comment or "").startswith((MADE, MADE_ESTIMATED)) else str(kind)
 
 
@@ -225,9 +225,9 @@ def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], 
     twice = duck.arrow(f"SELECT {columns}, count(*) FROM {table} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1")
     if twice.num_rows:
         *values, times = (column[0].as_py() for column in twice.columns)
-        shown = ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
+        example = ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
         raise DataError(
-            f"the key ({listed}) is not unique in {of}: {shown} stands in {times:,} rows",
+            f"the key ({listed}) is not unique in {of}: {example} stands in {times:,} rows",
             code="UQL521",
             help="KEY (…) takes the columns that tell every row from the others, as KEY (id, day)",
         )
@@ -242,15 +242,15 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
     """
     from uql.kernels.finish import castable
 
-    known = [*types, *[""] * (table.num_columns - len(types))]
+    all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
         f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if castable(kind) else quote(name)
-        for name, kind in zip(table.column_names, known, strict=True)
+        for name, kind in zip(table.column_names, all_types, strict=True)
     ]
-    made, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
-    described = duck.arrow(f"DESCRIBE {quote(made)}")
+    temporary, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
+    described = duck.arrow(f"DESCRIBE {quote(temporary)}")
     columns = zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True)
-    return made, tuple((str(name), str(kind)) for name, kind in columns)
+    return temporary, tuple((str(name), str(kind)) for name, kind in columns)
 
 
 def build(duck: Duck, definition: Definition, rows: str) -> Changes:
@@ -314,8 +314,8 @@ def say(duck: Duck, definition: Definition, exact: bool) -> None:
         f" AND table_name = {literal(definition.name)}"
     )
     more = [line for line in str(before or "").splitlines()[1:] if line.startswith(ESTIMATED)]
-    said = (MADE if exact else MADE_ESTIMATED) + " ".join(definition.text.split())[:200]
-    duck.connection.execute(f"COMMENT ON TABLE {definition.sql} IS {literal(chr(10).join([said, *more]))}")
+    headline = (MADE if exact else MADE_ESTIMATED) + " ".join(definition.text.split())[:200]
+    duck.connection.execute(f"COMMENT ON TABLE {definition.sql} IS {literal(chr(10).join([headline, *more]))}")
 
 
 # ---------------------------------------------------------------------------------------------------- the source's rows
@@ -325,21 +325,21 @@ def digest(columns: Sequence[str]) -> str:
     return f"md5(concat({', '.join(parts)}))" if parts else "''"
 
 
-def know(duck: Duck, definition: Definition, seen: str, scope: str | None, unsettled: pa.Table | None) -> None:
+def know(duck: Duck, definition: Definition, candidates: str, scope: str | None, unsettled: pa.Table | None) -> None:
     """Notes the candidates of a source.
 
     Args:
-        seen: a temporary table of key and `__digest` of every candidate.
+        candidates: a temporary table of key and `__digest` of every candidate.
         scope: of the keys that were looked at, gone ones among them; None: all are new.
         unsettled: keys of the rows without an answer: they are looked at again.
     """
     run, key = duck.connection.execute, definition.key
     if scope is None:
-        run(f"CREATE OR REPLACE TABLE {definition.rows_sql} AS SELECT * FROM {quote(seen)}")
+        run(f"CREATE OR REPLACE TABLE {definition.rows_sql} AS SELECT * FROM {quote(candidates)}")
     else:
         looked = f"(SELECT 1 FROM {quote(scope)} AS s WHERE {_same('r', 's', key)})"
         run(f"DELETE FROM {definition.rows_sql} AS r WHERE EXISTS {looked}")
-        run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(seen)} AS r WHERE EXISTS {looked}")
+        run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(candidates)} AS r WHERE EXISTS {looked}")
     if unsettled is not None and unsettled.num_rows:
         duck.execute(
             f"UPDATE {definition.rows_sql} AS r SET __digest = NULL "
@@ -348,47 +348,47 @@ def know(duck: Duck, definition: Definition, seen: str, scope: str | None, unset
         )
 
 
-def scope_of(duck: Duck, definition: Definition, seen: str, answered: pa.Table | None) -> tuple[str, int, int]:
+def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.Table | None) -> tuple[str, int, int]:
     """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone.
 
     Args:
         definition: of the table.
-        seen: name of the temporary table of keys and digests as they are now.
+        candidates: name of the temporary table of keys and digests as they are now.
         answered: keys of rows that people answered about since the last refresh.
     """
     same = _same("s", "r", definition.key)
     keys, old = (", ".join(f"{side}.{quote(k)}" for k in definition.key) for side in "sr")
     tables = {} if answered is None else {"__answered": answered}
     also = "" if answered is None else f" OR EXISTS (FROM __answered AS r WHERE {same})"
-    made, n = duck.create(
-        f"SELECT {keys}, FALSE AS __gone FROM {quote(seen)} AS s "
+    scope, n = duck.create(
+        f"SELECT {keys}, FALSE AS __gone FROM {quote(candidates)} AS s "
         f"WHERE NOT EXISTS (FROM {definition.rows_sql} AS r WHERE {same} AND r.__digest = s.__digest){also} UNION ALL "
-        f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(seen)} AS s ON {same}",
+        f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(candidates)} AS s ON {same}",
         tables,
     )
-    gone = int(duck.scalar(f"SELECT count(*) FROM {quote(made)} WHERE __gone"))
-    return made, n - gone, gone
+    gone = int(duck.scalar(f"SELECT count(*) FROM {quote(scope)} WHERE __gone"))
+    return scope, n - gone, gone
 
 
 def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
     """What `FROM uql_tables()` shows: a row for each semantic table."""
     import pyarrow as pa
 
-    shown: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "name": [], "key": [], "rows": [], "refreshed": [], "model": [], "calls": [], "definition": [],
     }  # fmt: skip
     here = str(Duck(cursor).scalar("SELECT current_schema()"))
     for d in definitions(cursor):
         there = kind_of(cursor, d.schema, d.name) == "semantic"
-        shown["name"].append(d.name if d.schema == here else f"{d.schema}.{d.name}")
-        shown["key"].append(", ".join(d.key))
-        shown["rows"].append(int(Duck(cursor).scalar(f"SELECT count(*) FROM {d.sql}")) if there else None)
-        shown["refreshed"].append(int(d.refreshed_s * 1e6))
-        shown["model"].append(d.model)
-        shown["calls"].append(d.calls)
-        shown["definition"].append(d.text)
+        columns["name"].append(d.name if d.schema == here else f"{d.schema}.{d.name}")
+        columns["key"].append(", ".join(d.key))
+        columns["rows"].append(int(Duck(cursor).scalar(f"SELECT count(*) FROM {d.sql}")) if there else None)
+        columns["refreshed"].append(int(d.refreshed_s * 1e6))
+        columns["model"].append(d.model)
+        columns["calls"].append(d.calls)
+        columns["definition"].append(d.text)
     types = {"rows": pa.int64(), "refreshed": pa.timestamp("us", tz="UTC"), "calls": pa.int64()}
-    return pa.table({name: pa.array(values, type=types.get(name, pa.string())) for name, values in shown.items()})
+    return pa.table({name: pa.array(values, type=types.get(name, pa.string())) for name, values in columns.items()})
 
 
 def with_columns(definition: Definition, columns: tuple[tuple[str, str], ...]) -> Definition:

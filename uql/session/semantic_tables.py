@@ -92,11 +92,11 @@ def plan(session: Session, piece: Statement) -> str:
     definition = store.needed(session.catalog.cursor, piece.name)
     work = _Work(session, definition, _bound(session, definition))
     try:
-        found = work.look()
+        pending = work.look()
         lines = [f"REFRESH {definition.name}"]
-        if found is not None:
-            lines[0] += f": {found[1]:,} rows new, changed or without an answer; {found[2]:,} gone"
-        if found is None or found[1]:
+        if pending is not None:
+            lines[0] += f": {pending[1]:,} rows new, changed or without an answer; {pending[2]:,} gone"
+        if pending is None or pending[1]:
             lines += [f"  {line}" for line in work.explained().splitlines()]
         return "\n".join(lines)
     finally:
@@ -106,10 +106,10 @@ def plan(session: Session, piece: Statement) -> str:
 # ---------------------------------------------------------------------------------------------------------- statements
 def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
     cursor = session.catalog.cursor
-    found = store.find(cursor, piece.name)
-    if found is None and piece.if_exists:
+    existing = store.find(cursor, piece.name)
+    if existing is None and piece.if_exists:
         return _change_report(piece.name[-1], None)
-    definition = found or store.needed(cursor, piece.name)
+    definition = existing or store.needed(cursor, piece.name)
     with store.transaction(cursor):
         store.drop(cursor, definition)
     return _change_report(definition.name, None)
@@ -118,17 +118,17 @@ def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
 def _create(session: Session, piece: CreateSemanticTable, source: str, frames: Mapping[str, object]) -> Outcome:
     cursor = session.catalog.cursor
     schema, name = store.named(cursor, piece.name)
-    taken, before = store.kind_of(cursor, schema, name), store.find(cursor, piece.name)
-    if taken is not None and piece.if_not_exists:
+    kind, before = store.kind_of(cursor, schema, name), store.find(cursor, piece.name)
+    if kind is not None and piece.if_not_exists:
         return _change_report(name, None)
-    if taken is not None and not (piece.replace and taken == "semantic"):
-        how = "CREATE OR REPLACE SEMANTIC TABLE replaces it" if taken == "semantic" else "choose another name"
+    if kind is not None and not (piece.replace and kind == "semantic"):
+        how = "CREATE OR REPLACE SEMANTIC TABLE replaces it" if kind == "semantic" else "choose another name"
         raise BindError(
-            f"there is a {taken.replace('semantic', 'semantic table')} {name} already", code="UQL203", help=how
+            f"there is a {kind.replace('semantic', 'semantic table')} {name} already", code="UQL203", help=how
         )
     _refuse_parameters(piece.query)
     bound = _own_tables(session, piece.query, source, frames)
-    key = tuple(_output(bound, wanted) for wanted in piece.key)
+    key = tuple(_output(bound, column) for column in piece.key)
     names = [item.name.lower() for item in bound.query.items]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
@@ -169,9 +169,11 @@ def _own_tables(session: Session, query: Query, source: str, frames: Mapping[str
     try:
         return bind(query, session.catalog, text=source, settings=session.settings)
     except UnknownTableError as error:
-        wanted = error.message.rpartition(" ")[2]
-        if is_frame(frames.get(wanted)):
-            error.help = f"{wanted} is a data frame of this session: CREATE TABLE name AS FROM {wanted} stores it first"
+        table_name = error.message.rpartition(" ")[2]
+        if is_frame(frames.get(table_name)):
+            error.help = (
+                f"{table_name} is a data frame of this session: CREATE TABLE name AS FROM {table_name} stores it first"
+            )
         raise
 
 
@@ -203,20 +205,20 @@ def _bound(session: Session, definition: Definition) -> BoundStatement:
 # ------------------------------------------------------------------------------------------------------ what it is made of
 def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[str, ...]) -> bool:
     """Is every output row made of one row of one table, which the key names?"""
-    found = bound.query
-    if not isinstance(found, BoundSelect) or not isinstance(found.source, BoundTable) or not bound.semantic:
+    select = bound.query
+    if not isinstance(select, BoundSelect) or not isinstance(select.source, BoundTable) or not bound.semantic:
         return False
     if not isinstance(query, syntax.Select) or not isinstance(query.source, syntax.TableName) or query.source.sample:
         return False
-    if found.aggregated or found.distinct or found.limit is not None or found.offset or found.qualify is not None:
+    if select.aggregated or select.distinct or select.limit is not None or select.offset or select.qualify is not None:
         return False
-    exprs = [e for e in expressions(found) if e is not None]
+    exprs = [e for e in expressions(select) if e is not None]
     nodes = [node for expr in exprs for node in walk(expr)]
     if needs_every_row(*exprs) or any(isinstance(node, Query) for expr in exprs for node in walk_all(expr)):
         return False
-    if any(not v.by_row or v.label_query is not None for v in found.virtuals):
+    if any(not v.by_row or v.label_query is not None for v in select.virtuals):
         return False
-    by_name = {item.name: item.expr for item in found.items}
+    by_name = {item.name: item.expr for item in select.items}
     if not all(isinstance(by_name[k], Column) for k in key):
         return False
     calls = {node.name for node in nodes if isinstance(node, Call)}
@@ -233,16 +235,16 @@ def _pinned(session: Session, query: Query, bound: BoundStatement) -> str:
     plain = unparse(query)
     if not isinstance(bound.query, BoundSelect) or not isinstance(query, syntax.Select):
         return plain
-    alone = isinstance(bound.query.source, BoundTable)
+    single_table = isinstance(bound.query.source, BoundTable)
     reads = {v.text: v.reads for v in bound.query.virtuals if v.reads and "{" not in v.text}
 
     def pinned(node: Any) -> Any:
         if isinstance(node, Quoted) and not node.using and node.text in reads:
-            using = tuple(syntax.Name((c.name,) if alone else (c.table, c.name)) for c in reads[node.text])
+            using = tuple(syntax.Name((c.name,) if single_table else (c.table, c.name)) for c in reads[node.text])
             return replace(node, using=using)
         return node
 
-    text = unparse(rewrite(_written_out(query, bound.query) if alone else query, pinned))
+    text = unparse(rewrite(_written_out(query, bound.query) if single_table else query, pinned))
     try:
         again = bind(parse(text), session.catalog, text=text, settings=session.settings)  # type: ignore[arg-type]
     except UQLError:  # a place where USING cannot stand
@@ -261,10 +263,10 @@ def _written_out(query: syntax.Select, bound: BoundSelect) -> syntax.Select:
         return query
     (at,) = stars
     rest = len(query.items) - at - 1
-    found = bound.items[at : len(bound.items) - rest]
-    if not all(isinstance(item.expr, Column) and item.expr.name == item.name for item in found):
+    expansion = bound.items[at : len(bound.items) - rest]
+    if not all(isinstance(item.expr, Column) and item.expr.name == item.name for item in expansion):
         return query  # * REPLACE or RENAME
-    columns = tuple(syntax.SelectItem(syntax.Name((item.name,))) for item in found)
+    columns = tuple(syntax.SelectItem(syntax.Name((item.name,))) for item in expansion)
     return replace(query, items=(*query.items[:at], *columns, *query.items[at + 1 :]))
 
 
@@ -303,24 +305,24 @@ class _Work:
 
     def _done(self, first: bool) -> Outcome:
         definition = self.definition
-        seen = self._row_digests() if definition.by_row else None
-        scope, wanted = None, 1
-        if seen is not None and not first:
-            scope, wanted, _ = store.scope_of(self.duck, definition, seen, self._corrected_keys())
+        candidates = self._row_digests() if definition.by_row else None
+        scope, pending = None, 1
+        if candidates is not None and not first:
+            scope, pending, _ = store.scope_of(self.duck, definition, candidates, self._corrected_keys())
         if definition.columns:
             self._check_items()
         bound = self.bound if scope is None else self._only(scope)
-        outcome = self._run(bound) if wanted else None
+        outcome = self._run(bound) if pending else None
         if outcome is not None and outcome.partial:
             outcome.notes.append(
                 f"{definition.name} is as it was: what was answered is kept, and the next REFRESH goes on from there"
             )
             return _change_report(definition.name, None, outcome)
         with store.transaction(self.session.catalog.cursor):
-            changes = self._written(outcome, seen, scope, first)
+            changes = self._written(outcome, candidates, scope, first)
         return _change_report(definition.name, changes, outcome)
 
-    def _written(self, outcome: Outcome | None, seen: str | None, scope: str | None, first: bool) -> Changes:
+    def _written(self, outcome: Outcome | None, candidates: str | None, scope: str | None, first: bool) -> Changes:
         cursor, definition = self.session.catalog.cursor, self.definition
         if outcome is None:  # no row is new: those that are gone leave
             rows, _ = self.duck.create(f"SELECT * FROM {definition.sql} LIMIT 0")
@@ -337,15 +339,15 @@ class _Work:
             changes = store.build(self.duck, definition, rows)
         else:
             changes = store.merge(self.duck, definition, rows, scope)
-        if seen is not None:
-            store.know(self.duck, definition, seen, scope, self.open_keys)
+        if candidates is not None:
+            store.know(self.duck, definition, candidates, scope, self.open_keys)
         exact = outcome is None or outcome.exact
         if definition.by_row:
             open_ = self.duck.scalar(f"SELECT count(*) FROM {definition.rows_sql} WHERE __digest IS NULL")
             exact = not open_ and not (outcome.based_on if outcome is not None else False)
         store.say(self.duck, definition, exact)
-        kept = replace(definition, groups=self.groups or definition.groups, model=self.model or definition.model)
-        store.keep(cursor, kept, calls=outcome.cost.calls if outcome is not None else 0)
+        latest = replace(definition, groups=self.groups or definition.groups, model=self.model or definition.model)
+        store.keep(cursor, latest, calls=outcome.cost.calls if outcome is not None else 0)
         return changes
 
     def _table(self, outcome: Outcome) -> tuple[pa.Table, list[str]]:
@@ -369,12 +371,12 @@ class _Work:
         items = [BoundItem(c, f"k{i}", "") for i, c in enumerate(keys)]
         items += [BoundItem(c, f"c{i}", "") for i, c in enumerate(read)]
         inner = query_sql(BoundSelect(tuple(items), query.source, where=block.scan.where))
-        named = [f"k{i} AS {quote(name)}" for i, name in enumerate(self.definition.key)]
-        told = store.digest([f"c{i}" for i in range(len(read))])
-        seen, _ = self.duck.create(f"SELECT {', '.join(named)}, {told} AS __digest FROM ({inner})")
+        aliases = [f"k{i} AS {quote(name)}" for i, name in enumerate(self.definition.key)]
+        digest = store.digest([f"c{i}" for i in range(len(read))])
+        candidates, _ = self.duck.create(f"SELECT {', '.join(aliases)}, {digest} AS __digest FROM ({inner})")
         names = [c.name for c in keys]
-        store.check_key(self.duck, quote(seen), self.definition.key, names, query.source.table.name)
-        return seen
+        store.check_key(self.duck, quote(candidates), self.definition.key, names, query.source.table.name)
+        return candidates
 
     def _key_columns(self) -> list[Column]:
         by_name = {item.name: item.expr for item in self.bound.query.items}
@@ -391,17 +393,19 @@ class _Work:
             people = touched(ledger, self.definition.refreshed_s)
         fields = {Column(query.source.alias, f.name): f for f in query.source.table.fields}
         empty = Relation(self.duck, "", 0, fields)
-        asked = [v for v in query.virtuals if people.knows(empty.question(v))]
-        if not asked:
+        virtuals = [v for v in query.virtuals if people.knows(empty.question(v))]
+        if not virtuals:
             return None
-        wanted = tuple(dict.fromkeys((*self._key_columns(), *(c for v in asked for c in (*v.reads, *v.holes)))))
-        sql = query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source))
+        selection = tuple(dict.fromkeys((*self._key_columns(), *(c for v in virtuals for c in (*v.reads, *v.holes)))))
+        sql = query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in selection), query.source))
         duck = self.session.kernel_duck(self.session.media(settings, self.session.database()))
         name, n = duck.create(sql)
         self.duck.temporary.append(name)
         relation, rids = Relation(duck, name, n, fields), np.arange(n, dtype=np.int64)
-        found = {i for v in asked for i in people.answers(relation.question(v), relation.rows(rids, [v]))}
-        keys = relation.fetch(np.array(sorted(found), dtype=np.int64), [quote(c.label) for c in self._key_columns()])
+        positions = {i for v in virtuals for i in people.answers(relation.question(v), relation.rows(rids, [v]))}
+        keys = relation.fetch(
+            np.array(sorted(positions), dtype=np.int64), [quote(c.label) for c in self._key_columns()]
+        )
         return pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
 
     def _only(self, scope: str) -> BoundStatement:

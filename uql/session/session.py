@@ -153,9 +153,9 @@ class Session:
         from uql.compiler.unparse import unparse
 
         try:
-            known = self.settings
+            settings = self.settings
             bound = bind(
-                query, self.catalog, text=source, parameters=parameters, frames=frames, settings=known, into=into
+                query, self.catalog, text=source, parameters=parameters, frames=frames, settings=settings, into=into
             )
             if bound.semantic:
                 assert isinstance(query, Select | Union)
@@ -215,9 +215,9 @@ class Session:
 
         self.catalog.begin()
         plan = self.plan(bound, settings)
-        found = self.foresight.explained(bound, plan, settings)
+        forecast = self.foresight.explained(bound, plan, settings)
         run = self.answering_run(bound, plan, settings)
-        return replace(found, quote=FREE, answered_from=run) if run else found
+        return replace(forecast, quote=FREE, answered_from=run) if run else forecast
 
     def quoted(self, bound: BoundStatement, settings: Settings) -> Quote:
         """The price of a bound query. Makes no call."""
@@ -263,8 +263,8 @@ class Session:
         if drawing is None or not self.ledgers.exists(settings.ledger):
             return ""
         with self.ledgers.open(settings.ledger) as ledger:
-            taken = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
-        return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
+            replay = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
+        return replayed(replay.root, replay.since, 0) if replay is not None and replay.done else ""
 
     @contextmanager
     def plain_sql(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -296,10 +296,10 @@ class Session:
         self.check_open()
         with self.lock:
             self.catalog.begin()
-            made = register(self.catalog.cursor, name, source, type)
+            tables = register(self.catalog.cursor, name, source, type)
             if getattr(source, "exact", True) is False:  # a result of UQL's
                 mark(self.catalog, (name,), str(getattr(source, "text", "")))
-            return made
+            return tables
 
     def unregister(self, name: str) -> None:
         """Takes back what `register` made."""
@@ -404,8 +404,8 @@ class Session:
             rows: at most; None: not known.
         """
         event = AnnounceEvent(model, columns, rows)
-        told = any(getattr(listener, "announces", False) for listener in self.listeners)
-        if not told and (model, columns) not in self.announced:
+        shows_progress = any(getattr(listener, "announces", False) for listener in self.listeners)
+        if not shows_progress and (model, columns) not in self.announced:
             self.announced.add((model, columns))
             log.warning(event.text())
         self.emit(event)

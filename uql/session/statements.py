@@ -71,12 +71,12 @@ def write(
     chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
     try:
         with together(catalog.cursor):
-            written = duck.execute(_written(statement, chosen), {"__rows": rows})
+            counts = duck.execute(_written(statement, chosen), {"__rows": rows})
             if isinstance(statement, CreateTable | Insert) and not outcome.exact:
                 mark(catalog, statement.name, text)
     except duckdb.Error as error:
         raise refused(error, bound).at(text) from error
-    return counted(outcome, written)
+    return counted(outcome, counts)
 
 
 def _bounded(outcome: Outcome) -> tuple[pa.Table, list[str]]:
@@ -152,9 +152,9 @@ def check_target(
     start = source.find(target)
 
     def error(message: str, code: str, help: str | None = None) -> DataError:
-        found = DataError(message, code=code, start=start, end=start + len(target), help=help)
-        found.at(source)
-        return found
+        failure = DataError(message, code=code, start=start, end=start + len(target), help=help)
+        failure.at(source)
+        return failure
 
     new = isinstance(statement, CreateTable) and not (statement.replace or statement.if_not_exists)
     if new and is_there(connection, statement):
@@ -182,12 +182,12 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
         except duckdb.CatalogException:
             return False
         return True
-    found = connection.execute(
+    matches = connection.execute(
         "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($name) AND CASE WHEN $temporary THEN temporary"
         " ELSE database_name = current_database() AND schema_name = current_schema() END",
         {"name": name, "temporary": statement.temporary},
     ).fetchall()
-    return bool(found)
+    return bool(matches)
 
 
 def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
@@ -219,8 +219,8 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     duck = Duck(connection)
     temporary = "TEMP " if current_database(connection).read_only else ""
     duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
-    said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
-    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
+    comment = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
+    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(comment)}")
 
 
 def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
@@ -230,12 +230,12 @@ def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> Non
         name: of the table.
         text: the statement, for the place of the error.
     """
-    found = connection.execute(
+    matches = connection.execute(
         "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
         "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
         [name, name],
     ).fetchall()
-    if found and not _made_by_to(str(found[0][0] or "")):
+    if matches and not _made_by_to(str(matches[0][0] or "")):
         start = text.rfind(name)
         end = start + len(name) if start >= 0 else -1
         message = f"there is a table {name} already, and TO did not make it"

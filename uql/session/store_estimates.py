@@ -117,10 +117,10 @@ def rows_with_bounds(
     there = catalog.columns(target)
     marked = not outcome.exact or said_estimated(catalog.comment(target)) is not None
     arrays, into, types = list(outcome.table.columns), list(columns), list(outcome.types)
-    given = {name.lower() for name in columns}
+    column_names = {name.lower() for name in columns}
     for name, column in zip(outcome.table.column_names, columns, strict=True) if marked else ():
-        found = outcome.estimates.get(name)
-        if found is None:
+        estimates = outcome.estimates.get(name)
+        if estimates is None:
             continue
         ends = [end_column(column, end, there) for end in ENDS]
         if None in ends:
@@ -128,8 +128,8 @@ def rows_with_bounds(
                 raise without_interval(name, ".".join(target), column)
             continue
         for end, at in zip(ENDS, ends, strict=True):
-            if at is not None and at.lower() not in given:  # else the statement says itself what is there
-                cells = [getattr(e, end) for e in (found if isinstance(found, list) else [found])]
+            if at is not None and at.lower() not in column_names:  # else the statement says itself what is there
+                cells = [getattr(e, end) for e in (estimates if isinstance(estimates, list) else [estimates])]
                 arrays.append(pa.chunked_array([pa.array(cells, pa.float64())]))
                 into.append(at)
                 types.append("DOUBLE")
@@ -148,8 +148,8 @@ def mark(catalog: Catalog, target: tuple[str, ...], statement: str) -> None:
 
     before = catalog.comment(target)
     if said_estimated(before) is None:
-        said = ESTIMATED + " ".join(statement.split())[:200]
-        comment = literal(f"{before}\n{said}" if before else said)
+        line = ESTIMATED + " ".join(statement.split())[:200]
+        comment = literal(f"{before}\n{line}" if before else line)
         Duck(catalog.cursor).execute(f"COMMENT ON TABLE {dotted(target)} IS {comment}")
 
 

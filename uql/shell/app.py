@@ -198,9 +198,9 @@ class Shell:
         return self._yes()
 
     def _yes(self, *, in_thread: bool = False) -> bool:
-        asked: PromptSession[str] = PromptSession(input=self._session.input, output=self._session.output)
+        prompt_session: PromptSession[str] = PromptSession(input=self._session.input, output=self._session.output)
         try:
-            return asked.prompt("Go on? [y/N] ", in_thread=in_thread).strip().lower() in ("y", "yes")
+            return prompt_session.prompt("Go on? [y/N] ", in_thread=in_thread).strip().lower() in ("y", "yes")
         except (EOFError, KeyboardInterrupt):
             return False
 
@@ -214,11 +214,11 @@ class Shell:
         else:
 
             def planned(price: Any, plan: Any) -> bool:
-                shown.hide()
+                progress.hide()
                 return self._planned(price, plan)
 
             try:
-                with Progress(enabled=sys.stderr.isatty()).of(self.con.on_event) as shown:
+                with Progress(enabled=sys.stderr.isatty()).of(self.con.on_event) as progress:
                     answer = ask(question, confirm=planned, confirm_over=-1.0)  # so that every plan is shown first
             except UQLError as error:
                 self.say(f"error: {error}")
@@ -298,11 +298,11 @@ class Shell:
     def _prompt(self) -> AnyFormattedText:
         settings = self.con.configured
         model = self.con.model.name if self.con.model is not None else settings.model
-        told = [model or "no model"]
+        parts = [model or "no model"]
         if settings.budget is not None:
             calls = settings.calls()
-            told.append("every row" if calls is None else f"{calls:,} calls")
-        return FormattedText([("bold", self.name), ("", f" ({', '.join(told)})> ")])
+            parts.append("every row" if calls is None else f"{calls:,} calls")
+        return FormattedText([("bold", self.name), ("", f" ({', '.join(parts)})> ")])
 
     def _continuation(self, width: int, line: int, wrapped: int) -> AnyFormattedText:
         return "" if wrapped else "… ".rjust(width)
@@ -319,13 +319,13 @@ class Shell:
 
     def _columns(self, text: str) -> list[str]:
         """The columns of the tables that stand in the text."""
-        found: list[str] = []
+        columns: list[str] = []
         low = text.lower()
         for name in self._tables():
             if name.lower() in low:
                 with contextlib.suppress(UQLError):
-                    found += [field.name for field in self.con.catalog.table(tuple(name.split("."))).fields]
-        return list(dict.fromkeys(found))
+                    columns += [field.name for field in self.con.catalog.table(tuple(name.split("."))).fields]
+        return list(dict.fromkeys(columns))
 
 
 def _described() -> dict[str, str]:
@@ -472,9 +472,9 @@ def page(shell: Shell, argument: str) -> None:
 
 def mode(shell: Shell, argument: str) -> None:
     """how rows are shown: table, csv, json, markdown"""
-    wanted = argument.strip().lower()
-    if wanted in MODES:
-        shell.mode = wanted
+    name = argument.strip().lower()
+    if name in MODES:
+        shell.mode = name
     else:
         shell.say(f"rows are shown as {shell.mode}; choices: {', '.join(MODES)}")
 
@@ -521,16 +521,16 @@ def tables(shell: Shell, argument: str) -> None:
 
 def schema(shell: Shell, argument: str) -> None:
     """the statements that make the tables and views: .schema, .schema reviews"""
-    wanted = argument.strip().lower()
+    name = argument.strip().lower()
     sql = (
         "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL"
         " SELECT view_name, sql FROM duckdb_views() WHERE NOT internal) WHERE $1 IN ('', lower(name)) ORDER BY name"
     )
-    found = shell.con.execute(sql, [wanted]).fetchall()
-    for (text,) in found:
+    statements = shell.con.execute(sql, [name]).fetchall()
+    for (text,) in statements:
         shell.say(str(text))
-    if not found:
-        shell.say(f"error: no table {wanted}" if wanted else "the database has no tables")
+    if not statements:
+        shell.say(f"error: no table {name}" if name else "the database has no tables")
 
 
 def read(shell: Shell, argument: str) -> None:

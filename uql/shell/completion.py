@@ -45,8 +45,8 @@ class UQLCompleter(Completer):
                     yield Completion(name, -len(before), display_meta=says)
             return
         if before.count('"') % 2:
-            found = _OPEN_TEXT.search(before)
-            begun = found[1] if found else ""
+            opening = _OPEN_TEXT.search(before)
+            begun = opening[1] if opening else ""
             for text in self._texts():
                 if text.lower().startswith(begun.lower()) and text != begun:
                     yield Completion(text + '"', -len(begun), display=text, display_meta="asked before")

@@ -36,16 +36,16 @@ def chart(outcome: Outcome, text: str, kind: Kind | None = None) -> Plot:
     """
     shape = _Shape(outcome, text)
     chosen = kind or shape.fitting()
-    drawn = {
+    draw = {
         "bar": shape.bars,
         "line": shape.line,
         "histogram": shape.histogram,
         "scatter": shape.points,
         "images": shape.pictures,
     }.get(chosen)
-    if drawn is None:
+    if draw is None:
         raise DataError(f"there is no plot {chosen!r}", code="UQL514", help="bar, line, histogram, scatter or images")
-    return drawn()
+    return draw()
 
 
 class _Shape:
@@ -126,18 +126,18 @@ class _Shape:
             raise DataError("no column holds images", code="UQL514", help="select a BLOB of PNG, JPEG or WebP bytes")
         name = self.images[0]
         label = self.labels[0] if self.labels else (self.numbers[0] if self.numbers else None)
-        shown = self.data.slice(0, MOST_IMAGES)
+        first_rows = self.data.slice(0, MOST_IMAGES)
         urls = [
             f"data:{_image(value)};base64,{base64.b64encode(value).decode('ascii')}"
             if value and _image(value)
             else None
-            for value in shown.column(name).to_pylist()
+            for value in first_rows.column(name).to_pylist()
         ]
-        said = [str(v) for v in shown.column(label).to_pylist()] if label else [""] * len(urls)
+        captions = [str(v) for v in first_rows.column(label).to_pylist()] if label else [""] * len(urls)
         picked = pa.table(
             {
                 "url": pa.array(urls, pa.string()),
-                "said": said,
+                "said": captions,
                 "x": [i % 6 for i in range(len(urls))],
                 "y": [i // 6 for i in range(len(urls))],
             }
@@ -157,14 +157,17 @@ class _Shape:
         return (estimated or self.numbers)[0]
 
     def _interval(self) -> str:
-        inexact = any(not e.exact for found in self.outcome.estimates.values() for e in _listed(found))
+        inexact = any(not e.exact for estimates in self.outcome.estimates.values() for e in _listed(estimates))
         return "estimates with their intervals" if inexact else ""
 
     def _with_interval(self, value: str, others: dict[str, str]) -> pa.Table:
         """A column as `v` with its interval as `low` and `high`, NULL where exact, and others by their new names."""
-        found = _listed(self.outcome.estimates.get(value))
+        estimates = _listed(self.outcome.estimates.get(value))
         n = self.data.num_rows
-        ends = [(None, None) if i >= len(found) or found[i].exact else (found[i].low, found[i].high) for i in range(n)]
+        ends = [
+            (None, None) if i >= len(estimates) or estimates[i].exact else (estimates[i].low, estimates[i].high)
+            for i in range(n)
+        ]
         low, high = [pa.array([e[side] for e in ends], pa.float64()) for side in (0, 1)]
         return _columns(self.data, {"v": value, **others}).append_column("low", low).append_column("high", high)
 
@@ -188,41 +191,41 @@ def bars(outcome: Outcome, width: int = 40) -> str:
         [printable(str(v))[:30] for v in shape.data.column(names[0]).to_pylist()[:count]] if names else [value] * count
     )
     numbers = [float(v) if v is not None else 0.0 for v in shape.data.column(value).to_pylist()[:count]]
-    found = _listed(outcome.estimates.get(value))
+    estimates = _listed(outcome.estimates.get(value))
     most = max((abs(v) for v in numbers), default=0.0) or 1.0
     room = max((cell_width(label) for label in labels), default=0)
     lines = []
     for i, (label, number) in enumerate(zip(labels, numbers, strict=True)):
         eighths = round(abs(number) / most * width * 8)
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-        said = format_estimate(found[i], whole=number == int(number)) if i < len(found) else f"{number:g}"
-        lines.append(f"{label}{' ' * (room - cell_width(label))}  {bar} {said}")
+        text = format_estimate(estimates[i], whole=number == int(number)) if i < len(estimates) else f"{number:g}"
+        lines.append(f"{label}{' ' * (room - cell_width(label))}  {bar} {text}")
     if shape.data.num_rows > count:
         lines.append(f"… and {shape.data.num_rows - count:,} more")
     return "\n".join(lines)
 
 
-def _listed(found: Estimate | list[Estimate] | None) -> Sequence[Estimate]:
-    if found is None:
+def _listed(estimates: Estimate | list[Estimate] | None) -> Sequence[Estimate]:
+    if estimates is None:
         return ()
-    return found if isinstance(found, list) else (found,)
+    return estimates if isinstance(estimates, list) else (estimates,)
 
 
-def _columns(data: pa.Table, named: dict[str, str]) -> pa.Table:
+def _columns(data: pa.Table, names: dict[str, str]) -> pa.Table:
     """Columns under new names; the first of equal names."""
-    return pa.table({new: data.column(data.column_names.index(old)) for new, old in named.items()})
+    return pa.table({new: data.column(data.column_names.index(old)) for new, old in names.items()})
 
 
 def _texts(data: pa.Table, column: str, missing: bool) -> pa.Table:
     """The labels as texts, each different: bars of one name would be stacked."""
     values = [""] * data.num_rows if missing else [str(v) for v in data.column(column).to_pylist()]
-    seen: dict[str, int] = {}
-    named = []
+    counts: dict[str, int] = {}
+    labels = []
     for value in values:
-        seen[value] = seen.get(value, 0) + 1
-        named.append(value if seen[value] == 1 else f"{value} ({seen[value]})")
-    kept = data.drop_columns([column]) if column in data.column_names else data
-    return kept.append_column(column, pa.array(named, pa.string()))
+        counts[value] = counts.get(value, 0) + 1
+        labels.append(value if counts[value] == 1 else f"{value} ({counts[value]})")
+    others = data.drop_columns([column]) if column in data.column_names else data
+    return others.append_column(column, pa.array(labels, pa.string()))
 
 
 def _image(value: bytes | None) -> str | None:

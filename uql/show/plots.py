@@ -121,10 +121,10 @@ def render(spec: Mapping[str, Any], format: Format, *, scale: float = 1.0, timeo
     need("plots", "plot", "vl_convert")
     picture = "png" if format == "png" else "svg"
     order = json.dumps({"spec": dict(spec), "format": picture, "scale": scale})
-    made = _render(order, timeout_s)
+    image = _render(order, timeout_s)
     if format == "html":
-        return _page(made.decode("utf-8"), str(spec.get("title") or "plot")).encode("utf-8")
-    return made
+        return _page(image.decode("utf-8"), str(spec.get("title") or "plot")).encode("utf-8")
+    return image
 
 
 @lru_cache(maxsize=16)
@@ -140,10 +140,12 @@ def _render(order: str, timeout_s: float) -> bytes:
             f"the plot was not drawn within {timeout_s:g} s", code="UQL510", help="show fewer marks"
         ) from None
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         # no lines of its stack
-        told = [line.strip() for line in said if line.strip() and not line.lstrip().startswith("at ")]
-        why = next((line for line in reversed(told) if "rror:" in line), told[-1] if told else "the renderer died")
+        messages = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("at ")]
+        why = next(
+            (line for line in reversed(messages) if "rror:" in line), messages[-1] if messages else "the renderer died"
+        )
         raise DataError(f"the plot cannot be drawn: {why[:300]}", code="UQL510")
     return done.stdout
 
@@ -178,8 +180,8 @@ def _records(table: pa.Table) -> list[dict[str, Any]]:
     """The rows as JSON holds them; columns of bytes are left out."""
     import pyarrow as pa
 
-    kept = [f.name for f in table.schema if not (pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type))]
-    return [{name: _cell(value) for name, value in row.items()} for row in table.select(kept).to_pylist()]
+    names = [f.name for f in table.schema if not (pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type))]
+    return [{name: _cell(value) for name, value in row.items()} for row in table.select(names).to_pylist()]
 
 
 def _cell(value: Any) -> Any:

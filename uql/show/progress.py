@@ -123,16 +123,16 @@ class Counts:
 
     def lines(self) -> list[str]:
         """A line for each step of a question in words, then the estimates so far."""
-        return [*(printable(f"{name}: {said}") for name, said in self.steps.items()), *self.estimate_lines()]
+        return [*(printable(f"{name}: {text}") for name, text in self.steps.items()), *self.estimate_lines()]
 
     def estimate_lines(self) -> list[str]:
         """`n = 120 ± 14` for each estimate so far, at most SHOWN_ESTIMATES."""
-        shown = [
+        lines = [
             f"{printable(name)} = {format_estimate(estimate)}" if name else format_estimate(estimate)
             for name, estimate in list(self.estimates.items())[:SHOWN_ESTIMATES]
         ]
-        more = len(self.estimates) - len(shown)
-        return [*shown, f"… and {more} more"] if more > 0 else shown
+        more = len(self.estimates) - len(lines)
+        return [*lines, f"… and {more} more"] if more > 0 else lines
 
 
 def _pace(rows_a_second: float) -> str:
@@ -308,14 +308,14 @@ class Progress:
 
 @contextmanager
 def watching(
-    subscribe: Callable[[Callable[[Any], None]], Callable[[], None]], wanted: bool | None, told: bool
+    subscribe: Callable[[Callable[[Any], None]], Callable[[], None]], setting: bool | None, has_listener: bool
 ) -> Iterator[None]:
     """Shows a statement's progress where the setting wants it; where it is open, in a notebook that hears of it from nobody else.
 
     Args:
-        subscribe: of the connection's events.  wanted: the setting.  told: somebody listens already.
+        subscribe: of the connection's events.  setting: open where None.  has_listener: somebody listens already.
     """
-    if wanted is False or told or (wanted is None and block_here() is None):
+    if setting is False or has_listener or (setting is None and block_here() is None):
         yield
         return
     with Progress().of(subscribe):

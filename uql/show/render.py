@@ -176,29 +176,29 @@ def table(
         return "\n".join(printable(line or "") for line in data.column(0).to_pylist())
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
-    rows, shown = shown_rows(data, kinds, estimates, max_rows)
+    rows, row_count = shown_rows(data, kinds, estimates, max_rows)
     right = [kind.startswith(NUMBERS) for kind in kinds]
     names = [printable(name) for name in data.column_names]
     heads = [[name, kind.lower()] for name, kind in zip(names, kinds, strict=True)]
     columns = [[*head, *(row[i] for row in rows)] for i, head in enumerate(heads)]
     limit = (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120) if width is None else width
-    kept, widths = _fit(columns, limit)
+    positions, widths = _fit(columns, limit)
     lines = [_rule("┌┬┐", widths)]
     for level in (0, 1):
-        texts = [_cut(columns[i][level], w) if i >= 0 else "…" for i, w in zip(kept, widths, strict=True)]
+        texts = [_cut(columns[i][level], w) if i >= 0 else "…" for i, w in zip(positions, widths, strict=True)]
         lines.append("│ " + " │ ".join(_centre(text, w) for text, w in zip(texts, widths, strict=True)) + " │")
     lines.append(_rule("├┼┤", widths))
     for number, row in enumerate(rows):
-        if shown < data.num_rows and number == (shown + 1) // 2:
-            dots = [_pad("·", w, i >= 0 and right[i]) for i, w in zip(kept, widths, strict=True)]
+        if row_count < data.num_rows and number == (row_count + 1) // 2:
+            dots = [_pad("·", w, i >= 0 and right[i]) for i, w in zip(positions, widths, strict=True)]
             lines += ["│ " + " │ ".join(dots) + " │"] * 3
         cells = [
             _pad(_cut(row[i], w), w, right[i]) if i >= 0 else _pad("…", w, False)
-            for i, w in zip(kept, widths, strict=True)
+            for i, w in zip(positions, widths, strict=True)
         ]
         lines.append("│ " + " │ ".join(cells) + " │")
     lines.append(_rule("└┴┘", widths))
-    return "\n".join([*lines, *_size_line(data, shown, sum(i >= 0 for i in kept))])
+    return "\n".join([*lines, *_size_line(data, row_count, sum(i >= 0 for i in positions))])
 
 
 def cells(
@@ -256,29 +256,29 @@ def _fit(columns: list[list[str]], limit: int) -> tuple[list[int], list[int]]:
     count = len(columns)
     natural = [max(map(cell_width, texts)) for texts in columns]
     head, tail = count, 0  # columns before and behind those left out
-    taken = sum(min(w, MIN_WIDTH) + 3 for w in natural)
-    while taken > limit - 1 and head + tail > 2:
+    total_width = sum(min(w, MIN_WIDTH) + 3 for w in natural)
+    while total_width > limit - 1 and head + tail > 2:
         if head == count:
             head, tail = count // 2, count - count // 2 - 1
             gone = head
-            taken += 4  # of …
+            total_width += 4  # of …
         elif head > tail:
             head -= 1
             gone = head
         else:
             gone = count - tail
             tail -= 1
-        taken -= min(natural[gone], MIN_WIDTH) + 3
-    kept = [*range(head), *([-1] if head < count else []), *range(count - tail, count)]
-    widths = [natural[i] if i >= 0 else 1 for i in kept]
-    room = limit - 3 * len(kept) - 1
+        total_width -= min(natural[gone], MIN_WIDTH) + 3
+    positions = [*range(head), *([-1] if head < count else []), *range(count - tail, count)]
+    widths = [natural[i] if i >= 0 else 1 for i in positions]
+    room = limit - 3 * len(positions) - 1
     if sum(widths) > room:  # the widest give way: find the width at which all fit
         low, high = MIN_WIDTH, max(widths)
         while low < high:
             cap = (low + high + 1) // 2
             low, high = (cap, high) if sum(min(w, cap) for w in widths) <= room else (low, cap - 1)
         widths = [min(w, low) for w in widths]
-    return kept, widths
+    return positions, widths
 
 
 def _rule(corners: str, widths: list[int]) -> str:
@@ -309,12 +309,12 @@ def footer(outcome: Outcome, resume: str = 'con.resume("{}")') -> list[str]:
         resume: what continues a run that ended early, with {} for its id; "": somebody else says that.
     """
     lines = []
-    inexact = [estimate for held in outcome.inexact.values() for estimate in held]
+    inexact = [estimate for column_estimates in outcome.inexact.values() for estimate in column_estimates]
     if inexact:
         levels = sorted({f"{100 * e.confidence:.6g} %" for e in inexact})
-        asked, methods = max(e.calls for e in inexact), sorted({e.method for e in inexact})
+        calls, methods = max(e.calls for e in inexact), sorted({e.method for e in inexact})
         unknown = max(e.unknown for e in inexact)
-        line = f"estimate from {asked:,} rows asked ({', '.join(methods)}), interval at {', '.join(levels)}"
+        line = f"estimate from {calls:,} rows asked ({', '.join(methods)}), interval at {', '.join(levels)}"
         lines.append(line + (f", {unknown:,} of them without an answer" if unknown else ""))
     lines += outcome.notes
     if outcome.partial:
@@ -444,14 +444,20 @@ def as_document(outcome: Outcome, limit: int | None = None) -> dict[str, Any]:
     """
     data = outcome.bounded()
     part = data if limit is None else data.slice(0, limit)
-    found = {name: held if isinstance(held, list) else [held] for name, held in outcome.estimates.items()}
+    estimates = {
+        name: column_estimates if isinstance(column_estimates, list) else [column_estimates]
+        for name, column_estimates in outcome.estimates.items()
+    }
     return {
         "columns": unique_names(data.column_names),
         "rows": [json.loads(row) for row in _objects(part, None)],
         "rows_left_out": data.num_rows - part.num_rows,
         "exact": outcome.exact,
         "partial": outcome.partial,
-        "estimates": {name: [_number(estimate) for estimate in held[:limit]] for name, held in found.items()},
+        "estimates": {
+            name: [_number(estimate) for estimate in column_estimates[:limit]]
+            for name, column_estimates in estimates.items()
+        },
         "rows_without_an_answer": len(outcome.errors),
         "calls": outcome.cost.calls,
         "cached": outcome.cost.cached,
@@ -501,14 +507,14 @@ def _finite(value: str) -> str:
 
 def unique_names(names: Iterable[str]) -> list[str]:
     """Names that are said once: a second `n` is `n_1`, as in DuckDB's data frames."""
-    seen: set[str] = set()
+    used: set[str] = set()
     out = []
     for name in names:
         unique, number = name, 0
-        while unique in seen:
+        while unique in used:
             number += 1
             unique = f"{name}_{number}"
-        seen.add(unique)
+        used.add(unique)
         out.append(unique)
     return out
 
@@ -552,11 +558,11 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
     import pyarrow.parquet as pq
 
     bounded = with_bounds(data, estimates or {})
-    named = bounded.rename_columns(unique_names(bounded.column_names))
+    rows = bounded.rename_columns(unique_names(bounded.column_names))
     try:
-        pq.write_table(named, path, compression="zstd")
+        pq.write_table(rows, path, compression="zstd")
     except pa.ArrowNotImplementedError:
-        pq.write_table(_parquet_types(named), path, compression="zstd")
+        pq.write_table(_parquet_types(rows), path, compression="zstd")
 
 
 def _parquet_types(data: pa.Table) -> pa.Table:

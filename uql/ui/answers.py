@@ -34,9 +34,9 @@ def answer_view(answer: Answer) -> dict[str, Any]:
 
 
 def _title(step: Step) -> str:
-    said = [step.node, step.adapter or step.kind, step.state]
-    said += [f"{step.rows:,} rows"] if step.rows is not None else []
-    return ", ".join([*said, f"{step.cost.calls:,} calls", f"{step.seconds:.1f} s"])
+    parts = [step.node, step.adapter or step.kind, step.state]
+    parts += [f"{step.rows:,} rows"] if step.rows is not None else []
+    return ", ".join([*parts, f"{step.cost.calls:,} calls", f"{step.seconds:.1f} s"])
 
 
 def _step_text(step: Step) -> str:

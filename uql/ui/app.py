@@ -75,7 +75,7 @@ def app(session: Session, token: str) -> Starlette:
             return response
 
     handlers = Handlers(session, token)
-    made = Starlette(
+    application = Starlette(
         routes=[
             Route("/", handlers.page),
             Route("/static/{name:path}", handlers.asset),
@@ -106,8 +106,8 @@ def app(session: Session, token: str) -> Starlette:
             Route("/api/diff", handlers.difference),
         ]
     )
-    made.add_middleware(Guard)
-    return made
+    application.add_middleware(Guard)
+    return application
 
 
 def _refused(request: Request, token: str) -> Response | None:
@@ -117,10 +117,10 @@ def _refused(request: Request, token: str) -> Response | None:
     origin = request.headers.get("origin")
     if origin is not None and origin != f"{request.url.scheme}://{request.url.netloc}":
         return PlainTextResponse("a page of another origin may not ask", 403)
-    given = request.cookies.get(cookie(request.url.port)) or ""
+    candidate = request.cookies.get(cookie(request.url.port)) or ""
     if request.url.path == "/" and "token" in request.query_params:
-        given = request.query_params["token"]
-    if not hmac.compare_digest(given.encode(), token.encode()):
+        candidate = request.query_params["token"]
+    if not hmac.compare_digest(candidate.encode(), token.encode()):
         return PlainTextResponse("open the address that `uql ui` printed: it carries the token", 403)
     if request.method != "GET" and request.headers.get("x-uql") != "1":
         return PlainTextResponse("the header X-UQL is missing", 403)
@@ -155,12 +155,12 @@ class Handlers:
         return JSONResponse(await run_in_threadpool(self.session.state))
 
     async def settings(self, request: Request) -> Response:
-        given = await _object(request)
-        if isinstance(given, Response):
-            return given
-        if not given.keys() <= set(CHANGEABLE) or not all(isinstance(value, str | None) for value in given.values()):
+        body = await _object(request)
+        if isinstance(body, Response):
+            return body
+        if not body.keys() <= set(CHANGEABLE) or not all(isinstance(value, str | None) for value in body.values()):
             return _bad(f"the page changes {' and '.join(CHANGEABLE)}, each a text or null")
-        return await _json_reply("", lambda: self.session.configure(**given))
+        return await _json_reply("", lambda: self.session.configure(**body))
 
     async def history(self, request: Request) -> Response:
         return await _json_reply("", self.session.history)
@@ -169,39 +169,39 @@ class Handlers:
         return await _json_reply("", self.session.saved)
 
     async def save(self, request: Request) -> Response:
-        given = await _object(request)
-        if isinstance(given, Response):
-            return given
-        name, text = given.get("name"), given.get("text")
+        body = await _object(request)
+        if isinstance(body, Response):
+            return body
+        name, text = body.get("name"), body.get("text")
         if not isinstance(name, str) or not isinstance(text, str) or not name.strip():
             return _bad('send {"name": …, "text": …}')
         return await _json_reply("", lambda: self.session.save(name, text))
 
     async def tabs(self, request: Request) -> Response:
-        held = self.session.tabs
-        return await _json_reply("", lambda: {"database": held.database, "texts": held.texts()})
+        open_tabs = self.session.tabs
+        return await _json_reply("", lambda: {"database": open_tabs.database, "texts": open_tabs.texts()})
 
     async def keep_tabs(self, request: Request) -> Response:
-        given = await _object(request)
-        if isinstance(given, Response):
-            return given
-        texts = given.get("texts")
+        body = await _object(request)
+        if isinstance(body, Response):
+            return body
+        texts = body.get("texts")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return _bad('send {"texts": […]}')
         return await _json_reply("", lambda: self.session.tabs.keep(texts))
 
     async def file(self, request: Request) -> Response:
         """Takes a dropped file, at most LONGEST_FILE bytes, which are written to disk as they come."""
-        with tempfile.TemporaryFile() as held:
+        with tempfile.TemporaryFile() as upload:
             async for part in request.stream():
-                held.write(part)
-                if held.tell() > LONGEST_FILE:
+                upload.write(part)
+                if upload.tell() > LONGEST_FILE:
                     return _bad(f"a file has at most {LONGEST_FILE // 1_000_000:,} MB here: name its path in FROM", 413)
-            held.seek(0)
+            upload.seek(0)
 
             def write(path: Path) -> None:
                 with path.open("wb") as file:
-                    shutil.copyfileobj(held, file)
+                    shutil.copyfileobj(upload, file)
 
             name = request.query_params.get("name", "")
             return await _json_reply("", lambda: {"table": self.session.add_file(name, write)})
@@ -244,11 +244,11 @@ class Handlers:
             return _missing()
 
         async def changes() -> AsyncIterator[str]:
-            seen = -1
+            last_version = -1
             while True:
                 ended = work.status not in ("waiting", "running")
-                if work.version != seen or ended:
-                    seen = work.version
+                if work.version != last_version or ended:
+                    last_version = work.version
                     snapshot = await run_in_threadpool(work.snapshot)
                     yield f"data: {json.dumps(snapshot, ensure_ascii=False)}\n\n"
                 if ended or await request.is_disconnected():
@@ -265,7 +265,7 @@ class Handlers:
         try:
             order = [int(key) for key in request.query_params.get("order", "").split(",") if key]
             filters = {
-                int(key): str(wanted) for key, wanted in json.loads(request.query_params.get("filters", "{}")).items()
+                int(key): str(text) for key, text in json.loads(request.query_params.get("filters", "{}")).items()
             }
         except (ValueError, AttributeError, RecursionError):
             return _bad('order is columns as 2,-1 and filters are {"2": "text"}')
@@ -300,10 +300,10 @@ class Handlers:
         return await self._with(request, lambda work: self.session.retry(work).snapshot())
 
     async def correct(self, request: Request) -> Response:
-        given = await _object(request)
-        if isinstance(given, Response):
-            return given
-        row, value, clause = given.get("row"), given.get("value"), given.get("clause")
+        body = await _object(request)
+        if isinstance(body, Response):
+            return body
+        row, value, clause = body.get("row"), body.get("value"), body.get("clause")
         if not isinstance(row, int) or not isinstance(value, str | None) or not isinstance(clause, str | None):
             return _bad('send {"row": 0, "value": …, "clause": …}')
         return await self._with(request, lambda work: self.session.correct(work, row, value, clause))
@@ -354,21 +354,21 @@ async def _object(request: Request) -> dict[str, Any] | Response:
     except TimeoutError:
         return _bad(f"a body ends within {BODY_TIMEOUT_S} seconds", 408)
     try:
-        given = json.loads(body)
-        json.dumps(given, ensure_ascii=False).encode()  # a surrogate without its partner is not a character
+        value = json.loads(body)
+        json.dumps(value, ensure_ascii=False).encode()  # a surrogate without its partner is not a character
     except UnicodeEncodeError:
         return _bad("the text is not Unicode: a lone surrogate")
     except (ValueError, RecursionError):
         return _bad("send a JSON object")
-    return given if isinstance(given, dict) else _bad("send a JSON object")
+    return value if isinstance(value, dict) else _bad("send a JSON object")
 
 
 async def _text(request: Request) -> str | Response:
     """The text of the body's JSON, or why it is refused."""
-    given = await _object(request)
-    if isinstance(given, Response):
-        return given
-    text = given.get("text")
+    body = await _object(request)
+    if isinstance(body, Response):
+        return body
+    text = body.get("text")
     if not isinstance(text, str):
         return _bad('send {"text": …}')
     if len(text) > LONGEST:
@@ -385,12 +385,12 @@ async def _json_reply(text: str, work: Callable[[], Any]) -> Response:
     import pyarrow as pa
 
     try:
-        found = await run_in_threadpool(work)
+        result = await run_in_threadpool(work)
     except UQLError as error:
         return JSONResponse({"error": error_view(error, text)}, 400)
     except (duckdb.Error, pa.ArrowException, OverflowError) as error:  # values of a rare type, or beyond a type's range
         return _bad(f"values of these rows are not of a kind that can be shown so: {first_line(error)}")
-    return found if isinstance(found, Response) else JSONResponse(found)
+    return result if isinstance(result, Response) else JSONResponse(result)
 
 
 def _number(request: Request, name: str, default: int | None) -> int | None:

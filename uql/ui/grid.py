@@ -54,17 +54,17 @@ def window(
         raise DataError(f"the result has {data.num_columns} columns", code="UQL513")
     if order or filters:
         tests, values = [], []
-        for column, wanted in filters.items():
-            test, value = _test(f"c{column}", outcome.types[column - 1], wanted)
+        for column, text in filters.items():
+            test, value = _test(f"c{column}", outcome.types[column - 1], text)
             tests.append(test)
             values += value
         where = " AND ".join(tests) or "true"
         keys = "".join(f"c{abs(key)} {'DESC' if key < 0 else 'ASC'} NULLS LAST, " for key in order)
         with _numbered(data) as con:
-            found = con.execute(
+            matches = con.execute(
                 f"SELECT n FROM numbered WHERE {where} ORDER BY {keys}n LIMIT {limit} OFFSET {offset}", values
             )
-            numbers = [n for (n,) in found.fetchall()]
+            numbers = [n for (n,) in matches.fetchall()]
             (total,) = con.execute(f"SELECT count(*) FROM numbered WHERE {where}", values).fetchall()[0]
         part = data.take(pa.array(numbers, pa.int64()))
     else:
@@ -77,14 +77,14 @@ def media(outcome: Outcome) -> list[str]:
     """(columns,) "image", "audio" or "video" where the first value is one or names one, else ""."""
     kinds = []
     for column, kind in zip(outcome.table.columns, outcome.types, strict=True):
-        found = ""
+        medium = ""
         if kind in ("BLOB", "VARCHAR"):
-            first = next((v for held in column.slice(0, 100) if (v := held.as_py())), None)
+            first = next((v for scalar in column.slice(0, 100) if (v := scalar.as_py())), None)
             if isinstance(first, bytes):
-                found = media_type(first).partition("/")[0]
-            elif isinstance(first, str) and len(first) < 1_000 and (named := _NAMED.search(first)):
-                found = next(k for k, part in zip(("image", "audio", "video"), named.groups(), strict=True) if part)
-        kinds.append(found if f"{found}/" in SHOWN else "")
+                medium = media_type(first).partition("/")[0]
+            elif isinstance(first, str) and len(first) < 1_000 and (match := _NAMED.search(first)):
+                medium = next(k for k, part in zip(("image", "audio", "video"), match.groups(), strict=True) if part)
+        kinds.append(medium if f"{medium}/" in SHOWN else "")
     return kinds
 
 
@@ -108,10 +108,10 @@ def cell(outcome: Outcome, row: int, column: int, load: Callable[[str, str], obj
         read = load(value, kind)
         value = read if isinstance(read, bytes) else f"{value}\n\n{getattr(read, 'message', read)}"
     if isinstance(value, bytes):
-        found = media_type(value)
-        if found.startswith(SHOWN):
-            return value, found
-        value = f"{'BLOB' if found == UNKNOWN else found}, {len(value):,} bytes\n{value[:4_096].hex(' ')}"
+        mime = media_type(value)
+        if mime.startswith(SHOWN):
+            return value, mime
+        value = f"{'BLOB' if mime == UNKNOWN else mime}, {len(value):,} bytes\n{value[:4_096].hex(' ')}"
     if isinstance(value, str):
         return _indented(value).encode("utf-8", "replace"), "text/plain"
     if isinstance(value, list | dict):
@@ -125,7 +125,7 @@ def statistics(outcome: Outcome) -> list[dict[str, Any]]:
     equal steps where values are ordered, else the `top` TOP most frequent values."""
     import duckdb
 
-    found: list[dict[str, Any]] = []
+    columns: list[dict[str, Any]] = []
     with _numbered(outcome.table) as con:
         names = zip(outcome.table.column_names[:MAX_COLUMNS], outcome.types[:MAX_COLUMNS], strict=True)
         for number, (name, kind) in enumerate(names, 1):
@@ -143,8 +143,8 @@ def statistics(outcome: Outcome) -> list[dict[str, Any]]:
                     [printable(value), n]
                     for value, n in con.execute(f"{top} ORDER BY n DESC, 1 LIMIT {TOP}").fetchall()
                 ]
-            found.append(about)
-    return found
+            columns.append(about)
+    return columns
 
 
 def exported(outcome: Outcome, ending: str) -> bytes:
@@ -170,20 +170,20 @@ def _numbered(data: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
     import pyarrow as pa
 
     with duckdb.connect(":memory:") as con:
-        named = data.rename_columns([f"c{i}" for i in range(1, data.num_columns + 1)])
-        con.register("numbered", named.append_column("n", pa.array(np.arange(data.num_rows))))
+        table = data.rename_columns([f"c{i}" for i in range(1, data.num_columns + 1)])
+        con.register("numbered", table.append_column("n", pa.array(np.arange(data.num_rows))))
         yield con
 
 
-def _test(column: str, kind: str, wanted: str) -> tuple[str, list[str]]:
+def _test(column: str, kind: str, text: str) -> tuple[str, list[str]]:
     """A filter's text as a condition of DuckDB, and the values of its holes."""
-    if wanted.strip().lower() in ("null", "!null"):
-        return f"{column} IS {'NOT ' if '!' in wanted else ''}NULL", []
-    compared = _COMPARED.fullmatch(wanted)
+    if text.strip().lower() in ("null", "!null"):
+        return f"{column} IS {'NOT ' if '!' in text else ''}NULL", []
+    compared = _COMPARED.fullmatch(text)
     if compared:
         sign, value = compared.groups()
         return f"{column} {sign} TRY_CAST(? AS {kind if kind != 'BLOB' else 'VARCHAR'})", [value.strip()]
-    return f"contains(lower(CAST({column} AS VARCHAR)), lower(?))", [wanted]
+    return f"contains(lower(CAST({column} AS VARCHAR)), lower(?))", [text]
 
 
 def _ordered(con: duckdb.DuckDBPyConnection, column: str, kind: str) -> dict[str, Any]:
@@ -214,11 +214,11 @@ def _texts(outcome: Outcome, part: pa.Table, numbers: Sequence[int]) -> list[lis
     for i, (name, kind) in enumerate(zip(part.column_names, outcome.types, strict=True)):
         if kind == "BLOB":
             sizes, heads = pc.binary_length(part.column(i)), pc.binary_slice(part.column(i), 0, MOST_HEAD)
-            told = [
+            descriptions = [
                 None if size is None else f"{media_type(head)}, {size:,} bytes"
                 for size, head in zip(sizes.to_pylist(), heads.to_pylist(), strict=True)
             ]
-            part = part.set_column(i, name, pa.array(told, pa.string()))
+            part = part.set_column(i, name, pa.array(descriptions, pa.string()))
     return [
         [text if text is None or len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…" for text in row]
         for row in cells(part, numbers, outcome.types, outcome.estimates)

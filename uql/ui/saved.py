@@ -93,10 +93,10 @@ class Tabs:
 
     def texts(self) -> list[str]:
         """The text of each tab. Raises: DataError (UQL503) where the file cannot be read."""
-        held = self.file.read().get(self.database)
-        return [str(text) for text in held] if isinstance(held, list) else []
+        tabs = self.file.read().get(self.database)
+        return [str(text) for text in tabs] if isinstance(tabs, list) else []
 
     def keep(self, texts: list[str]) -> None:
         """Keeps the texts in place of those before. Raises: DataError (UQL503) where they cannot be written."""
-        others = [(name, kept) for name, kept in self.file.read().items() if name != self.database]
+        others = [(name, tabs) for name, tabs in self.file.read().items() if name != self.database]
         self.file.write(dict([*others, (self.database, texts)][-MOST_DATABASES:]))

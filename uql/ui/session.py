@@ -160,8 +160,8 @@ class Session:
                 check_reads(self._checks.catalog, text)
                 if not _is_query(text):
                     return {"ok": True, "plan": None}
-                shown = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
-                return {"ok": True, "plan": json.loads("\n".join(row[0] for row in shown))}
+                rows = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
+                return {"ok": True, "plan": json.loads("\n".join(row[0] for row in rows))}
             except UQLError as error:
                 return {"ok": False, "error": error_view(error, text)}
 
@@ -202,8 +202,8 @@ class Session:
         session, ledger = self._checks.session, self._runs.configured.ledger
         if not session.ledgers.exists(ledger):
             return []
-        with session.ledgers.open(ledger) as held:
-            return held.runs(MAX_HISTORY)
+        with session.ledgers.open(ledger) as store:
+            return store.runs(MAX_HISTORY)
 
     def saved(self) -> dict[str, str]:
         """Saved queries: name → text."""
@@ -224,16 +224,16 @@ class Session:
         if self._dropped is None:
             self._dropped = tempfile.TemporaryDirectory(prefix="uql-page-")
         file = re.sub(r"[^\w.-]+", "_", name.replace("\\", "/").rpartition("/")[2])[-100:].lstrip(".") or "file"
-        taken = {about["table"].lower() for about in self.schema()}
+        existing = {about["table"].lower() for about in self.schema()}
         stem = re.sub(r"[\W_]+", "_", file.split(".")[0]).strip("_").lower() or "file"
-        table = next(t for n in range(1, 10_000) if (t := stem if n == 1 else f"{stem}_{n}") not in taken)
+        table = next(t for n in range(1, 10_000) if (t := stem if n == 1 else f"{stem}_{n}") not in existing)
         folder = Path(self._dropped.name) / table
         folder.mkdir(exist_ok=True)
         write(folder / file)
         _check_width(folder / file)
         for connection in (self._runs, self._checks):
-            made = connection.register(table, str(folder / file))
-        return made[0]
+            tables = connection.register(table, str(folder / file))
+        return tables[0]
 
     # --------------------------------------------------------------------------------------------------------- running
     def start(self, text: str) -> Work:
@@ -371,9 +371,9 @@ class Session:
             clause: the quoted text that is answered, where the row rests on several.
         Raises: DataError (UQL515, UQL524), as `Result.correct` says.
         """
-        told = {"yes": True, "true": True, "no": False, "false": False}.get((value or "").strip().lower(), value)
-        made = _with_row(work, row).correct(row, told, clause)
-        return {"id": made.id, "value": str(made.value)}
+        answer = {"yes": True, "true": True, "no": False, "false": False}.get((value or "").strip().lower(), value)
+        correction = _with_row(work, row).correct(row, answer, clause)
+        return {"id": correction.id, "value": str(correction.value)}
 
     def chart(self, work: Work, *, dark: bool = False) -> str:
         """The plot of a result as SVG, in the colours of the page."""
