@@ -457,3 +457,17 @@ def test_duckdb_alone_says_who_answers_quoted_texts(con: uql.Connection, run: st
     with pytest.raises(duckdb.BinderException) as error:
         getattr(con, run)('SELECT "nope" FROM reviews')
     assert not getattr(error.value, "__notes__", [])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["DATE '20000-01-01'", "DATE '0101-01-01 (BC)'", "TIMESTAMP 'infinity'", "[DATE '20000-01-01']", "NULL::DATE"],
+)
+def test_dates_that_python_cannot_hold_are_as_duckdb_gives_them(con: uql.Connection, value: str) -> None:
+    query = f"SELECT {value} AS d UNION ALL SELECT NULL"
+    assert con.uql(query).fetchall() == duckdb.sql(query).fetchall()
+
+
+def test_an_interval_that_python_cannot_hold_is_an_error_in_words(con: uql.Connection) -> None:
+    with pytest.raises(uql.errors.DataError, match="INTERVAL is longer than Python can hold"):
+        con.uql("SELECT INTERVAL 100000000 MONTH").fetchall()

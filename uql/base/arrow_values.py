@@ -8,6 +8,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from uql.base.errors import DataError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -22,10 +24,31 @@ def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
     Args:
         column: of a result.
         kind: its DuckDB type, which says what Arrow does not: HUGEINT, UUID, a ROW without names.
+    Raises: DataError (UQL509) on an interval that Python cannot hold. Dates that it cannot hold are DuckDB's texts of them.
     """
-    values: list[Any] = column.to_pylist()
     change = _change(column.type, kind)
-    return values if change is None else [None if value is None else change(value) for value in values]
+    try:
+        values: list[Any] = column.to_pylist()
+        return values if change is None else [None if value is None else change(value) for value in values]
+    except OverflowError:
+        return _beyond_python(column, kind)
+
+
+def _beyond_python(column: pa.ChunkedArray, kind: str) -> list[Any]:
+    """As `python_values`, by DuckDB: a date beyond Python's is a text, 'infinity' the last date of Python."""
+    import duckdb
+    import pyarrow as pa
+
+    with duckdb.connect() as con:
+        con.register("beyond", pa.table({"value": column}))
+        try:
+            return [value for (value,) in con.execute("FROM beyond").fetchall()]
+        except OverflowError as error:
+            raise DataError(
+                f"a value of the type {kind} is longer than Python can hold",
+                code="UQL509",
+                help="cast it in the query: CAST(x AS VARCHAR)",
+            ) from error
 
 
 def durations(table: pa.Table) -> pa.Table:
