@@ -61,10 +61,10 @@ def bind(
             raise BindError(f"{type(query).__name__} is not a query", code="UQL212")
         options, settings = _options(query.options, settings)
         types = DuckTypes(catalog, (duckdb.Error,))
-        written = query if catalog.orders is None else _ordered(query, *catalog.orders)
-        given = substitute(written, parameters)
-        plain = not any(isinstance(node, Quoted) for node in walk(given, queries=True))
-        statement, bound = _bound(given, Statement(text, catalog, frames, settings, types, plain), into)
+        with_orders = query if catalog.orders is None else _ordered(query, *catalog.orders)
+        with_constants = substitute(with_orders, parameters)
+        plain = not any(isinstance(node, Quoted) for node in walk(with_constants, queries=True))
+        statement, bound = _bound(with_constants, Statement(text, catalog, frames, settings, types, plain), into)
         _check_precision(query.options, bound)
     except UQLError as error:
         raise error.at(text) from error.__cause__
@@ -99,8 +99,8 @@ def _ordered(node: Any, order: str, nulls: str) -> Any:
         return below
     descending = below.descending or (not below.directed and order.startswith("DESC"))
     first, _, second = nulls.removeprefix("NULLS_").partition("_ON_ASC_")
-    kept = second.partition("_")[0] if second and descending else first
-    return replace(below, descending=descending, nulls=below.nulls or kept, directed=True)
+    position = second.partition("_")[0] if second and descending else first
+    return replace(below, descending=descending, nulls=below.nulls or position, directed=True)
 
 
 def _bound(query: Query, statement: Statement, into: Sequence[str]) -> tuple[Statement, BoundQuery]:
@@ -117,8 +117,8 @@ def _bound(query: Query, statement: Statement, into: Sequence[str]) -> tuple[Sta
             for field, type in zip(output_fields(bound) if into else (), into, strict=False):
                 if type not in ("", "VARCHAR"):
                     statement.type_by_name(statement.open_texts(field), type)
-        except UQLError as found:
-            error = found
+        except UQLError as failure:
+            error = failure
         conditions = statement.conditions | (statement.needed & statement.open)
         widths = {**statement.widths, **_widest(statement.typed, 2, statement.types)}
         by_name = {**statement.types_by_name, **_widest(statement.by_name, 1, statement.types)}
@@ -127,7 +127,7 @@ def _bound(query: Query, statement: Statement, into: Sequence[str]) -> tuple[Sta
                 assert error is not None
                 raise error
             return statement, bound
-        known = (
+        inputs = (
             statement.text,
             statement.catalog,
             statement.frames,
@@ -135,12 +135,12 @@ def _bound(query: Query, statement: Statement, into: Sequence[str]) -> tuple[Sta
             statement.types,
             statement.plain,
         )
-        statement = Statement(*known, conditions=conditions, widths=widths, types_by_name=by_name)
+        statement = Statement(*inputs, conditions=conditions, widths=widths, types_by_name=by_name)
 
 
 def _widest(needed: Mapping[str, set[str]], several: int, duck: DuckTypes) -> dict[str, str]:
     """The widest type of each text that needs so many types, and more; none where they have none in common."""
-    found: dict[str, str] = {}
+    type_by_text: dict[str, str] = {}
     for text, types in needed.items():
         widest: str | None = None
         for type in sorted(types):
@@ -148,8 +148,8 @@ def _widest(needed: Mapping[str, set[str]], several: int, duck: DuckTypes) -> di
             if widest is None:
                 break
         if widest is not None and len(types) >= several:
-            found[text] = widest
-    return found
+            type_by_text[text] = widest
+    return type_by_text
 
 
 def _check_precision(options: tuple[Option, ...], query: BoundQuery) -> None:
@@ -168,16 +168,16 @@ def _check_precision(options: tuple[Option, ...], query: BoundQuery) -> None:
 
 def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tuple[str, Any], ...], Settings]:
     """WITH (…) as checked values, and the settings with them. Raises: ConfigError (UQL105) at the option's place."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for option in options:
         name = option.name.lower()
         try:
-            if name in found:
+            if name in values:
                 raise ConfigError(f"the option {name} is given twice")
             settings = settings.with_values(**{name: option.value})
         except ConfigError as error:
             if error.start < 0:
                 error.start, error.end = option.span.start, option.span.end
             raise
-        found[name] = getattr(settings, name)
-    return tuple(found.items()), settings
+        values[name] = getattr(settings, name)
+    return tuple(values.items()), settings

@@ -47,14 +47,14 @@ def changing_definitions(definitions: Mapping[str, Collection[str]]) -> set[str]
     >>> sorted(changing_definitions({"v": ["SELECT write_log('a')"], "m": ["(a + 1)"], "w": ["FROM v JOIN t ON true"]}))
     ['v', 'w']
     """
-    found = {name for name, texts in definitions.items() if any(map(calls_change, texts))}
-    named = {name: {word for text in texts for word in _words(text)} for name, texts in definitions.items()}
-    while found:
-        more = {name for name, words in named.items() if name not in found and words & found}
+    changing = {name for name, texts in definitions.items() if any(map(calls_change, texts))}
+    words_by_name = {name: {word for text in texts for word in _words(text)} for name, texts in definitions.items()}
+    while changing:
+        more = {name for name, words in words_by_name.items() if name not in changing and words & changing}
         if not more:
             break
-        found |= more
-    return found
+        changing |= more
+    return changing
 
 
 def names_one(sql: str, names: Collection[str]) -> bool:
@@ -102,19 +102,19 @@ def tree_nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _calls_in_tokens(sql: str) -> Iterator[tuple[str, str | None]]:
     """What is called, in lower case, and the text that is its only argument; None: it has another one."""
-    found = tokens(sql)
-    for n, (token, after) in enumerate(pairwise(found)):
+    stream = tokens(sql)
+    for n, (token, after) in enumerate(pairwise(stream)):
         if token.name and after.text == "(":
-            given = [argument.text for argument in found[n + 2 : n + 4]]
-            yield token.name.lower(), _text(given[0]) if given[1:] == [")"] else None
+            next_texts = [argument.text for argument in stream[n + 2 : n + 4]]
+            yield token.name.lower(), _text(next_texts[0]) if next_texts[1:] == [")"] else None
 
 
 def _calls_in_tree(sql: str) -> Iterator[tuple[str, str | None]]:
     """As `_calls_in_tokens`; nothing where DuckDB has no tree of the statement."""
     for node in tree_nodes(statement_tree(sql)):
         if "function_name" in node:
-            given = [argument.get("expression", {}).get("literal", {}) for argument in node.get("arguments", ())]
-            text = given[0].get("text") if len(given) == 1 and given[0].get("kind") == "STRING" else None
+            literals = [argument.get("expression", {}).get("literal", {}) for argument in node.get("arguments", ())]
+            text = literals[0].get("text") if len(literals) == 1 and literals[0].get("kind") == "STRING" else None
             yield str(node["function_name"]).lower(), text
 
 

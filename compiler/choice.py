@@ -86,43 +86,43 @@ class Plans(Protocol):
         ...
 
 
-def choose(block: Block, known: BlockStatistics, terms: Terms) -> Choice:
+def choose(block: Block, statistics: BlockStatistics, terms: Terms) -> Choice:
     """The cheapest way to run a block, and the others. Raises PlanError (UQL399) naming the fusion that made an invalid block.
 
     Args:
-        known: what is known of the block's rows, conditions and prices.
+        statistics: what is known of the block's rows, conditions and prices.
         terms: what the user weighs: calls, time, dollars, and what is switched off.
     """
-    priced = _priced(block, known, terms)
+    priced = _priced(block, statistics, terms)
     priced.sort(key=lambda p: _key(p[0], p[1], terms))
     try:
         check_physical(priced[0][0], "the choice")
     except PlanError:
-        _priced(block, known, terms, checked=True)
+        _priced(block, statistics, terms, checked=True)
         raise
-    return Choice(priced[0][0], _listed(priced, known, terms))
+    return Choice(priced[0][0], _listed(priced, statistics, terms))
 
 
 def has_ways(block: Block) -> bool:
     """Is there anything to choose but the rows of a request?"""
-    alone = apart(block)
+    separate = apart(block)
     return (
         block.filter.goal is Goal.FIRST
-        or len(alone.filter.stages) + len(alone.values.stages) + len(alone.values.late) > 1
+        or len(separate.filter.stages) + len(separate.values.stages) + len(separate.values.late) > 1
     )
 
 
-def ways_by_rates(block: Block, known: BlockStatistics, terms: Terms) -> tuple[Block, ...]:
+def ways_by_rates(block: Block, statistics: BlockStatistics, terms: Terms) -> tuple[Block, ...]:
     """The ways to which other selectivities of terms not asked before may lead; none where they are all one.
 
     Args:
-        known: with answers or rates of its own there are no such ways.
+        statistics: with answers or rates of its own there are no such ways.
         terms: as in `choose`.
     """
-    if block.filter.formula is None or known.answers is not None or known.rates is not None:
+    if block.filter.formula is None or statistics.answers is not None or statistics.rates is not None:
         return ()
     leaves = len(block.filter.formula.leaves)
-    ways = tuple(choose(block, replace(known, rates=(rate,) * leaves), terms).block for rate in RATES)
+    ways = tuple(choose(block, replace(statistics, rates=(rate,) * leaves), terms).block for rate in RATES)
     return ways if len({_shape(way) for way in ways}) > 1 else ()
 
 
@@ -135,14 +135,16 @@ def _shape(block: Block) -> tuple[object, ...]:
 
 
 # --------------------------------------------------------------------------------------------------------- enumeration
-def _priced(block: Block, known: BlockStatistics, terms: Terms, *, checked: bool = False) -> list[tuple[Block, Quote]]:
+def _priced(
+    block: Block, statistics: BlockStatistics, terms: Terms, *, checked: bool = False
+) -> list[tuple[Block, Quote]]:
     """All ways with their prices. `checked`: each is looked at as soon as a fusion has made it."""
 
     def apply_fusion(fusion: Fusion, way: Block) -> list[Block]:
-        found = list(fusion(way))
-        for block in found if checked else ():
+        candidates = list(fusion(way))
+        for block in candidates if checked else ():
             check_physical(block, fusion.__name__)
-        return found
+        return candidates
 
     ways = [apart(block)]
     for fusion in FUSIONS:
@@ -150,17 +152,17 @@ def _priced(block: Block, known: BlockStatistics, terms: Terms, *, checked: bool
             continue
         if fusion in RIDING:
             base = _fused(ways)
-            ways += [ordered(found, known, terms) for way in base for found in apply_fusion(fusion, way)]
+            ways += [ordered(candidate, statistics, terms) for way in base for candidate in apply_fusion(fusion, way)]
             continue
-        more = [found for way in ways for found in apply_fusion(fusion, way)]
+        more = [candidate for way in ways for candidate in apply_fusion(fusion, way)]
         ways += more
         if fusion is predicates_together:
-            ways = _cheapest([ordered(way, known, terms) for way in ways], known, terms)
+            ways = _cheapest([ordered(way, statistics, terms) for way in ways], statistics, terms)
     if videos_whole.__name__ not in terms.disabled:
-        ways += [found for way in ways for found in videos_whole(way, known.watched)]
+        ways += [candidate for way in ways for candidate in videos_whole(way, statistics.watched)]
     if rows_together.__name__ not in terms.disabled:
-        ways += [found for way in ways for found in rows_together(way, terms.rows, known.unshared_columns)]
-    return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
+        ways += [candidate for way in ways for candidate in rows_together(way, terms.rows, statistics.unshared_columns)]
+    return [(way, block_quote(way, statistics)) for way in (_with_costs(way, statistics, terms) for way in ways)]
 
 
 def _fused(ways: list[Block]) -> list[Block]:
@@ -170,53 +172,53 @@ def _fused(ways: list[Block]) -> list[Block]:
         for way in ways
         if not way.filter.riders
     )
-    found = [w for w in ways if w.filter.riders or len(w.values.stages) + len(w.values.late) == fewest]
-    return found[: KEPT + 1]
+    bases = [w for w in ways if w.filter.riders or len(w.values.stages) + len(w.values.late) == fewest]
+    return bases[: KEPT + 1]
 
 
-def _cheapest(ways: list[Block], known: BlockStatistics, terms: Terms) -> list[Block]:
+def _cheapest(ways: list[Block], statistics: BlockStatistics, terms: Terms) -> list[Block]:
     """The cheapest KEPT ways, and both ends: all apart, all together."""
     most, least = max(len(w.filter.stages) for w in ways), min(len(w.filter.stages) for w in ways)
-    ranked = sorted(ways, key=lambda w: _key(w, block_quote(w, known), terms))
-    kept = ranked[:KEPT]
-    kept += [w for w in ranked[KEPT:] if len(w.filter.stages) in (most, least)]
-    return kept
+    ranked = sorted(ways, key=lambda w: _key(w, block_quote(w, statistics), terms))
+    cheapest = ranked[:KEPT]
+    cheapest += [w for w in ranked[KEPT:] if len(w.filter.stages) in (most, least)]
+    return cheapest
 
 
-def ordered(block: Block, known: BlockStatistics, terms: Terms) -> Block:
+def ordered(block: Block, statistics: BlockStatistics, terms: Terms) -> Block:
     """The block with the requests of its WHERE in the cheapest order.
 
     Args:
-        known: the selectivities, and the copies of each request.
+        statistics: the selectivities, and the copies of each request.
         terms: as in `choose`; "order_by_rates" may be switched off.
     """
-    block = _with_costs(block, known, terms)
+    block = _with_costs(block, statistics, terms)
     stages = block.filter.stages
     if block.filter.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:
         return block
-    answers = model_answers(block.filter.formula, known)
-    costs, copies = [s.cost for s in stages], [known.copies.get(s.input_columns, 1.0) for s in stages]
+    answers = model_answers(block.filter.formula, statistics)
+    costs, copies = [s.cost for s in stages], [statistics.copies.get(s.input_columns, 1.0) for s in stages]
     order, cost = best(block.filter.formula, stages, answers, costs, copies)
-    if known.answers is None and known.rates is None:
-        written = cost_of(block.filter.formula, stages, answers, costs, range(len(stages)), copies)
-        if cost > (1 - LEAST_GAIN) * written:
+    if statistics.answers is None and statistics.rates is None:
+        written_cost = cost_of(block.filter.formula, stages, answers, costs, range(len(stages)), copies)
+        if cost > (1 - LEAST_GAIN) * written_cost:
             return block
     return block.with_requests(tuple(stages[i] for i in order))
 
 
-def _with_costs(block: Block, known: BlockStatistics, terms: Terms) -> Block:
+def _with_costs(block: Block, statistics: BlockStatistics, terms: Terms) -> Block:
     """The block with the cost of a request of each stage of WHERE: 1 for the cheapest."""
     if not block.filter.stages:
         return block
-    weights = [_weight(stage, known, terms.unit) for stage in block.filter.stages]
+    weights = [_weight(stage, statistics, terms.unit) for stage in block.filter.stages]
     least = min(weights)
     stages = tuple(replace(s, cost=w / least) for s, w in zip(block.filter.stages, weights, strict=True))
     return block.with_requests(stages)
 
 
-def _weight(stage: Stage, known: BlockStatistics, unit: Unit) -> float:
-    tokens = request_tokens(stage, known.chars.get(stage.input_columns, 0.0), known.prompt)
-    return tokens * unit.input + answer_tokens(stage, known) * unit.output
+def _weight(stage: Stage, statistics: BlockStatistics, unit: Unit) -> float:
+    tokens = request_tokens(stage, statistics.chars.get(stage.input_columns, 0.0), statistics.prompt)
+    return tokens * unit.input + answer_tokens(stage, statistics) * unit.output
 
 
 def _fits(block: Block, quote: Quote, terms: Terms) -> bool:
@@ -229,13 +231,13 @@ def _fits(block: Block, quote: Quote, terms: Terms) -> bool:
 
 def _key(block: Block, quote: Quote, terms: Terms) -> tuple[float, float, float, float]:
     """What fits in the budget first, by its price; then what needs the fewest calls. Rows share requests where the user says so."""
-    said = float(terms.rows > 1 and not terms.rows_by_price and not _shares(block))
+    unshared = float(terms.rows > 1 and not terms.rows_by_price and not _shares(block))
     weight = quote.weight(terms.unit)
     if terms.rows_by_price and _shares(block):
         weight /= 1 - LEAST_SAVED
     if _fits(block, quote, terms):
-        return said, 0.0, weight, quote.calls.expected
-    return said, 1.0, quote.calls.expected, weight
+        return unshared, 0.0, weight, quote.calls.expected
+    return unshared, 1.0, quote.calls.expected, weight
 
 
 def _shares(block: Block) -> bool:
@@ -249,21 +251,21 @@ def _sends_whole(block: Block) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------- in words
-def _listed(priced: list[tuple[Block, Quote]], known: BlockStatistics, terms: Terms) -> tuple[Alternative, ...]:
+def _listed(priced: list[tuple[Block, Quote]], statistics: BlockStatistics, terms: Terms) -> tuple[Alternative, ...]:
     """The chosen way and the best of each other kind, in words."""
     kinds: dict[tuple[object, ...], tuple[Block, Quote]] = {}
     for block, quote in priced:
         kinds.setdefault((*_shape(block), block.filter.goal, _shares(block), _sends_whole(block)), (block, quote))
     chosen = priced[0][0]
-    found = [Alternative(describe(b), q, b is chosen, _why((b, q), priced[0], terms)) for b, q in kinds.values()]
+    alternatives = [Alternative(describe(b), q, b is chosen, _why((b, q), priced[0], terms)) for b, q in kinds.values()]
     apart_at = next((i for i, (block, _) in enumerate(kinds.values()) if not _shares(block)), 0)
-    found = found[:SHOWN] + ([found[apart_at]] if apart_at >= SHOWN else [])
-    written = _written_order(chosen)
-    if written is not None:
-        quote = block_quote(written, known)
-        why = _why((written, quote), priced[0], terms)
-        found.insert(1, Alternative(f"as written: {describe(written)}", quote, False, why))
-    return tuple(found) if len(found) > 1 else ()
+    alternatives = alternatives[:SHOWN] + ([alternatives[apart_at]] if apart_at >= SHOWN else [])
+    written_way = _written_order(chosen)
+    if written_way is not None:
+        quote = block_quote(written_way, statistics)
+        why = _why((written_way, quote), priced[0], terms)
+        alternatives.insert(1, Alternative(f"as written: {describe(written_way)}", quote, False, why))
+    return tuple(alternatives) if len(alternatives) > 1 else ()
 
 
 def _written_order(block: Block) -> Block | None:
@@ -274,11 +276,11 @@ def _written_order(block: Block) -> Block | None:
 
 def describe(block: Block) -> str:
     """What is asked together and in which order, in a line."""
-    asked = [
+    steps = [
         _texts(stage.columns) + (f" with {_texts(stage.riders)}" if stage.riders else "")
         for stage in block.filter.stages
     ]
-    asked += [_texts(stage.columns) for stage in block.filter.left_over(block.values.stages)]
+    steps += [_texts(stage.columns) for stage in block.filter.left_over(block.values.stages)]
     late = [f"{_texts(stage.columns)} of the rows returned" for stage in block.filter.left_over(block.values.late)]
     stop = (
         [f"stop at {block.order.rows_needed:,} rows"]
@@ -286,8 +288,8 @@ def describe(block: Block) -> str:
         else []
     )
     most = max((s.rows for s in block.requests), default=1)
-    said = (", videos whole" if _sends_whole(block) else "") + (f", {most} rows a request" if most > 1 else "")
-    return ", then ".join([*asked, *stop, *late]) + said
+    suffix = (", videos whole" if _sends_whole(block) else "") + (f", {most} rows a request" if most > 1 else "")
+    return ", then ".join([*steps, *stop, *late]) + suffix
 
 
 def _texts(columns: Iterable[VirtualColumn]) -> str:
@@ -298,8 +300,8 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
     """Why a way was not taken, beside the one that was."""
     quote, least = priced[1], chosen[1]
     if quote is least:
-        said = _shares(chosen[0]) and not terms.rows_by_price
-        return "chosen: the cheapest" + (f" with rows_per_request = {terms.rows}" if said else "")
+        by_setting = _shares(chosen[0]) and not terms.rows_by_price
+        return "chosen: the cheapest" + (f" with rows_per_request = {terms.rows}" if by_setting else "")
     if _shares(chosen[0]) and not _shares(priced[0]) and not terms.rows_by_price:
         return f"rows_per_request = {terms.rows}"
     fits = _fits(*chosen, terms)

@@ -265,13 +265,13 @@ class Site:
 
     def content(self, columns: tuple[VirtualColumn, ...]) -> Codes:
         """(n,) what the rows show to a request with these questions."""
-        shown = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
-        if shown in self.cells:
-            return self.cells[shown]
-        found = np.zeros(self.n, dtype=np.uint64)
+        inputs = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
+        if inputs in self.cells:
+            return self.cells[inputs]
+        codes = np.zeros(self.n, dtype=np.uint64)
         for column in columns:
-            found = mixed(found, self.content((column,))) if len(columns) > 1 else found
-        return found
+            codes = mixed(codes, self.content((column,))) if len(columns) > 1 else codes
+        return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,14 +329,14 @@ class Calls:
         )
 
 
-def model_answers(formula: Formula, known: BlockStatistics) -> Masks:
+def model_answers(formula: Formula, statistics: BlockStatistics) -> Masks:
     """Answers to try orders and prices on: the pilot's, else independent terms at their rates, else at what is usual."""
-    if known.answers is not None and known.answers.shape[1]:
-        return known.answers
-    return imagined(formula, known.rates or [usual(i, leaf, known) for i, leaf in enumerate(formula.leaves)])
+    if statistics.answers is not None and statistics.answers.shape[1]:
+        return statistics.answers
+    return imagined(formula, statistics.rates or [usual(i, leaf, statistics) for i, leaf in enumerate(formula.leaves)])
 
 
-def usual(i: int, leaf: Leaf, known: BlockStatistics) -> float:
+def usual(i: int, leaf: Leaf, statistics: BlockStatistics) -> float:
     """The share of rows for which a term is true that was not asked before: SELECTIVITY; DuckDB's count where that decides it.
 
     Of pairs: between SELECTIVITY and one partner for each row of the larger side, the geometric mean.
@@ -345,49 +345,49 @@ def usual(i: int, leaf: Leaf, known: BlockStatistics) -> float:
         i: position of the term in the formula.
         leaf: the term.
     """
-    if i in known.concrete:
-        return known.concrete[i]
-    if known.pair_sides and any(c.is_pair_condition for c in leaf.columns):
-        return sqrt(SELECTIVITY / max(1.0, min(known.pair_sides)))
+    if i in statistics.concrete:
+        return statistics.concrete[i]
+    if statistics.pair_sides and any(c.is_pair_condition for c in leaf.columns):
+        return sqrt(SELECTIVITY / max(1.0, min(statistics.pair_sides)))
     return SELECTIVITY
 
 
-def calls_of(block: Block, known: BlockStatistics) -> Calls:
+def calls_of(block: Block, statistics: BlockStatistics) -> Calls:
     """How many rows each stage of a block is asked of, if nothing limits them."""
-    if known.calls is not None:
-        return known.calls
+    if statistics.calls is not None:
+        return statistics.calls
     by_stage: dict[Stage, Range] = {}
-    for join, pairs in zip(asked_joins(block), known.pairs, strict=True):
+    for join, pairs in zip(asked_joins(block), statistics.pairs, strict=True):
         passing = pairs
         if join.formula is not None:
-            unseen = replace(known, answers=None, rates=None)
+            unseen = replace(statistics, answers=None, rates=None)
             of_pairs = _filter(join.formula, join.stages, pairs, unseen)
-            by_stage.update({s: replace(n, low=0.0) if told_by_rows(s, known) else n for s, n in of_pairs.items()})
+            by_stage.update({s: replace(n, low=0.0) if told_by_rows(s, statistics) else n for s, n in of_pairs.items()})
             passing = Range(0, pairs.expected * passes(join.formula, model_answers(join.formula, unseen)), pairs.high)
         if isinstance(join, Correlated):
             by_stage.update(dict.fromkeys(join.values, passing))
-    rows, share = known.rows, Range.exactly(1)
+    rows, share = statistics.rows, Range.exactly(1)
     if block.filter.formula is not None:
-        answers = model_answers(block.filter.formula, known)
+        answers = model_answers(block.filter.formula, statistics)
         expected = passes(block.filter.formula, answers)
-        informed = known.answers is not None and known.share is not None
-        low, high = (0.0, 1.0) if known.rates is None else (expected / TIMES_OFF, min(1.0, expected * TIMES_OFF))
-        least = LEAST_SHARE if known.rates is None and not informed else 0.0
-        if informed and known.share is not None:
-            low, high = known.share
+        informed = statistics.answers is not None and statistics.share is not None
+        low, high = (0.0, 1.0) if statistics.rates is None else (expected / TIMES_OFF, min(1.0, expected * TIMES_OFF))
+        least = LEAST_SHARE if statistics.rates is None and not informed else 0.0
+        if informed and statistics.share is not None:
+            low, high = statistics.share
         share = Range(min(low, expected), expected, max(high, expected))
         if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
-            rows = known.until or _until(
+            rows = statistics.until or _until(
                 block.order.rows_needed,
                 rows,
                 replace(share, low=max(share.low, least)),
-                known.guided and not block.order.keys,
+                statistics.guided and not block.order.keys,
             )
-        by_stage.update(_filter(block.filter.formula, block.filter.stages, rows, known))
+        by_stage.update(_filter(block.filter.formula, block.filter.stages, rows, statistics))
         if block.filter.goal is Goal.SEARCH:
-            by_stage.update(_by_attribute(by_stage, known))
-        rows_asked = NAMED + sum(known.pair_sides)  # and the pairs too, where the model names no values
-        for compared in by_words(block, known):
+            by_stage.update(_by_attribute(by_stage, statistics))
+        rows_asked = NAMED + sum(statistics.pair_sides)  # and the pairs too, where the model names no values
+        for compared in by_words(block, statistics):
             pairs = by_stage[compared]
             few = min(rows_asked, NAMED + 2 * pairs.expected) if block.filter.goal is Goal.FIRST else rows_asked
             by_stage[compared] = Range(0.0, few, rows_asked + pairs.high)
@@ -398,21 +398,23 @@ def calls_of(block: Block, known: BlockStatistics) -> Calls:
         if block.filter.goal is Goal.FIRST:
             passing = returned
     for stage in block.filter.left_over(block.values.stages):
-        once = _once(passing, rows, stage, known)
-        by_stage[stage] = pairs_compared(once, known.recall) if stage.of_pairs else once
+        once = _once(passing, rows, stage, statistics)
+        by_stage[stage] = pairs_compared(once, statistics.recall) if stage.of_pairs else once
     first = [c for c in block.values.groups if c.id in block.filter.riders]
     for stage in stages(tuple(first)):  # of the first rows, before there is a taxonomy
         by_stage[stage] = passing.capped(NAMED_FIRST)
     for stage in block.filter.left_over(block.values.late):
         by_stage[stage] = returned
     # up to the first frame that says yes
-    for stage in [s for s in by_stage if not s.whole and any(c in known.frames for c in s.input_columns)]:
-        frames = max(1.0, *(known.frames.get(c, 1.0) for c in stage.input_columns))
+    for stage in [s for s in by_stage if not s.whole and any(c in statistics.frames for c in s.input_columns)]:
+        frames = max(1.0, *(statistics.frames.get(c, 1.0) for c in stage.input_columns))
         n = by_stage[stage]
         by_stage[stage] = Range(n.low, n.expected * (1 + (frames - 1) * (1 - share.expected)), n.high * frames)
     least = 0.0 if passing.low < 1 else 1.0
-    named = [1.0 if c.into is not None or passing.high <= NAMED_AT_ONCE else MOST_NAMINGS for c in block.values.groups]
-    taxonomies = Range(least * len(named), 1.0 * len(named), sum(named))
+    namings = [
+        1.0 if c.into is not None or passing.high <= NAMED_AT_ONCE else MOST_NAMINGS for c in block.values.groups
+    ]
+    taxonomies = Range(least * len(namings), 1.0 * len(namings), sum(namings))
     summaries = NOTHING
     if block.summaries.columns:
         groups = passing.capped(GROUPS) if block.aggregate.keys else Range.exactly(1)
@@ -421,12 +423,12 @@ def calls_of(block: Block, known: BlockStatistics) -> Calls:
             groups = groups.capped(block.order.rows_needed)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
         summaries = each.times(len(block.summaries.columns))
-    return Calls(by_stage, taxonomies, summaries, passing, comparisons(block, passing), examples(block, known))
+    return Calls(by_stage, taxonomies, summaries, passing, comparisons(block, passing), examples(block, statistics))
 
 
-def examples(block: Block, known: BlockStatistics) -> Range:
+def examples(block: Block, statistics: BlockStatistics) -> Range:
     """Calls for example rows."""
-    return Range.exactly(1) if known.examples and _has_examples(block) else NOTHING
+    return Range.exactly(1) if statistics.examples and _has_examples(block) else NOTHING
 
 
 def _has_examples(block: Block) -> bool:
@@ -476,9 +478,9 @@ def pairs_compared(rows: Range, recall: float | None = None) -> Range:
     return Range(least, max(least, pairs(rows.expected, expected)), pairs(rows.high, most))
 
 
-def quote(plan: PhysicalPlan, known: Callable[[Block], BlockStatistics]) -> Quote:
+def quote(plan: PhysicalPlan, knowledge: Callable[[Block], BlockStatistics]) -> Quote:
     """The price of a whole plan, if no budget limits it: that of its blocks together, one that stands in several places once."""
-    return sum((block_quote(block, known(block)) for block in blocks(plan).values()), FREE)
+    return sum((block_quote(block, knowledge(block)) for block in blocks(plan).values()), FREE)
 
 
 def blocks(plan: PhysicalPlan) -> dict[int, Block]:
@@ -487,52 +489,53 @@ def blocks(plan: PhysicalPlan) -> dict[int, Block]:
         case UnionPlan(left=left, right=right):
             return blocks(left) | blocks(right)
         case Block():
-            found = {id(plan): plan}
+            by_id = {id(plan): plan}
             for below in inner_plans(plan):
-                found |= blocks(below)
-            return found
+                by_id |= blocks(below)
+            return by_id
     return {}
 
 
-def block_quote(block: Block, known: BlockStatistics) -> Quote:
+def block_quote(block: Block, statistics: BlockStatistics) -> Quote:
     """The price of one block."""
-    calls = calls_of(block, known)
+    calls = calls_of(block, statistics)
     shared = sum((count.times(1 - 1 / stage.rows) for stage, count in calls.by_stage.items()), NOTHING)
-    parts = [stage_tokens(stage, count, known) for stage, count in calls.by_stage.items()]
+    parts = [stage_tokens(stage, count, statistics) for stage, count in calls.by_stage.items()]
     parts += [
-        written_tokens(calls.taxonomies, TAXONOMY_ROWS, WRITE, known),
-        written_tokens(calls.comparisons, 2, COMPARE, known),
-        written_tokens(calls.summaries, SUMMARY_ROWS, SUMMARY, known),
+        written_tokens(calls.taxonomies, TAXONOMY_ROWS, WRITE, statistics),
+        written_tokens(calls.comparisons, 2, COMPARE, statistics),
+        written_tokens(calls.summaries, SUMMARY_ROWS, SUMMARY, statistics),
     ]
     tokens_in, tokens_out = (sum(side, NOTHING) for side in zip(*parts, strict=True))
     return Quote(calls.total, tokens_in, tokens_out, every=calls.total, shared=shared)
 
 
-def stage_tokens(stage: Stage, calls: Range, known: BlockStatistics) -> Tokens:
+def stage_tokens(stage: Stage, calls: Range, statistics: BlockStatistics) -> Tokens:
     """Input and output tokens of so many rows of a stage.
 
     Args:
         stage: what is asked.
         calls: rows that are asked.
-        known: lengths of the texts, and what a prompt takes.
+        statistics: lengths of the texts, and what a prompt takes.
     """
-    frames = sum(known.frames.get(c, 0.0) for c in stage.input_columns) if stage.whole else 0.0
+    frames = sum(statistics.frames.get(c, 0.0) for c in stage.input_columns) if stage.whole else 0.0
     chars = (
-        known.chars.get(stage.input_columns, 0.0) * (2 if stage.of_pairs else 1) + max(0.0, frames - 1) * MEDIA_CHARS
+        statistics.chars.get(stage.input_columns, 0.0) * (2 if stage.of_pairs else 1)
+        + max(0.0, frames - 1) * MEDIA_CHARS
     )
-    return calls.times(request_tokens(stage, chars, known.prompt)), calls.times(answer_tokens(stage, known))
+    return calls.times(request_tokens(stage, chars, statistics.prompt)), calls.times(answer_tokens(stage, statistics))
 
 
-def written_tokens(calls: Range, rows: int, operator: Operator, known: BlockStatistics) -> Tokens:
+def written_tokens(calls: Range, rows: int, operator: Operator, statistics: BlockStatistics) -> Tokens:
     """Input and output tokens of requests that show several rows: a taxonomy, a comparison, a summary.
 
     Args:
         calls: so many of them.
         rows: in each.
         operator: that the model answers.
-        known: for the length of a row.
+        statistics: for the length of a row.
     """
-    mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
+    mean = max(statistics.chars.values(), default=0.0) / CHARS_PER_TOKEN
     return calls.times(PROMPT_TOKENS + rows * mean), calls.times(operator.answer_tokens)
 
 
@@ -543,12 +546,14 @@ def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) ->
         chars: of the row, as shown.
         prompt: tokens of a request, without the row and the questions.
     """
-    asked = sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
+    question_tokens = (
+        sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
+    )
     if prompt == FENCED_TOKENS and _is_word(stage):
         prompt = WORD_TOKENS
     if stage.rows > 1:
-        return (prompt + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
-    return prompt + asked + chars / CHARS_PER_TOKEN
+        return (prompt + question_tokens) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
+    return prompt + question_tokens + chars / CHARS_PER_TOKEN
 
 
 def _is_word(stage: Stage) -> bool:
@@ -556,24 +561,24 @@ def _is_word(stage: Stage) -> bool:
     return stage.rows == 1 and not stage.riders and len(stage.columns) == 1 and stage.columns[0].is_condition
 
 
-def answer_tokens(stage: Stage, known: BlockStatistics) -> float:
+def answer_tokens(stage: Stage, statistics: BlockStatistics) -> float:
     """Output tokens of one row of a stage: as earlier answers to a text had them, else by its operator."""
 
-    form = 0.0 if _is_word(stage) else known.form
+    form = 0.0 if _is_word(stage) else statistics.form
 
     def one(column: VirtualColumn) -> float:
-        return known.output.get(column.text, column.operator.answer_tokens + form)
+        return statistics.output.get(column.text, column.operator.answer_tokens + form)
 
     return sum(one(c) for c in (*stage.columns, *stage.riders)) + (ROW_ANSWER_TOKENS if stage.rows > 1 else 0)
 
 
-def rows_out(block: Block, known: BlockStatistics) -> Range:
+def rows_out(block: Block, statistics: BlockStatistics) -> Range:
     """How many rows a block gives to the query around it."""
-    passing = calls_of(block, known).passing
+    passing = calls_of(block, statistics).passing
     if not block.aggregate.present:
         return passing.capped(block.order.rows_needed)
-    found = groups_of(block, passing)
-    return found.capped(block.order.rows_needed) if block.aggregate.keys else found
+    groups = groups_of(block, passing)
+    return groups.capped(block.order.rows_needed) if block.aggregate.keys else groups
 
 
 def groups_of(block: Block, passing: Range) -> Range:
@@ -583,53 +588,57 @@ def groups_of(block: Block, passing: Range) -> Range:
     return Range(min(1.0, passing.low), min(float(GROUPS), passing.expected), passing.high)
 
 
-def _filter(formula: Formula, stages: tuple[Stage, ...], rows: Range, known: BlockStatistics) -> dict[Stage, Range]:
-    copies = [known.copies.get(stage.input_columns, 1.0) for stage in stages]
-    shares = asked_shares(formula, stages, model_answers(formula, known), copies)
+def _filter(
+    formula: Formula, stages: tuple[Stage, ...], rows: Range, statistics: BlockStatistics
+) -> dict[Stage, Range]:
+    copies = [statistics.copies.get(stage.input_columns, 1.0) for stage in stages]
+    shares = asked_shares(formula, stages, model_answers(formula, statistics), copies)
     concrete = [i for i, leaf in enumerate(formula.leaves) if not leaf.semantic]
-    found = {}
+    by_stage = {}
     for i, (stage, share) in enumerate(zip(stages, shares, strict=True)):
         low, high = (rows.low / copies[i] if i == 0 and not concrete else 0.0), rows.high / copies[i]
-        if i == 0 and len(concrete) == 1 and concrete[0] in known.concrete:  # it alone decides who is asked first
+        if i == 0 and len(concrete) == 1 and concrete[0] in statistics.concrete:  # it alone decides who is asked first
             low, high = rows.low * share * (1 - ROUNDED), min(high, rows.high * share * (1 + ROUNDED))
-        found[stage] = Range(low, rows.expected * share, high)
-    return found
+        by_stage[stage] = Range(low, rows.expected * share, high)
+    return by_stage
 
 
-def by_words(block: Block, known: BlockStatistics) -> tuple[Stage, ...]:
+def by_words(block: Block, statistics: BlockStatistics) -> tuple[Stage, ...]:
     """The stages with comparisons of two texts that this model answers from the attribute that they name."""
-    return tuple(s for s in block.filter.stages if told_by_rows(s, known)) if known.pair_sides else ()
+    return tuple(s for s in block.filter.stages if told_by_rows(s, statistics)) if statistics.pair_sides else ()
 
 
-def told_by_rows(stage: Stage, known: BlockStatistics) -> bool:
+def told_by_rows(stage: Stage, statistics: BlockStatistics) -> bool:
     """Does this model answer a comparison among these from the attribute of each row that it names?"""
-    return not known.weighs_pairs and any(c.is_condition and attribute_comparison(c.text) for c in stage.columns)
+    return not statistics.weighs_pairs and any(c.is_condition and attribute_comparison(c.text) for c in stage.columns)
 
 
-def _by_attribute(by_stage: Mapping[Stage, Range], known: BlockStatistics) -> dict[Stage, Range]:
+def _by_attribute(by_stage: Mapping[Stage, Range], statistics: BlockStatistics) -> dict[Stage, Range]:
     """Calls of conditions on pairs that do not fit in the budget, where one attribute of each row decides them."""
-    if not known.pair_sides or known.budget is None:
+    if not statistics.pair_sides or statistics.budget is None:
         return {}
-    expected = 1 + sum(known.pair_sides) + ATTRIBUTE_CHECKS
-    found = {}
+    expected = 1 + sum(statistics.pair_sides) + ATTRIBUTE_CHECKS
+    replacements = {}
     for stage, calls in by_stage.items():
         pairs = any(c.is_pair_condition for c in stage.columns)
-        if pairs and calls.expected > known.budget >= expected:
-            found[stage] = Range(1 + ATTRIBUTE_CHECKS / 2, expected, max(calls.high, expected))
-    return found
+        if pairs and calls.expected > statistics.budget >= expected:
+            replacements[stage] = Range(1 + ATTRIBUTE_CHECKS / 2, expected, max(calls.high, expected))
+    return replacements
 
 
-def _once(asked: Range, rows: Range, stage: Stage, known: BlockStatistics) -> Range:
+def _once(passing: Range, rows: Range, stage: Stage, statistics: BlockStatistics) -> Range:
     """The distinct rows among those asked, as a stage shows them."""
-    copies = known.copies.get(stage.input_columns, 1.0)
+    copies = statistics.copies.get(stage.input_columns, 1.0)
     if copies <= 1.0:
-        return asked
+        return passing
 
     def one(n: float, of: float) -> float:
         return of * distinct_share(n / of, copies) if of > 0 else 0.0
 
     return Range(
-        one(asked.low, rows.high), one(asked.expected, max(rows.expected, asked.expected)), one(asked.high, rows.high)
+        one(passing.low, rows.high),
+        one(passing.expected, max(rows.expected, passing.expected)),
+        one(passing.high, rows.high),
     )
 
 

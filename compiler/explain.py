@@ -96,23 +96,23 @@ class Explained:
 
 
 def explained(
-    statement: BoundStatement, plan: physical.PhysicalPlan, known: Knowledge, quote: cost.Quote, budget: int | None
+    statement: BoundStatement, plan: physical.PhysicalPlan, knowledge: Knowledge, quote: cost.Quote, budget: int | None
 ) -> Explained:
     """What EXPLAIN says; no model is asked.
 
     Args:
-        known: what is known of each block.
+        knowledge: what is known of each block.
         quote: the price of the plan.
         budget: calls; None: all.
     """
     readings = [r for r in statement.readings if r.read_as != "identifier"]
-    told = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
+    lines = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
     beyond = budget is not None and quote.every.high > budget
     warnings = [*statement.warnings]
     refused = _refused(plan, quote, budget)
     if refused is not None:
         warnings.append(refused)
-    return Explained(steps(plan, known, beyond), tuple(told), quote, budget, tuple(warnings))
+    return Explained(steps(plan, knowledge, beyond), tuple(lines), quote, budget, tuple(warnings))
 
 
 def _refused(plan: physical.PhysicalPlan, quote: cost.Quote, budget: int | None) -> str | None:
@@ -132,20 +132,23 @@ def _refused(plan: physical.PhysicalPlan, quote: cost.Quote, budget: int | None)
         sure, why = True, "ROLLUP, CUBE and GROUPING SETS need each row"
     else:
         return None
-    said = "does not reach" if sure else "may not reach"
-    return f"{why} and the budget {said} them all: a run {'would' if sure else 'may'} be refused (UQL401)"
+    reach = "does not reach" if sure else "may not reach"
+    return f"{why} and the budget {reach} them all: a run {'would' if sure else 'may'} be refused (UQL401)"
 
 
-def text(found: Explained) -> str:
+def text(explanation: Explained) -> str:
     """The text of EXPLAIN."""
-    lines = [*tree(found.step)]
-    if found.readings:
-        lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
-    free = [f"Price: 0 new calls: {found.answered_from}"]
-    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget, found.limit))]
-    if found.alternatives:
-        lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, found.alternatives))]
-    lines += [f"Warning: {w}" for w in found.warnings]
+    lines = [*tree(explanation.step)]
+    if explanation.readings:
+        lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in explanation.readings)]
+    free = [f"Price: 0 new calls: {explanation.answered_from}"]
+    lines += [
+        "",
+        *(free if explanation.answered_from else quote_lines(explanation.quote, explanation.budget, explanation.limit)),
+    ]
+    if explanation.alternatives:
+        lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, explanation.alternatives))]
+    lines += [f"Warning: {w}" for w in explanation.warnings]
     return "\n".join(lines)
 
 
@@ -166,16 +169,16 @@ def quote_lines(quote: cost.Quote, budget: int | None, limit: str = "") -> list[
     """
     if not quote.every.high:
         return ["Price: nothing; 0 new calls"]
-    said = "all, every row is asked" if budget is None else f"{budget:,} calls"
+    budget_text = "all, every row is asked" if budget is None else f"{budget:,} calls"
     if budget is not None and quote.every.high > budget:
-        said += f"; with budget = 'all': {number(quote.every)} calls"
+        budget_text += f"; with budget = 'all': {number(quote.every)} calls"
     return [
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
         *([f"Embeddings: {number(quote.embedded)} tokens"] if quote.embedded.high else []),
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
-        f"Budget: {limit or said}",
+        f"Budget: {limit or budget_text}",
     ]
 
 
@@ -200,18 +203,18 @@ def with_measured(step: Step, calls_by_text: Asked, within: float = 1.0) -> Step
         within: the share of all calls that the budget is expected to allow.
     """
     asking = list(_asking(step))
-    alone = Counter(text for s in asking for text in s.asks)
+    askers = Counter(text for s in asking for text in s.asks)
 
     def rows(own: Step, text: str) -> int:
-        if alone[text] == 1:
+        if askers[text] == 1:
             return sum(n for (other, _), n in calls_by_text.items() if other == text)
         same = [s for s in asking if text in s.asks and s.source == own.source]
         whole = sum(s.predicted for s in same)
         return round(calls_by_text.get((text, own.source), 0) * (own.predicted / whole if whole else 1 / len(same)))
 
     def one(own: Step) -> Step:
-        found = max((rows(own, text) for text in own.asks), default=None) if own.calls is not None else None
-        return replace(own, inputs=tuple(one(below) for below in own.inputs), measured=found, within=within)
+        calls = max((rows(own, text) for text in own.asks), default=None) if own.calls is not None else None
+        return replace(own, inputs=tuple(one(below) for below in own.inputs), measured=calls, within=within)
 
     return one(step)
 
@@ -223,13 +226,13 @@ def _asking(step: Step) -> Iterator[Step]:
         yield from _asking(below)
 
 
-def alternative_line(found: Alternative) -> str:
+def alternative_line(alternative: Alternative) -> str:
     """One way to run the query, with its price and why it was taken or not."""
-    quote = found.quote
+    quote = alternative.quote
     usd = f"{number(quote.usd, 4)} USD, " if quote.usd is not None else ""
     tokens = f"{quote.input_tokens.expected:,.0f} tokens in, {quote.output_tokens.expected:,.0f} out"
     seconds = f", {number(quote.seconds)} s" if quote.seconds is not None else ""
-    return f"{found.what}: {usd}{number(quote.calls)} calls, {tokens}{seconds}; {found.why}"
+    return f"{alternative.what}: {usd}{number(quote.calls)} calls, {tokens}{seconds}; {alternative.why}"
 
 
 def number(r: cost.Range, places: int = 0) -> str:
@@ -244,26 +247,26 @@ def _reading(read_as: str, detail: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ the steps
-def steps(plan: physical.PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
+def steps(plan: physical.PhysicalPlan, knowledge: Knowledge, beyond: bool = False) -> Step:
     """The tree of a plan's steps, the last one outermost.
 
     Args:
-        known: what is known of each block.
+        knowledge: what is known of each block.
         beyond: there may be more to ask than the budget allows.
     """
     match plan:
         case physical.SqlQuery():
             return Step("DuckDB", "the whole query", ("no model is asked",), gives=_items(plan.query.items))
         case physical.UnionPlan():
-            left, right = steps(plan.left, known, beyond), steps(plan.right, known, beyond)
+            left, right = steps(plan.left, knowledge, beyond), steps(plan.right, knowledge, beyond)
             name = plan.op.capitalize() + ("All" if plan.all else "")
             rows = _union_rows(plan, left.rows, right.rows)
-            found = Step(name, inputs=(left, right), rows=rows, gives=_items(plan.items))
+            step = Step(name, inputs=(left, right), rows=rows, gives=_items(plan.items))
             if plan.order.keys:
-                found = Step("Sort", plan.order.line, inputs=(found,), rows=found.rows)
-            return _limited(plan.order, found)
+                step = Step("Sort", plan.order.line, inputs=(step,), rows=step.rows)
+            return _limited(plan.order, step)
         case physical.Block():
-            return _block(plan, known, beyond)
+            return _block(plan, knowledge, beyond)
     raise TypeError(f"not a physical plan: {plan!r}")
 
 
@@ -275,20 +278,20 @@ def _union_rows(plan: physical.UnionPlan, left: cost.Range | None, right: cost.R
 
 
 def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
-    known = knowledge(block)
-    calls = cost.calls_of(block, known)
+    statistics = knowledge(block)
+    calls = cost.calls_of(block, statistics)
     values, order, summaries = block.values, block.order, block.summaries
     items = _items(block.project.items)
 
     def ask_step(
         operator: str, stage: physical.Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()
     ) -> Step:
-        made = _ask(stage, calls.by_stage, known, block.scan.tables, (*notes, *stage.notes, *after), (below,))
-        return replace(made, operator=operator, what=what or stage.line, rows=below.rows)
+        ask = _ask(stage, calls.by_stage, statistics, block.scan.tables, (*notes, *stage.notes, *after), (below,))
+        return replace(ask, operator=operator, what=what or stage.line, rows=below.rows)
 
-    step = _source(block, known, knowledge, beyond)
+    step = _source(block, statistics, knowledge, beyond)
     if block.filter.formula is not None:
-        step = replace(_filter(block, known, calls, beyond, step), rows=calls.passing)
+        step = replace(_filter(block, statistics, calls, beyond, step), rows=calls.passing)
     late = block.filter.left_over(values.late)
     for stage in calls.by_stage:
         groups = [c for c in stage.columns if c in values.groups]
@@ -305,8 +308,8 @@ def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)
     if along:
         rider = physical.Stage(along)
-        made = Step("SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), questions=along)
-        step = replace(made, inputs=(step,), rows=step.rows, kernel="sem_filter")
+        top = Step("SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), questions=along)
+        step = replace(top, inputs=(step,), rows=step.rows, kernel="sem_filter")
     if block.aggregate.present:
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
         line = block.project.line + block.aggregate.line
@@ -315,9 +318,9 @@ def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
     if summaries.columns:
         column, notes = summaries.columns[0], summaries.notes(bool(block.aggregate.keys))
         reads = _labels(physical.Stage((column,)))
-        tokens = cost.written_tokens(calls.summaries, cost.SUMMARY_ROWS, column.operator, known)
-        made = Step(column.operator.shown_as, summaries.line, notes, reads, calls.summaries, tokens=tokens)
-        step = replace(made, inputs=(step,), rows=step.rows, kernel=column.operator.kernel, gives=items)
+        tokens = cost.written_tokens(calls.summaries, cost.SUMMARY_ROWS, column.operator, statistics)
+        top = Step(column.operator.shown_as, summaries.line, notes, reads, calls.summaries, tokens=tokens)
+        step = replace(top, inputs=(step,), rows=step.rows, kernel=column.operator.kernel, gives=items)
     for operator, condition in (("Having", block.aggregate.having), ("Qualify", block.project.qualify)):
         if condition is not None:
             step = Step(operator, show(condition), inputs=(step,), rows=_some(step.rows))
@@ -327,9 +330,9 @@ def _block(block: physical.Block, knowledge: Knowledge, beyond: bool) -> Step:
     if order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
-        read = cost.written_tokens(compared, 2, COMPARE, known) if compared is not None else None
-        made = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=read, rows=step.rows)
-        step = replace(made, kernel=COMPARE.kernel) if order.by_score else made
+        read = cost.written_tokens(compared, 2, COMPARE, statistics) if compared is not None else None
+        top = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=read, rows=step.rows)
+        step = replace(top, kernel=COMPARE.kernel) if order.by_score else top
     step = _limited(order, step)
     for stage in late:
         step = ask_step("SemMap", stage, step, ("of the rows returned only",))
@@ -346,21 +349,23 @@ def _some(rows: cost.Range | None) -> cost.Range | None:
     return replace(rows, low=0.0) if rows is not None else None
 
 
-def _filter(block: physical.Block, known: cost.BlockStatistics, calls: cost.Calls, beyond: bool, below: Step) -> Step:
+def _filter(
+    block: physical.Block, statistics: cost.BlockStatistics, calls: cost.Calls, beyond: bool, below: Step
+) -> Step:
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
-    stages, notes, tables = block.filter.stages, _filter_notes(block, known, beyond), block.scan.tables
+    stages, notes, tables = block.filter.stages, _filter_notes(block, statistics, beyond), block.scan.tables
     if len(stages) == 1 and all(c.is_condition for c in stages[0].columns):
         only = stages[0]
-        step = _ask(only, calls.by_stage, known, tables, (*notes, *only.notes), (below,))
+        step = _ask(only, calls.by_stage, statistics, tables, (*notes, *only.notes), (below,))
         return replace(step, operator=only.columns[0].operator.shown_as, what=block.filter.line)
     places = [(f"asked {_ordinal(i)}",) if len(stages) > 1 else () for i in range(1, len(stages) + 1)]
-    asked = [_ask(s, calls.by_stage, known, tables, (*p, *s.notes)) for s, p in zip(stages, places, strict=True)]
+    asks = [_ask(s, calls.by_stage, statistics, tables, (*p, *s.notes)) for s, p in zip(stages, places, strict=True)]
     questions = tuple(c for stage in stages for c in stage.columns)
-    made = Step("SemFilter", block.filter.line, notes, inputs=(*asked, below), kernel="sem_filter")
-    return replace(made, questions=questions)
+    top = Step("SemFilter", block.filter.line, notes, inputs=(*asks, below), kernel="sem_filter")
+    return replace(top, questions=questions)
 
 
-def _source(block: physical.Block, known: cost.BlockStatistics, knowledge: Knowledge, beyond: bool) -> Step:
+def _source(block: physical.Block, statistics: cost.BlockStatistics, knowledge: Knowledge, beyond: bool) -> Step:
     inner: list[Step] = []
     first: dict[int, Step] = {}
     for alias, plan in block.inner.derived:
@@ -370,12 +375,12 @@ def _source(block: physical.Block, known: cost.BlockStatistics, knowledge: Knowl
         else:
             first[id(plan)] = _derived(alias, plan, knowledge, beyond)
             inner.append(first[id(plan)])
-    asked = cost.calls_of(block, known).by_stage
-    pairs = dict(zip(physical.asked_joins(block), known.pairs, strict=True))
+    calls = cost.calls_of(block, statistics).by_stage
+    pairs = dict(zip(physical.asked_joins(block), statistics.pairs, strict=True))
     for part in block.inner.correlated:
         below = [_derived(alias, plan, knowledge, beyond) for alias, plan in part.derived]
         rows_of = ", ".join(dict.fromkeys([block.scan.tables, *sorted(set(aliases(part.source)))]))
-        below = [_ask(s, asked, known, rows_of) for s in (*part.stages, *part.values)] + below
+        below = [_ask(s, calls, statistics, rows_of) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
         what = show(ScalarQuery(part.part))[1:-1]
         inner.append(Step("SubQuery", what, notes, inputs=tuple(below), kernel="correlated"))
@@ -386,17 +391,21 @@ def _source(block: physical.Block, known: cost.BlockStatistics, knowledge: Knowl
         inner.append(Step("SubQuery", what, (once,), inputs=below_run, kernel="correlated"))
     for bound, plan in block.inner.nested:
         inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
-    rows, join = f"{number(known.rows)} rows", block.scan.join
+    rows, join = f"{number(statistics.rows)} rows", block.scan.join
     types = fields_of(block)
     scanned = tuple((c.label, types[c].type) for c in block.scan.columns if c in types)
     if join is None:
         stage = (
-            () if known.first_stage is None else (f"sampled from a first stage of {known.first_stage:,} random rows",)
+            ()
+            if statistics.first_stage is None
+            else (f"sampled from a first stage of {statistics.first_stage:,} random rows",)
         )
-        return Step("DuckDB", block.scan.line, (rows, *stage), inputs=tuple(inner), rows=known.rows, gives=scanned)
-    step = _join(join, pairs, asked, known, tuple(inner))
-    step = replace(step, notes=(*step.notes, rows), rows=known.rows, gives=scanned)
-    return Step("DuckDB", block.scan.line, inputs=(step,), rows=known.rows) if block.scan.where is not None else step
+        return Step("DuckDB", block.scan.line, (rows, *stage), inputs=tuple(inner), rows=statistics.rows, gives=scanned)
+    step = _join(join, pairs, calls, statistics, tuple(inner))
+    step = replace(step, notes=(*step.notes, rows), rows=statistics.rows, gives=scanned)
+    return (
+        Step("DuckDB", block.scan.line, inputs=(step,), rows=statistics.rows) if block.scan.where is not None else step
+    )
 
 
 def _derived(alias: str, plan: physical.PhysicalPlan, knowledge: Knowledge, beyond: bool) -> Step:
@@ -408,27 +417,29 @@ def _join(
     join: physical.OuterJoin,
     pairs: dict[physical.OuterJoin | physical.Correlated, cost.Range],
     calls: dict[physical.Stage, cost.Range],
-    known: cost.BlockStatistics,
+    statistics: cost.BlockStatistics,
     inner: tuple[Step, ...],
 ) -> Step:
     """A join that is asked: under it its questions, then the joins inside it."""
     inside = tuple(
-        _join(side, pairs, calls, known, ()) for side in (join.left, join.right) if isinstance(side, physical.OuterJoin)
+        _join(side, pairs, calls, statistics, ())
+        for side in (join.left, join.right)
+        if isinstance(side, physical.OuterJoin)
     )
     before = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
     where = f" WHERE {show(before)}" if before is not None else ""
     notes = (f"{number(pairs[join])} pairs from DuckDB",)
-    asks = tuple(_ask(s, calls, known, f"{join.kind} join") for s in join.stages)
-    made = Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner), kernel="sem_join")
-    kept = aliases_in(join)
+    asks = tuple(_ask(s, calls, statistics, f"{join.kind} join") for s in join.stages)
+    step = Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner), kernel="sem_join")
+    visible = aliases_in(join)
     fields = fields_in(*sources_of(join)).items()
-    return replace(made, gives=tuple((c.label, f.type) for c, f in fields if c.table in kept))
+    return replace(step, gives=tuple((c.label, f.type) for c, f in fields if c.table in visible))
 
 
 def _ask(
     stage: physical.Stage,
     calls: Mapping[physical.Stage, cost.Range],
-    known: cost.BlockStatistics,
+    statistics: cost.BlockStatistics,
     tables: str,
     notes: Notes | None = None,
     inputs: tuple[Step, ...] = (),
@@ -436,9 +447,9 @@ def _ask(
     """The step of a stage. `tables`: those of the rows that it asks."""
     notes = stage.notes if notes is None else notes
     rows = calls.get(stage)
-    tokens = cost.stage_tokens(stage, rows, known) if rows is not None else None
-    made = Step("Ask", stage.line, notes, _labels(stage), rows, inputs, stage.columns, tables, tokens=tokens)
-    return replace(made, kernel=stage.columns[0].operator.kernel)
+    tokens = cost.stage_tokens(stage, rows, statistics) if rows is not None else None
+    step = Step("Ask", stage.line, notes, _labels(stage), rows, inputs, stage.columns, tables, tokens=tokens)
+    return replace(step, kernel=stage.columns[0].operator.kernel)
 
 
 def _labels(stage: physical.Stage) -> tuple[str, ...]:
@@ -450,37 +461,37 @@ BY_WORDS = "from the attribute that it compares, asked of each row: this model i
 BY_ATTRIBUTE = "from one attribute a side if one decides it; else a search, pairs near in meaning first"
 
 
-def _filter_notes(block: physical.Block, known: cost.BlockStatistics, beyond: bool) -> tuple[str, ...]:
+def _filter_notes(block: physical.Block, statistics: cost.BlockStatistics, beyond: bool) -> tuple[str, ...]:
     assert block.filter.formula is not None
     notes = []
     if block.filter.goal is physical.Goal.FIRST:
         notes.append(f"stops at {block.order.rows_needed:,} rows")
     if block.stops_at_first and not beyond:
         notes.append("stops at the first row of each result")
-    if cost.by_words(block, known):
+    if cost.by_words(block, statistics):
         notes.append(BY_WORDS)
     elif block.filter.goal is physical.Goal.SEARCH and beyond:
         pairs = any(c.is_pair_condition for stage in block.filter.stages for c in stage.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
-    if known.pilot:
+    if statistics.pilot:
         notes.append(
-            f"{known.pilot} random rows are asked every question first; their answers settle what is asked together"
+            f"{statistics.pilot} random rows are asked every question first; their answers settle what is asked together"
         )
     if len(block.filter.stages) > 1:
-        informed = known.answers is not None or known.rates is not None
-        notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))
+        informed = statistics.answers is not None or statistics.rates is not None
+        notes.append("a row that is decided is asked nothing more" if not informed else _why(block, statistics))
     return tuple(notes)
 
 
-def _why(block: physical.Block, known: cost.BlockStatistics) -> str:
+def _why(block: physical.Block, statistics: cost.BlockStatistics) -> str:
     """The order chosen beside the written one, in calls a row."""
     assert block.filter.formula is not None
-    answers = cost.model_answers(block.filter.formula, known)
+    answers = cost.model_answers(block.filter.formula, statistics)
     chosen = block.filter.stages
     ids = [min(c.id for c in s.columns) for s in chosen]
-    written = sorted(range(len(ids)), key=ids.__getitem__)
+    written_order = sorted(range(len(ids)), key=ids.__getitem__)
     now = cost_of(block.filter.formula, chosen, answers, [1.0] * len(chosen), range(len(chosen)))
-    then = cost_of(block.filter.formula, chosen, answers, [1.0] * len(chosen), written)
+    then = cost_of(block.filter.formula, chosen, answers, [1.0] * len(chosen), written_order)
     if now == then:
         return f"the written order is the cheapest: {now:.2f} calls a row"
     return f"this order: {now:.2f} calls a row; the written order: {then:.2f}"

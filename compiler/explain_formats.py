@@ -40,7 +40,9 @@ class Sampled:
     search: bool = False  # the first rows of a search under LIMIT, not random ones
 
 
-def written(found: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
+def written(
+    explanation: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None
+) -> str:
     """An explanation in one of the formats text, json and mermaid.
 
     Args:
@@ -49,29 +51,29 @@ def written(found: Explained, format: str, measured: Measured | None = None, sam
         sampled: of a few rows, for EXPLAIN SAMPLE.
     """
     if measured is not None:
-        quote = found.quote
+        quote = explanation.quote
         within = min(1.0, quote.calls.expected / quote.every.expected) if quote.every.expected else 1.0
-        found = replace(found, step=with_measured(found.step, measured.asked, within))
+        explanation = replace(explanation, step=with_measured(explanation.step, measured.asked, within))
     if format == "json":
-        return json.dumps(as_json(found, measured, sampled), ensure_ascii=False, indent=2)
+        return json.dumps(as_json(explanation, measured, sampled), ensure_ascii=False, indent=2)
     if format == "mermaid":
-        return mermaid(found, measured, sampled)
-    parts = [text(found)]
+        return mermaid(explanation, measured, sampled)
+    parts = [text(explanation)]
     if sampled is not None:
         parts += ["", *_sampled_lines(sampled)]
     if measured is not None:
-        parts += ["", *_measured_lines(found.quote, measured)]
+        parts += ["", *_measured_lines(explanation.quote, measured)]
     return "\n".join(parts)
 
 
 def _sampled_lines(sampled: Sampled) -> list[str]:
     if sampled.search:
-        said = f"the first {sampled.rows:,} rows of the search were asked, {sampled.passed:,} pass"
+        outcome = f"the first {sampled.rows:,} rows of the search were asked, {sampled.passed:,} pass"
     else:
         between = f"{sampled.low:.1%}–{sampled.high:.1%} at {sampled.confidence:.0%}"
-        said = f"{sampled.rows:,} random rows were asked, {sampled.passed:,} pass ({between})"
+        outcome = f"{sampled.rows:,} random rows were asked, {sampled.passed:,} pass ({between})"
     return [
-        f"Sample: {said}; {sampled.calls:,} calls, {sampled.cached:,} rows from the ledger; the answers are kept, "
+        f"Sample: {outcome}; {sampled.calls:,} calls, {sampled.cached:,} rows from the ledger; the answers are kept, "
         "and the price counts them"
     ]
 
@@ -99,17 +101,17 @@ def _measured_lines(quote: Quote, measured: Measured) -> list[str]:
 
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
-def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> dict[str, Any]:
+def as_json(explanation: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> dict[str, Any]:
     """An explanation as plain values, for programs.
 
     Args:
         measured: of a run, for EXPLAIN ANALYZE.
         sampled: of a few rows, for EXPLAIN SAMPLE.
     """
-    quote = found.quote
+    quote = explanation.quote
     result: dict[str, Any] = {
-        "plan": _step(found.step, found.unit),
-        "readings": list(found.readings),
+        "plan": _step(explanation.step, explanation.unit),
+        "readings": list(explanation.readings),
         "price": {
             "calls": _range(quote.calls),
             **({"requests": _range(quote.requests)} if quote.shared.high else {}),
@@ -119,10 +121,10 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
             "usd": _range(quote.usd) if quote.usd is not None else None,
             "seconds": _range(quote.seconds) if quote.seconds is not None else None,
         },
-        **({"answered_from": found.answered_from} if found.answered_from else {}),
-        "budget_calls": found.budget,
-        "warnings": list(found.warnings),
-        "alternatives": [_alternative(a) for a in found.alternatives],
+        **({"answered_from": explanation.answered_from} if explanation.answered_from else {}),
+        "budget_calls": explanation.budget,
+        "warnings": list(explanation.warnings),
+        "alternatives": [_alternative(a) for a in explanation.alternatives],
     }
     if sampled is not None:
         result["sample"] = asdict(sampled)
@@ -139,12 +141,12 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
     return result
 
 
-def _alternative(found: Alternative) -> dict[str, Any]:
-    quote = found.quote
+def _alternative(alternative: Alternative) -> dict[str, Any]:
+    quote = alternative.quote
     return {
-        "what": found.what,
-        "chosen": found.chosen,
-        "why": found.why,
+        "what": alternative.what,
+        "chosen": alternative.chosen,
+        "why": alternative.why,
         "calls": _range(quote.calls),
         "input_tokens": _range(quote.input_tokens),
         "output_tokens": _range(quote.output_tokens),
@@ -184,7 +186,7 @@ def _range(r: Range) -> dict[str, float]:
 
 
 # -------------------------------------------------------------------------------------------------------------- Mermaid
-def mermaid(found: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
+def mermaid(explanation: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
     """An explanation as a Mermaid flow chart, rows flowing down.
 
     Args:
@@ -203,13 +205,13 @@ def mermaid(found: Explained, measured: Measured | None = None, sampled: Sampled
         edges.extend(f"  {add(below)} --> {name}" for below in step.inputs)
         return name
 
-    add(found.step)
-    said = f"{found.quote.calls.expected:,.0f} calls predicted"
+    add(explanation.step)
+    comment = f"{explanation.quote.calls.expected:,.0f} calls predicted"
     if sampled is not None:
-        said += f", {sampled.passed:,} of {sampled.rows:,} {'first' if sampled.search else 'sampled'} rows pass"
+        comment += f", {sampled.passed:,} of {sampled.rows:,} {'first' if sampled.search else 'sampled'} rows pass"
     if measured is not None:
-        said += f", {measured.calls:,} made"
-    return "\n".join([*lines, *edges, f"  %% {said}"])
+        comment += f", {measured.calls:,} made"
+    return "\n".join([*lines, *edges, f"  %% {comment}"])
 
 
 def _escaped(text: str) -> str:

@@ -158,26 +158,26 @@ class Formula:
         matters = np.zeros((len(self.program), n), dtype=bool)
         positive = np.ones(len(self.program), dtype=bool)  # False below an odd number of NOTs
         matters[-1] = ~decided(values[-1])
-        found = np.zeros((len(self.leaves), n), dtype=bool)
+        result = np.zeros((len(self.leaves), n), dtype=bool)
         for i in range(len(self.program) - 1, -1, -1):
             step = self.program[i]
             if isinstance(step, int):
-                found[step] |= matters[i]
+                result[step] |= matters[i]
             for side in sides[i]:
                 positive[side] = positive[i] != (step == "NOT")
                 matters[side] = matters[i]
                 for other in sides[i]:
                     if other != side:
                         matters[side] &= ~_settles(str(step), values[other], bool(positive[i]))
-        return found
+        return result
 
 
 def _settles(op: str, masks: Masks, positive: bool) -> NDArray[np.bool_]:
     """Where a term alone settles its AND or OR. Only TRUE passes: above the NOTs NULL is as good as FALSE, below one as TRUE."""
-    wanted = FALSE if op == "AND" else TRUE
+    outcomes = FALSE if op == "AND" else TRUE
     if (positive and op == "AND") or (not positive and op == "OR"):
-        wanted |= NULL
-    settled: NDArray[np.bool_] = (masks & ~np.uint8(wanted)) == 0
+        outcomes |= NULL
+    settled: NDArray[np.bool_] = (masks & ~np.uint8(outcomes)) == 0
     return settled
 
 
@@ -189,15 +189,15 @@ def decided(masks: Masks) -> NDArray[np.bool_]:
 
 def conjuncts(expr: Expr | None) -> list[Expr]:
     """The terms of the outermost AND, in order."""
-    found: list[Expr] = []
+    terms: list[Expr] = []
     stack = [expr] if expr is not None else []
     while stack:
         node = stack.pop()
         if isinstance(node, Binary) and node.op == "AND":
             stack += [node.right, node.left]
         else:
-            found.append(node)
-    return found
+            terms.append(node)
+    return terms
 
 
 def conjunction(terms: list[Expr]) -> Expr | None:
@@ -214,8 +214,8 @@ def implied(expr: Expr) -> Expr | None:
     Semantic leaves are taken for whatever lets the row pass: (a AND "x") OR (b AND "y") implies a OR b. This gives DuckDB what a
     disjunctive normal form would, without making one.
     """
-    found = _weaken(expr, positive=True)
-    return None if found == Boolean(True) else found
+    condition = _weaken(expr, positive=True)
+    return None if condition == Boolean(True) else condition
 
 
 def _weaken(expr: Expr, *, positive: bool) -> Expr:

@@ -78,9 +78,9 @@ FIELDS = {
 
 def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
     """The clauses as fields of a Select. Raises UQLSyntaxError: one given twice (UQL104), FROM, TO or WITH out of place (UQL106)."""
-    seen: dict[str, Clause] = {}
+    by_kind: dict[str, Clause] = {}
     for at, clause in enumerate(clauses):
-        first = seen.setdefault(clause.kind, clause)
+        first = by_kind.setdefault(clause.kind, clause)
         if first is not clause:
             line, column = p.lexer.line_column(first.span.start)
             raise p.lexer.error_at(
@@ -96,24 +96,24 @@ def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
                 code="UQL106",
                 help="write SELECT … FROM …, then the other clauses",
             )
-        if "WITH" in seen and clause.kind != "WITH":
+        if "WITH" in by_kind and clause.kind != "WITH":
             raise p.lexer.error_at(
                 f"{clause.kind} comes before WITH (…)",
                 clause.span,
                 code="UQL106",
                 help="move WITH (…) to the end of the statement",
             )
-        if "TO" in seen and clause.kind not in ("TO", "WITH"):
+        if "TO" in by_kind and clause.kind not in ("TO", "WITH"):
             raise p.lexer.error_at(
                 f"{clause.kind} comes before TO",
                 clause.span,
                 code="UQL106",
                 help="move TO behind the other clauses, before WITH (…)",
             )
-    found = {FIELDS[kind]: clause.value for kind, clause in seen.items()}
-    if isinstance(found.get("limit"), Percent):
-        found |= {"limit": found["limit"].value, "percent": True}
-    return found
+    select_fields = {FIELDS[kind]: clause.value for kind, clause in by_kind.items()}
+    if isinstance(select_fields.get("limit"), Percent):
+        select_fields |= {"limit": select_fields["limit"].value, "percent": True}
+    return select_fields
 
 
 def make_query(p: P, parts: list[Part], ctes: tuple[ast.CommonTable, ...] = ()) -> Query:
@@ -186,11 +186,11 @@ def _select(
     for name, window in own.pop("windows", ()):
         windows[name] = _settled(p, window, windows) if window.name else window
     select = ast.Select(tuple(items), distinct=distinct, distinct_on=tuple(distinct_on), ctes=ctes, span=place, **own)
-    named = list(_named_windows((tuple(items), tuple(clauses))))
-    if not windows and not named:
+    references = list(_named_windows((tuple(items), tuple(clauses))))
+    if not windows and not references:
         return select
     p.lexer.check_depth(select)
-    each = {id(node): _settled(p, node, windows) for node in named}
+    each = {id(node): _settled(p, node, windows) for node in references}
     settled: ast.Select = _with_windows(select, each)
     return settled
 
@@ -199,8 +199,8 @@ def _settled(p: P, node: ast.Window, windows: dict[str, ast.Window]) -> ast.Wind
     """What OVER name, or OVER (name ORDER BY …), means."""
     base = windows.get(node.name.lower())
     if base is None:
-        known = ", ".join(windows) or "none"
-        help = f"WINDOW {node.name} AS (PARTITION BY …) names one; named here: {known}"
+        names = ", ".join(windows) or "none"
+        help = f"WINDOW {node.name} AS (PARTITION BY …) names one; named here: {names}"
         raise p.lexer.error_at(f"there is no window {node.name}", node.span, help=help)
     twice = "PARTITION BY" if node.partition_by else "ORDER BY" if node.order_by and base.order_by else ""
     if twice or (base.frame and (node.order_by or node.frame)):

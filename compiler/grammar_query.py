@@ -214,11 +214,11 @@ def p_clause_offset_rows(p: P) -> None:
 
 def checked_options(p: P, options: list[ast.Option]) -> tuple[ast.Option, ...]:
     """The options of one WITH (…), each once."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for option in options:
-        if option.name in seen:
+        if option.name in names:
             raise p.lexer.error_at(f"the option {option.name} is given twice", option.span, code="UQL104")
-        seen.add(option.name)
+        names.add(option.name)
     return tuple(options)
 
 

@@ -50,8 +50,8 @@ def join_plan(node: LogicalPlan) -> BoundSource | OuterJoin | None:
     assert isinstance(node, SemJoin)
     left, right = join_plan(node.left), join_plan(node.right)
     assert left is not None and right is not None
-    pairs, asked = inner_terms(node.condition)
-    condition = conjunction(asked)
+    pairs, semantic_terms = inner_terms(node.condition)
+    condition = conjunction(semantic_terms)
     formula = Formula.of(condition) if condition is not None else None
     return OuterJoin(node.kind, left, right, pairs, formula, stages(virtuals(condition)))
 
@@ -142,9 +142,9 @@ def correlated(query: BoundSelect, plan: Planner) -> tuple[tuple[Correlated, ...
             if not isinstance(part, Bound) or not part.correlated or not is_semantic_query(part.query):
                 continue
             if part not in pairs and part not in runs:
-                found = _correlated(part, isinstance(node, Exists), plan)
-                if found is not None:
-                    pairs[part] = found
+                by_pairs = _correlated(part, isinstance(node, Exists), plan)
+                if by_pairs is not None:
+                    pairs[part] = by_pairs
                 else:
                     runs[part] = _per_value(part, query, plan)
     return tuple(pairs.values()), tuple(runs.values())
@@ -155,12 +155,12 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     read = tuple(dict.fromkeys(c for c in outer_columns(part.query) if c.table in own))
     source, _ = without_semantic_on(query.source)
     assert source is not None
-    known = fields_in(source)
+    source_fields = fields_in(source)
     rows: dict[str, BoundSource] = {}
     row: dict[str, BoundSource] = {}
     views: list[tuple[str, str]] = []
     for alias in dict.fromkeys(c.table for c in read):
-        fields = tuple(_field_of(known, c) for c in read if c.table == alias)
+        fields = tuple(_field_of(source_fields, c) for c in read if c.table == alias)
         items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
         rows[alias] = BoundDerived(BoundSelect(items, source, distinct=True), alias, fields)
         views.append((alias, f"__value_{next(_views)}"))
@@ -169,9 +169,9 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     return PerValue(part, read, whole, each, tuple(views))
 
 
-def _field_of(known: Mapping[Column, Field], column: Column) -> Field:
+def _field_of(fields: Mapping[Column, Field], column: Column) -> Field:
     """What is known of a column; of one that is not in FROM, that it is a text."""
-    return known.get(column) or Field(column.name, "VARCHAR")
+    return fields.get(column) or Field(column.name, "VARCHAR")
 
 
 def _of(read: tuple[Column, ...], alias: str) -> tuple[Column, ...]:
@@ -233,16 +233,18 @@ def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated | None:
     terms += conjuncts(query.where)
     own = set(visible_aliases(source))
     concrete = [t for t in terms if not is_semantic(t)]
-    alone = [t for t in concrete if {c.table for c in columns(t)} <= own and not any(True for _ in in_expressions(t))]
+    own_terms = [
+        t for t in concrete if {c.table for c in columns(t)} <= own and not any(True for _ in in_expressions(t))
+    ]
     condition = conjunction([t for t in terms if is_semantic(t)])
     if exists and not query.aggregated:
         one = BoundItem(Number("1"), "one", "INTEGER")
         query = replace(query, items=(one,), order_by=(), distinct=False)
     after = (*(i.expr for i in (*query.items, *query.group_by)), query.having, query.qualify)
     after = (*after, *(k.expr for k in query.order_by))
-    asked = virtuals(condition)
-    wanted = tuple(c for c in virtuals(*after) if c not in asked)
-    if not all(c.by_row for c in wanted):
+    filter_columns = virtuals(condition)
+    value_columns = tuple(c for c in virtuals(*after) if c not in filter_columns)
+    if not all(c.by_row for c in value_columns):
         return None
     parts = (*after, *terms)
     needed = dict.fromkeys(columns(*parts))
@@ -253,10 +255,10 @@ def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated | None:
         query,
         source,
         tuple((d.alias, plan(d.query)) for d in derived(source) if is_semantic_query(d.query)),
-        conjunction(alone),
-        conjunction([t for t in concrete if t not in alone]),
+        conjunction(own_terms),
+        conjunction([t for t in concrete if t not in own_terms]),
         Formula.of(condition) if condition is not None else None,
-        stages(asked),
-        stages(wanted),
+        stages(filter_columns),
+        stages(value_columns),
         tuple(needed),
     )

@@ -40,8 +40,8 @@ def asks(source: BoundSource | None, holds_text: Callable[[Expr | None], bool] =
     sides = (source.left, source.right)
     if any(asks(side, holds_text) for side in sides) or (not is_inner(source) and holds_text(source.on)):
         return True
-    kept = zip(sides, floats(source.kind), strict=True)
-    return any(not free and any(holds_text(on) for on in join_conditions(side)) for side, free in kept)
+    pairs = zip(sides, floats(source.kind), strict=True)
+    return any(not free and any(holds_text(on) for on in join_conditions(side)) for side, free in pairs)
 
 
 def inner_terms(on: Expr | None) -> tuple[Expr | None, list[Expr]]:

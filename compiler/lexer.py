@@ -128,14 +128,14 @@ def _unescaped(text: str) -> str:
     """What stands in E'…': \\n, \\t, \\x41, \\u00e9, \\101, and any other character for itself."""
 
     def character(m: re.Match[str]) -> str:
-        said = m.group(1)
-        if said is None:
+        escape = m.group(1)
+        if escape is None:
             return "'"
-        if said[0] in "01234567":
-            return chr(int(said, 8))
-        if said[0] in "xuU" and len(said) > 1:
-            return chr(min(int(said[1:], 16), 0x10FFFF))
-        return _CONTROL.get(said, said)
+        if escape[0] in "01234567":
+            return chr(int(escape, 8))
+        if escape[0] in "xuU" and len(escape) > 1:
+            return chr(min(int(escape[1:], 16), 0x10FFFF))
+        return _CONTROL.get(escape, escape)
 
     return _BACKSLASH.sub(character, text)
 
@@ -246,8 +246,8 @@ def _unreadable(text: str, at: int) -> UQLSyntaxError:
         return error("! alone is not an operator", at + 1, "write NOT, or <> for “not equal”")
     if char in _FOREIGN:
         return error(f"{char} has no meaning here", at + 1, _FOREIGN[char])
-    shown = char if char.isprintable() else ascii(char)[1:-1]
-    return error(f"{shown} (U+{ord(char):04X}) has no meaning here", at + 1)
+    glyph = char if char.isprintable() else ascii(char)[1:-1]
+    return error(f"{glyph} (U+{ord(char):04X}) has no meaning here", at + 1)
 
 
 @cache
@@ -275,9 +275,9 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
 
 def _without_comment(piece: re.Match[str]) -> str:
     """A string or text as it is, a comment as spaces; one without an end stays, to be refused."""
-    found = piece.group()
-    comment = found.startswith("--") or (found.startswith("/*") and found.endswith("*/"))
-    return " " * len(found) if comment else found
+    text = piece.group()
+    comment = text.startswith("--") or (text.startswith("/*") and text.endswith("*/"))
+    return " " * len(text) if comment else text
 
 
 def statements(text: str) -> list[tuple[int, int]]:

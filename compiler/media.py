@@ -21,8 +21,8 @@ def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bo
         model: its name, for the message.
         images, audio: does the model take them? None: not known.
     """
-    taken = {Modality.IMAGE: images, Modality.AUDIO: audio, Modality.VIDEO: images}  # of a video it is shown frames
-    refused = {kind for kind in taken if taken[kind] is False}
+    support = {Modality.IMAGE: images, Modality.AUDIO: audio, Modality.VIDEO: images}  # of a video it is shown frames
+    refused = {kind for kind in support if support[kind] is False}
     for column, read, kind in shown_media(query, {}) if refused else ():
         if kind in refused:
             words = "; without listen = true it reads the words that are said" if kind is Modality.AUDIO else ""
@@ -42,13 +42,13 @@ def shown_media(query: BoundQuery, outer: dict[Column, Modality]) -> Iterator[tu
         return
     assert isinstance(query, BoundSelect)
     own = {Column(leaf.alias, f.name): f.modality for leaf in leaves(query.source) for f in leaf.fields}
-    known = {**outer, **own}
+    modalities = {**outer, **own}
     for column in query.virtuals:
         for read in column.reads:
-            kind = known.get(read, Modality.STRUCTURED)
+            kind = modalities.get(read, Modality.STRUCTURED)
             if kind in WORDS:
                 yield column, read, kind
     for part in derived(query.source):
         yield from shown_media(part.query, {})
     for inner in in_expressions(*expressions(query)):
-        yield from shown_media(inner.query, known)
+        yield from shown_media(inner.query, modalities)

@@ -24,10 +24,10 @@ def merged(query: BoundSelect) -> BoundSelect:
     Safe: the sub-query is a plain SELECT … FROM … WHERE of rows, its names meet no others, and it stands once in the FROM clause.
     """
     while query.aggregated and not query.sets:
-        found = next(filter(None, (_merged(query, part) for part in reachable(query.source).values())), None)
-        if found is None:
+        next_query = next(filter(None, (_merged(query, part) for part in reachable(query.source).values())), None)
+        if next_query is None:
             return query
-        query = found
+        query = next_query
     return query
 
 
@@ -50,8 +50,8 @@ def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
     columns = {v: _moved(v, items) for v in query.virtuals}
 
     def own(expr: Expr) -> Expr:
-        found: Expr = rewrite(expr, lambda n: replace(n, column=ids[n.column]) if isinstance(n, Virtual) else n)
-        return found
+        result: Expr = rewrite(expr, lambda n: replace(n, column=ids[n.column]) if isinstance(n, Virtual) else n)
+        return result
 
     values = {column: own(item.expr) for column, item in items.items()}
 
@@ -99,17 +99,17 @@ def _input_columns(column: VirtualColumn) -> tuple[Column, ...]:
 
 def _is_that_column(column: Column, items: dict[Column, BoundItem]) -> bool:
     """Is it a column of the sub-query's FROM clause under its own name? Then the model is shown the same."""
-    found = items[column].expr
-    return isinstance(found, Column) and found.name == column.name
+    origin = items[column].expr
+    return isinstance(origin, Column) and origin.name == column.name
 
 
 def _moved(column: VirtualColumn, items: dict[Column, BoundItem]) -> VirtualColumn:
     """A virtual column that reads the columns themselves in the place of the sub-query's."""
 
     def at(read: Column) -> Column:
-        found = items[read].expr if read in items else read
-        assert isinstance(found, Column)
-        return found
+        origin = items[read].expr if read in items else read
+        assert isinstance(origin, Column)
+        return origin
 
     return replace(column, reads=tuple(map(at, column.reads)), holes=tuple(map(at, column.holes)))
 

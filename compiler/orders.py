@@ -72,10 +72,10 @@ def best(
     sets = [frozenset(chosen) for size in range(k) for chosen in combinations(range(k), size)]
     left = dict(zip(sets, _requests_per_row(_shares_needed(formula, stages, answers, sets), copies), strict=True))
     # by the number of stages asked: set → (cost, order)
-    found: dict[frozenset[int], tuple[float, Order]] = {frozenset(): (0.0, ())}
+    cheapest: dict[frozenset[int], tuple[float, Order]] = {frozenset(): (0.0, ())}
     for _ in range(k):
         larger: dict[frozenset[int], tuple[float, Order]] = {}
-        for done, (cost, order) in found.items():
+        for done, (cost, order) in cheapest.items():
             share = left[done]
             for stage in range(k):
                 if stage in done:
@@ -87,8 +87,8 @@ def best(
                     larger[whole][1],
                 ):
                     larger[whole] = candidate
-        found = larger
-    ((cost, order),) = found.values()
+        cheapest = larger
+    ((cost, order),) = cheapest.values()
     return order, cost
 
 
@@ -156,12 +156,12 @@ def imagined(formula: Formula, rates: Sequence[float]) -> Masks:
 @lru_cache(maxsize=64)
 def _draw_answers(rates: tuple[float, ...]) -> Masks:
     rng = np.random.default_rng(0)
-    drawn = np.empty((len(rates), IMAGINED))
+    draws = np.empty((len(rates), IMAGINED))
     for i in range(len(rates)):  # stratified: the share of each term is met exactly
-        drawn[i] = rng.permutation(IMAGINED) / IMAGINED
-    found: Masks = np.where(drawn < np.asarray(rates)[:, None], TRUE, FALSE).astype(np.uint8)
-    found.flags.writeable = False  # it is shared
-    return found
+        draws[i] = rng.permutation(IMAGINED) / IMAGINED
+    answers: Masks = np.where(draws < np.asarray(rates)[:, None], TRUE, FALSE).astype(np.uint8)
+    answers.flags.writeable = False  # it is shared
+    return answers
 
 
 def learned(masks: Masks) -> Masks:
@@ -219,8 +219,8 @@ def _requests_per_row(shares: Shares, copies: Sequence[float] | None) -> Shares:
     if copies is None:
         return shares
     times = np.maximum(1.0, np.asarray(copies, dtype=np.float64))
-    found: Shares = (1.0 - (1.0 - np.minimum(1.0, shares)) ** times) / times
-    return found
+    requests: Shares = (1.0 - (1.0 - np.minimum(1.0, shares)) ** times) / times
+    return requests
 
 
 def _shares_needed(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
@@ -229,9 +229,9 @@ def _shares_needed(formula: Formula, stages: Sequence[Stage], answers: Masks, se
     m = rows.shape[1]
     masks = np.tile(rows, len(sets))
     for n, done in enumerate(sets):
-        asked = {column.id for i in done for column in stages[i].columns}
+        ids = {column.id for i in done for column in stages[i].columns}
         for i, leaf in enumerate(formula.leaves):
-            if not all(column.id in asked for column in leaf.columns):
+            if not all(column.id in ids for column in leaf.columns):
                 masks[i, n * m : (n + 1) * m] = OPEN
     relevant = formula.relevant(masks)
     shares: Shares = np.zeros((len(sets), len(stages)))

@@ -38,9 +38,9 @@ class AttributeComparison:
         [('bad', 'good'), ('good', 'bad')]
         """
         equal = self.rule == "same"
-        named = {(a, b) for a, b in listed if a != b}
-        if self.rule == "opposite" and named:
-            return frozenset(named | {(b, a) for a, b in named})
+        pairs = {(a, b) for a, b in listed if a != b}
+        if self.rule == "opposite" and pairs:
+            return frozenset(pairs | {(b, a) for a, b in pairs})
         return frozenset((a, b) for a in values for b in values if (a == b) == equal)
 
 
@@ -55,14 +55,14 @@ def attribute_comparison(condition: str) -> AttributeComparison | None:
     True
     """
     text = " ".join(_HOLE.sub("it", condition).split()).rstrip(".?! ")
-    found = _AFTER.fullmatch(text) or _BEFORE.fullmatch(text)
-    if found is None:
+    match = _AFTER.fullmatch(text) or _BEFORE.fullmatch(text)
+    if match is None:
         return None
-    before = _SIDES.sub("both", found["before"], count=1)
-    attribute = found["what"]
+    before = _SIDES.sub("both", match["before"], count=1)
+    attribute = match["what"]
     if _MORE.search(before) or _MORE.search(attribute) or _NOT.search(attribute):
         return None
-    rule = _RULE_OF[found["word"].lower()]
-    if found.groupdict().get("not") or _NOT.search(before):
+    rule = _RULE_OF[match["word"].lower()]
+    if match.groupdict().get("not") or _NOT.search(before):
         rule = {"same": "different", "different": "same"}.get(rule, "")
     return AttributeComparison(attribute, rule) if rule else None

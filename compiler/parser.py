@@ -56,15 +56,15 @@ def parse_script(text: str) -> list[tuple[Statement | str, Span]]:
     What is not UQL comes back as the text itself: DuckDB may know it, and `parse` of it raises the error.
     Raises UQLSyntaxError (UQL103) where brackets nest deeper than MAX_BRACKETS.
     """
-    found: list[tuple[Statement | str, Span]] = []
+    pieces: list[tuple[Statement | str, Span]] = []
     for start, end in statements(text):
         try:
-            found.append((_parse(text, start, end), Span(start, end)))
+            pieces.append((_parse(text, start, end), Span(start, end)))
         except UQLSyntaxError as error:
             if error.code == "UQL103":
                 check_brackets(text[start:end])
-            found.append((text[start:end], Span(start, end)))
-    return found
+            pieces.append((text[start:end], Span(start, end)))
+    return pieces
 
 
 def _parse(text: str, start: int, end: int) -> Statement:
@@ -304,10 +304,10 @@ class _Feed:
 def check_brackets(text: str) -> None:
     """Raises UQLSyntaxError (UQL103) where brackets nest deeper than MAX_BRACKETS."""
     depth = 0
-    for found in _BRACKET.finditer(text):
-        depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+    for bracket in _BRACKET.finditer(text):
+        depth += {"open": 1, "close": -1}.get(bracket.lastgroup or "", 0)
         if depth > MAX_BRACKETS:
-            raise _too_deep(text, Span(*found.span()), MAX_BRACKETS)
+            raise _too_deep(text, Span(*bracket.span()), MAX_BRACKETS)
 
 
 def _too_deep(text: str, span: Span, limit: int = MAX_DEPTH) -> UQLSyntaxError:

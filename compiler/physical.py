@@ -227,11 +227,11 @@ class SemFilter:
         """The ids of the virtual columns that every row that passes has from the request of its WHERE."""
         return frozenset(c.id for stage in self.stages for c in stage.riders)
 
-    def rates(self, seen: Mapping[str, tuple[int, int]]) -> tuple[float, ...] | None:
-        """The share of rows for which each term is true, None where one is unknown. `seen`: answers and true ones by term."""
-        found = [seen[name] for name in self.terms if name in seen]
-        every = bool(self.terms) and len(found) == len(self.terms)
-        return tuple((yes + 1) / (n + 2) for n, yes in found) if every else None
+    def rates(self, tallies: Mapping[str, tuple[int, int]]) -> tuple[float, ...] | None:
+        """The share of rows for which each term is true, None where one is unknown. `tallies`: answers and true ones by term."""
+        counts = [tallies[name] for name in self.terms if name in tallies]
+        every = bool(self.terms) and len(counts) == len(self.terms)
+        return tuple((yes + 1) / (n + 2) for n, yes in counts) if every else None
 
     def left_over(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
@@ -252,8 +252,8 @@ class Values:
         groups = [column for column in stage.columns if column in self.groups]
         others = tuple(column for column in stage.columns if column not in groups)
         into = [f" INTO {c.into}" if c.into else "" for c in groups]
-        named = (f'"{c.text}"{i}{" MANY" if c.many else ""}' for c, i in zip(groups, into, strict=True))
-        return ", ".join(named) + (f" with {Stage(others).line}" if others else "")
+        texts = (f'"{c.text}"{i}{" MANY" if c.many else ""}' for c, i in zip(groups, into, strict=True))
+        return ", ".join(texts) + (f" with {Stage(others).line}" if others else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,12 +464,12 @@ class UnionPlan(PhysicalPlan):
 
 def asking(*plans: PhysicalPlan) -> int:
     """Blocks of these plans, each once, that ask a model."""
-    found: dict[int, bool] = {}
+    asks_by_id: dict[int, bool] = {}
 
     def visit(plan: PhysicalPlan) -> None:
-        if id(plan) in found:
+        if id(plan) in asks_by_id:
             return
-        found[id(plan)] = isinstance(plan, Block) and asks(plan)
+        asks_by_id[id(plan)] = isinstance(plan, Block) and asks(plan)
         if isinstance(plan, UnionPlan):
             visit(plan.left)
             visit(plan.right)
@@ -479,7 +479,7 @@ def asking(*plans: PhysicalPlan) -> int:
 
     for plan in plans:
         visit(plan)
-    return sum(found.values())
+    return sum(asks_by_id.values())
 
 
 def asks(block: Block) -> bool:

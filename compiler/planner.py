@@ -20,7 +20,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, virtuals
 
 # plans by the identity of their queries, which are kept so that it stays theirs
-Made = dict[int, tuple[BoundQuery, PhysicalPlan]]
+Plans = dict[int, tuple[BoundQuery, PhysicalPlan]]
 
 
 def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPlan:
@@ -33,36 +33,36 @@ def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPla
     return _plan(query, disabled_rules, {})
 
 
-def _plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) -> PhysicalPlan:
+def _plan(query: BoundQuery, disabled_rules: tuple[str, ...], plans: Plans) -> PhysicalPlan:
     """The plan of a query, the same object for the same query: what WITH names once is run once."""
-    if id(query) not in made:
-        made[id(query)] = query, _new_plan(query, disabled_rules, made)
-    return made[id(query)][1]
+    if id(query) not in plans:
+        plans[id(query)] = query, _new_plan(query, disabled_rules, plans)
+    return plans[id(query)][1]
 
 
-def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) -> PhysicalPlan:
+def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], plans: Plans) -> PhysicalPlan:
     if not is_semantic_query(query):
         return SqlQuery(query)
     if isinstance(query, BoundUnion):
-        left, right = _plan(query.left, disabled_rules, made), _plan(query.right, disabled_rules, made)
+        left, right = _plan(query.left, disabled_rules, plans), _plan(query.right, disabled_rules, plans)
         return UnionPlan(left, right, query.all, query.items, _order(query), query.op)
     assert isinstance(query, BoundSelect)
     query = query if "merged" in disabled_rules else merged(query)
-    block = _block(apply(logical.build(query), disabled_rules), query, disabled_rules, made)
+    block = _block(apply(logical.build(query), disabled_rules), query, disabled_rules, plans)
     for stopping in where_with_limit(block):
         block = stopping
     check_physical(block, "planner")
     return block
 
 
-def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], made: Made) -> Block:
+def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], plans: Plans) -> Block:
     """Reads the chain of one SELECT from its outermost node down to its source."""
 
     def inner(below: BoundQuery) -> PhysicalPlan:
-        return _plan(below, disabled_rules, made)
+        return _plan(below, disabled_rules, plans)
 
     pushed: list[Expr] = []
-    asked: list[Expr] = []
+    semantic_terms: list[Expr] = []
     filter = physical.SemFilter(None, (), _goal(query, None))
     groups: tuple[VirtualColumn, ...] = ()
     early: tuple[VirtualColumn, ...] = ()
@@ -81,7 +81,7 @@ def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[s
             case logical.SemAgg():
                 summaries = physical.Summaries(node.columns, node.only, node.returned_only)
             case logical.SemFilter():
-                asked.append(node.condition)
+                semantic_terms.append(node.condition)
                 formula = Formula.of(node.condition)
                 filter = physical.SemFilter(formula, stages(virtuals(node.condition)), _goal(query, formula))
             case logical.SqlFilter():
@@ -96,7 +96,7 @@ def _block(top: logical.LogicalPlan, query: BoundSelect, disabled_rules: tuple[s
     values = physical.Values(groups, stages((*groups, *early)), stages(tuple(c for c in late if c not in early)))
     whole = join_plan(node)
     filter = _named(filter, whole)
-    settled = replace(query, where=conjunction([*asked, *pushed]), having=aggregate.having)
+    settled = replace(query, where=conjunction([*semantic_terms, *pushed]), having=aggregate.having)
     columns = _columns(replace(query, where=settled.where), aliases_in(whole))
     if isinstance(whole, OuterJoin):
         join, pushed = push(whole, conjuncts(conjunction(pushed)))
@@ -133,11 +133,11 @@ def _order(query: BoundSelect | BoundUnion) -> Order:
 
 
 def _chain(node: logical.LogicalPlan) -> list[logical.LogicalPlan]:
-    found = [node]
+    nodes = [node]
     while isinstance(node, logical.OneInput):
         node = node.input
-        found.append(node)
-    return found
+        nodes.append(node)
+    return nodes
 
 
 def _goal(query: BoundSelect, formula: Formula | None) -> Goal:
@@ -149,8 +149,8 @@ def _goal(query: BoundSelect, formula: Formula | None) -> Goal:
 def _columns(query: BoundSelect, visible: list[str]) -> tuple[Column, ...]:
     """Every column of these aliases that the block reads after its candidates are there."""
     parts = list(expressions(query))
-    found = dict.fromkeys(columns(*parts))
+    reads = dict.fromkeys(columns(*parts))
     for part in in_expressions(*parts):  # columns of this block that a correlated sub-query reads
         if part.correlated:
-            found.update(dict.fromkeys(outer_columns(part.query)))
-    return tuple(c for c in found if c.table in visible)
+            reads.update(dict.fromkeys(outer_columns(part.query)))
+    return tuple(c for c in reads if c.table in visible)

@@ -51,10 +51,10 @@ def type_sql(type: TypeName) -> str:
     elif type.labels:
         inner = "(" + ", ".join(literal(label) for label in type.labels) + ")"
     elif type.fields:
-        named = (
+        members = (
             f"{quote(name)} {type_sql(part)}" if name is not None else type_sql(part) for name, part in type.fields
         )
-        inner = "(" + ", ".join(named) + ")"
+        inner = "(" + ", ".join(members) + ")"
     return type.name + inner + "".join(f"[{size or ''}]" for size in type.dims)
 
 

@@ -73,7 +73,7 @@ def _comment_end(sql: str, at: int) -> int:
 
 def tokens(sql: str) -> list[Token]:
     """The tokens of a statement as DuckDB reads them, without comments."""
-    found = []
+    stream = []
     at = 0
     while (m := _TOKEN.match(sql, at)) is not None:
         at = m.end()
@@ -82,8 +82,8 @@ def tokens(sql: str) -> list[Token]:
         if m["skip"] is not None:
             continue
         name = m["word"] or (m["quoted"][1:-1].replace(m[0][0] * 2, m[0][0]) if m["quoted"] else "")
-        found.append(Token(m[0], name, m.start(), m.end()))
-    return found
+        stream.append(Token(m[0], name, m.start(), m.end()))
+    return stream
 
 
 def without_comments(sql: str) -> str:
@@ -92,11 +92,11 @@ def without_comments(sql: str) -> str:
     >>> without_comments("SELECT '--' -- two")
     "SELECT '--'       "
     """
-    made, at = "", 0
+    text, at = "", 0
     for token in tokens(sql):
-        made += re.sub(r"\S", " ", sql[at : token.start]) + token.text
+        text += re.sub(r"\S", " ", sql[at : token.start]) + token.text
         at = token.end
-    return made + re.sub(r"\S", " ", sql[at:])
+    return text + re.sub(r"\S", " ", sql[at:])
 
 
 def changed(sql: str) -> Change | None:
@@ -105,53 +105,53 @@ def changed(sql: str) -> Change | None:
     >>> changed('INSERT INTO s."the T" (a, b) SELECT 1, 2').name
     ('s', 'the T')
     """
-    found = tokens(sql)
-    at = _verb(found)
+    stream = tokens(sql)
+    at = _verb(stream)
     if at is None:
         return None
-    verb = found[at].word
+    verb = stream[at].word
     if verb == "CREATE":
-        words = [t.word for t in found[at : at + 6]]
+        words = [t.word for t in stream[at : at + 6]]
         if "TABLE" not in words or any(word in words for word in ("VIEW", "MACRO", "FUNCTION")):
             return None
         at += words.index("TABLE") + 1
-        while at < len(found) and found[at].word in ("IF", "NOT", "EXISTS"):
+        while at < len(stream) and stream[at].word in ("IF", "NOT", "EXISTS"):
             at += 1
     elif verb == "COPY":
         at += 1
-        if at < len(found) and found[at].text == "(":
-            return Change(verb, (), found[at].start, found[at].end)
+        if at < len(stream) and stream[at].text == "(":
+            return Change(verb, (), stream[at].start, stream[at].end)
     else:
         opener = _VERBS[verb]
         at += 1
-        while opener and at < len(found) and found[at].word != opener:
+        while opener and at < len(stream) and stream[at].word != opener:
             at += 1
         at += bool(opener)
-        if verb == "UPDATE" and at < len(found) and found[at].word == "OR":
+        if verb == "UPDATE" and at < len(stream) and stream[at].word == "OR":
             at += 2
-    name, end = _dotted(found, at)
+    name, end = _dotted(stream, at)
     if not name:
         return None
-    last = found[end - 1].end
-    if verb == "COPY" and not (end < len(found) and (found[end].text == "(" or found[end].word == "FROM")):
-        return Change(verb, (), found[at].start, last)
+    last = stream[end - 1].end
+    if verb == "COPY" and not (end < len(stream) and (stream[end].text == "(" or stream[end].word == "FROM")):
+        return Change(verb, (), stream[at].start, last)
     columns: tuple[str, ...] = ()
     by_name, head = False, last
     if verb == "INSERT":
-        if end < len(found) and found[end].word == "AS":
+        if end < len(stream) and stream[end].word == "AS":
             end += 2
-        head = found[end - 1].end
+        head = stream[end - 1].end
         if (
-            end < len(found)
-            and found[end].text == "("
-            and found[end + 1].word not in ("SELECT", "FROM", "WITH", "VALUES")
+            end < len(stream)
+            and stream[end].text == "("
+            and stream[end + 1].word not in ("SELECT", "FROM", "WITH", "VALUES")
         ):
-            close = next((i for i in range(end, len(found)) if found[i].text == ")"), end)
-            columns = tuple(t.name for t in found[end:close] if t.name)
+            close = next((i for i in range(end, len(stream)) if stream[i].text == ")"), end)
+            columns = tuple(t.name for t in stream[end:close] if t.name)
             end = close + 1
-        last = found[end - 1].end
-        by_name = [t.word for t in found[end : end + 2]] == ["BY", "NAME"]
-    return Change(verb, name, found[at].start, last, columns, by_name, head)
+        last = stream[end - 1].end
+        by_name = [t.word for t in stream[end : end + 2]] == ["BY", "NAME"]
+    return Change(verb, name, stream[at].start, last, columns, by_name, head)
 
 
 def tables(sql: str) -> Iterator[tuple[str, ...]]:
@@ -163,10 +163,10 @@ def tables(sql: str) -> Iterator[tuple[str, ...]]:
     >>> list(tables("SELECT f(1) FROM m(), query('FROM t') WHERE g.h() > 0"))
     [('f()',), ('m',), ('m()',), ('query',), ('query()',), ('t',), ('g', 'h()')]
     """
-    found = tokens(sql)
+    stream = tokens(sql)
     from_: list[bool] = [False]  # by depth of parentheses: is this place between FROM and the next clause?
-    for i, token in enumerate(found):
-        before = found[i - 1] if i else None
+    for i, token in enumerate(stream):
+        before = stream[i - 1] if i else None
         if token.text == "(":
             from_.append(from_[-1] and before is not None and (before.text == "," or before.word in _BEFORE_TABLE))
         elif token.text == ")":
@@ -178,8 +178,8 @@ def tables(sql: str) -> Iterator[tuple[str, ...]]:
         elif token.name and before is not None and before.text != ".":
             listed = from_[-1] and before.text in (",", "(")
             if before.word in _BEFORE_TABLE or listed:
-                yield _dotted(found, i)[0]
-        yield from _called(found, i)
+                yield _dotted(stream, i)[0]
+        yield from _called(stream, i)
 
 
 def call_of(name: str) -> str:
@@ -191,20 +191,20 @@ def is_call(name: str) -> bool:
     return name.endswith("()")
 
 
-def _called(found: list[Token], at: int) -> Iterator[tuple[str, ...]]:
+def _called(stream: list[Token], at: int) -> Iterator[tuple[str, ...]]:
     """The function whose call begins at a token, or the prepared statement that it executes, and the tables that its strings name."""
-    token = found[at]
-    after = found[at + 1].text if at + 1 < len(found) else ""
-    if at and token.name and found[at - 1].word == "EXECUTE":
+    token = stream[at]
+    after = stream[at + 1].text if at + 1 < len(stream) else ""
+    if at and token.name and stream[at - 1].word == "EXECUTE":
         yield (call_of(token.name),)
     elif token.name and after == "(":
         first = at
-        while first >= 2 and found[first - 1].text == "." and found[first - 2].name:
+        while first >= 2 and stream[first - 1].text == "." and stream[first - 2].name:
             first -= 2
-        *parts, name = _dotted(found, first)[0]
+        *parts, name = _dotted(stream, first)[0]
         yield (*parts, call_of(name))
         if name.lower() in _OF_STRINGS:
-            for part in found[at + 2 :]:
+            for part in stream[at + 2 :]:
                 if part.text == ")":
                     break
                 if part.text.startswith("'"):
@@ -238,29 +238,29 @@ def options(tail: str) -> dict[str, Any]:
     return {o.name: o.value for o in getattr(parse(f"SELECT 1 {tail}"), "options", ())} if tail else {}
 
 
-def _verb(found: list[Token]) -> int | None:
+def _verb(stream: list[Token]) -> int | None:
     """The place of the word that says what the statement does, behind its WITH."""
-    if not found:
+    if not stream:
         return None
-    if found[0].word in _VERBS:
+    if stream[0].word in _VERBS:
         return 0
     depth = 0
-    for i, token in enumerate(found):
+    for i, token in enumerate(stream):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if found[0].word == "WITH" and not depth and token.word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
+        if stream[0].word == "WITH" and not depth and token.word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
             return i
         if not depth and token.word in ("SELECT", "FROM", "VALUES"):
             return None
     return None
 
 
-def _dotted(found: list[Token], at: int) -> tuple[tuple[str, ...], int]:
+def _dotted(stream: list[Token], at: int) -> tuple[tuple[str, ...], int]:
     """The parts of a name that begins at a token, and the place of the token behind it."""
     parts: list[str] = []
-    while at < len(found) and found[at].name:
-        parts.append(found[at].name)
+    while at < len(stream) and stream[at].name:
+        parts.append(stream[at].name)
         at += 1
-        if at >= len(found) or found[at].text != ".":
+        if at >= len(stream) or stream[at].text != ".":
             break
         at += 1
     return tuple(parts), at

@@ -41,18 +41,18 @@ def unexpected(place: Place) -> UQLSyntaxError:
     if place.at < len(place.tokens):
         token = place.tokens[place.at]
         start, end = token.lexpos, token.endlexpos
-        written = place.written()
-        found = written if len(written) <= 40 else written[:37] + "…"
+        text = place.written()
+        label = text if len(text) <= 40 else text[:37] + "…"
     else:
         start = end = max((t.endlexpos for t in place.tokens[-1:]), default=place.end)
-        found = "the end"
+        label = "the end"
     if not place.tokens:
         return UQLSyntaxError(
             "there is no statement", text=place.text, start=0, end=0, help="for example: SELECT * FROM t"
         )
     help = next((words for words in (slip(place) for slip in SLIPS) if words), None)
     once = {"FROM"} if any(t.type == "FROM" for t in place.tokens[: place.at]) and "WHERE" in place.expected else set()
-    message = f"expected {listed(expected_words(place.expected - once))}, found {found}"
+    message = f"expected {listed(expected_words(place.expected - once))}, found {label}"
     return UQLSyntaxError(message, text=place.text, start=start, end=end, help=help)
 
 
@@ -263,8 +263,8 @@ def sentence(place: Place) -> str | None:
         first -= 1
     while last < len(place.tokens) and _is_word(place.tokens[last]):
         last += 1
-    known = [t for t in place.tokens[first:last] if t.type == "NAME"]
-    if last - first < 3 or not first <= place.at < last or len(known) < 2:
+    names = [t for t in place.tokens[first:last] if t.type == "NAME"]
+    if last - first < 3 or not first <= place.at < last or len(names) < 2:
         return None
     words = place.text[place.tokens[first].lexpos : place.tokens[last - 1].endlexpos]
     return f'a text for the model stands in double quotes: "{" ".join(words.split())[:60]}"'

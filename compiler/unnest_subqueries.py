@@ -34,9 +34,9 @@ def unnested(query: BoundQuery, is_key: IsKey) -> BoundQuery:
     if not query.aggregated or query.sets or query.source is None or query.where is None:
         return query
     for term in conjuncts(query.where):
-        found = _joined(query, term, is_key)
-        if found is not None:
-            return unnested(found, is_key)
+        with_join = _joined(query, term, is_key)
+        if with_join is not None:
+            return unnested(with_join, is_key)
     return query
 
 
@@ -96,10 +96,12 @@ class _Moved:
     """What stood in the sub-query, under an alias and with numbers of virtual columns that are free around it."""
 
     def __init__(self, query: BoundSelect, inner: BoundSelect, table: BoundTable) -> None:
-        taken = set(aliases(query.source))
+        outer_aliases = set(aliases(query.source))
         names = (f"{table.alias}_{i}" for i in count(2))
         self.own = table.alias
-        self.alias = self.own if self.own not in taken else next(name for name in names if name not in taken)
+        self.alias = (
+            self.own if self.own not in outer_aliases else next(name for name in names if name not in outer_aliases)
+        )
         first = max((v.id for v in query.virtuals), default=-1) + 1
         self.virtuals: dict[VirtualColumn, VirtualColumn] = {
             v: replace(v, id=first + i, reads=tuple(map(self._at, v.reads)), holes=tuple(map(self._at, v.holes)))
@@ -115,5 +117,5 @@ class _Moved:
                 return replace(node, column=self.virtuals[node.column])
             return self._at(node) if isinstance(node, Column) else node
 
-        found: Expr = rewrite(expr, change)
-        return found
+        result: Expr = rewrite(expr, change)
+        return result

@@ -48,9 +48,9 @@ def problems(plan: logical.LogicalPlan) -> Iterator[str]:
     for below in plan.inputs:
         yield from problems(below)
     for test in LOGICAL[type(plan)]:
-        said = test(plan)
-        if said is not None:
-            yield f"{type(plan).__name__}: {said}"
+        problem = test(plan)
+        if problem is not None:
+            yield f"{type(plan).__name__}: {problem}"
 
 
 def output(plan: logical.LogicalPlan) -> Output:
@@ -65,13 +65,17 @@ def output(plan: logical.LogicalPlan) -> Output:
 
 def available_columns(plan: logical.LogicalPlan) -> set[int]:
     """The virtual columns that have a value in every row of a node."""
-    found = set().union(*(available_columns(below) for below in plan.inputs))
+    ids = set().union(*(available_columns(below) for below in plan.inputs))
     match plan:
         case logical.SemFilter(condition=condition) if is_semantic(condition):
-            found |= Formula.of(condition).sure()
-        case logical.SemMap(columns=asked) | logical.SemGroup(columns=asked) | logical.SemAgg(columns=asked):
-            found |= {c.id for c in asked}
-    return found
+            ids |= Formula.of(condition).sure()
+        case (
+            logical.SemMap(columns=virtual_columns)
+            | logical.SemGroup(columns=virtual_columns)
+            | logical.SemAgg(columns=virtual_columns)
+        ):
+            ids |= {c.id for c in virtual_columns}
+    return ids
 
 
 def scope(plan: logical.LogicalPlan) -> set[str]:
@@ -84,9 +88,9 @@ def scope(plan: logical.LogicalPlan) -> set[str]:
 # --------------------------------------------------------------------------------------------------------------- checks
 def _in_scope(get: Callable[[Any], list[Expr | None]]) -> Check:
     def test(plan: logical.LogicalPlan) -> str | None:
-        seen = scope(plan)
+        visible = scope(plan)
         for column in columns(*get(plan)):
-            if column.table and column.table not in seen:
+            if column.table and column.table not in visible:
                 return f"{column.label} is not in scope"
         return None
 
@@ -116,11 +120,13 @@ def _semantic(plan: logical.SemFilter | logical.SemJoin) -> str | None:
 
 
 def _reads(plan: Any) -> str | None:
-    asked = virtuals(plan.condition) if isinstance(plan, logical.SemFilter | logical.SemJoin) else plan.columns
-    for column in asked:
+    virtual_columns = (
+        virtuals(plan.condition) if isinstance(plan, logical.SemFilter | logical.SemJoin) else plan.columns
+    )
+    for column in virtual_columns:
         if not column.reads and not column.holes:
             return f'"{column.text}" reads nothing'
-    return None if asked or isinstance(plan, logical.SemJoin) else "asks nothing"
+    return None if virtual_columns or isinstance(plan, logical.SemJoin) else "asks nothing"
 
 
 def _asks(allowed: Callable[[VirtualColumn], bool]) -> Check:
@@ -143,8 +149,8 @@ def _once(plan: Any) -> str | None:
 
 def _over(*types: type[logical.LogicalPlan]) -> Check:
     def test(plan: Any) -> str | None:
-        wanted = " or ".join(t.__name__ for t in types)
-        return None if isinstance(plan.input, types) else f"stands over {type(plan.input).__name__}, not {wanted}"
+        names = " or ".join(t.__name__ for t in types)
+        return None if isinstance(plan.input, types) else f"stands over {type(plan.input).__name__}, not {names}"
 
     return test
 
@@ -288,8 +294,8 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
 }
 
 
-def _columns(found: Output) -> str:
-    return ", ".join(f"{name} {type_}" for name, type_ in found) or "none"
+def _columns(schema: Output) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in schema) or "none"
 
 
 def _error(guilty: str, problem: str) -> PlanError:

@@ -91,24 +91,24 @@ def with_queries(node: Any, swap: dict[int, Any]) -> Any:
 
 def virtuals(*nodes: Expr | None) -> tuple[VirtualColumn, ...]:
     """The virtual columns that the expressions hold, each once, in order of appearance."""
-    seen: dict[int, VirtualColumn] = {}
+    by_id: dict[int, VirtualColumn] = {}
     for node in nodes:
         for part in walk(node):
             if isinstance(part, Virtual):
-                seen.setdefault(part.column.id, part.column)
-    return tuple(seen.values())
+                by_id.setdefault(part.column.id, part.column)
+    return tuple(by_id.values())
 
 
 def columns(*nodes: Expr | None) -> tuple[Column, ...]:
     """The real columns that the expressions need, those read by their virtual columns included, each once."""
-    seen: dict[Column, None] = {}
+    unique: dict[Column, None] = {}
     for node in nodes:
         for part in walk(node):
             if isinstance(part, Column):
-                seen[part] = None
+                unique[part] = None
             elif isinstance(part, Virtual):
-                seen.update(dict.fromkeys((*part.column.reads, *part.column.holes)))
-    return tuple(seen)
+                unique.update(dict.fromkeys((*part.column.reads, *part.column.holes)))
+    return tuple(unique)
 
 
 def has_window(*nodes: Expr | None) -> bool:
@@ -128,15 +128,15 @@ def is_semantic(node: Expr | None) -> bool:
 
 def aggregate_calls(node: Expr | None, names: Container[str]) -> tuple[Call, ...]:
     """The outermost aggregate calls in an expression, each once; a call with OVER is a window, not an aggregate."""
-    found: dict[Call, None] = {}
+    calls: dict[Call, None] = {}
 
     def visit(part: Node) -> None:
         if isinstance(part, Call) and part.over is None and part.name in names:
-            found[part] = None
+            calls[part] = None
             return
         for child in children(part):
             visit(child)
 
     if node is not None:
         visit(node)
-    return tuple(found)
+    return tuple(calls)

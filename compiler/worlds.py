@@ -50,24 +50,24 @@ class SimulatedCalls:
     blocks: dict[int, Calls]
 
 
-def simulate(plan: PhysicalPlan, known: Callable[[Block], BlockStatistics]) -> SimulatedCalls | None:
+def simulate(plan: PhysicalPlan, knowledge: Callable[[Block], BlockStatistics]) -> SimulatedCalls | None:
     """The calls of a plan in each world.
 
     None where DuckDB cannot show the rows of a block before the run, a search was begun, or an attribute of each row may answer for pairs.
     """
     ordered = blocks(plan)
-    seen = {i: known(block) for i, block in ordered.items()}
-    if any(k.site is None or k.until is not None or _by_attribute(ordered[i], k) for i, k in seen.items()):
+    statistics = {i: knowledge(block) for i, block in ordered.items()}
+    if any(k.site is None or k.until is not None or _by_attribute(ordered[i], k) for i, k in statistics.items()):
         return None
-    rows = max((k.site.n for k in seen.values() if k.site is not None), default=0)
-    seen, contents = _numbered(seen)
+    rows = max((k.site.n for k in statistics.values() if k.site is not None), default=0)
+    statistics, contents = _numbered(statistics)
     many = WORLDS if rows <= MANY_ROWS else FEW
-    worlds = [_World(i, many, seen, contents) for i in range(many + 1)]
+    worlds = [_World(i, many, statistics, contents) for i in range(many + 1)]
     for world in worlds:
         world.run(plan)
     quotes = [
         sum(
-            (cost.block_quote(ordered[i], replace(seen[i], calls=_calls([one]))) for i, one in w.results.items()),
+            (cost.block_quote(ordered[i], replace(statistics[i], calls=_calls([one]))) for i, one in w.results.items()),
             cost.FREE,
         )
         for w in worlds
@@ -77,17 +77,19 @@ def simulate(plan: PhysicalPlan, known: Callable[[Block], BlockStatistics]) -> S
     return SimulatedCalls(whole, {i: _calls([w.results[i] for w in worlds]) for i in ordered})
 
 
-def _by_attribute(block: Block, known: BlockStatistics) -> bool:
+def _by_attribute(block: Block, statistics: BlockStatistics) -> bool:
     """May conditions on pairs be decided from an attribute of each row, in place of the pairs?"""
-    if not known.weighs_pairs:
-        asked = (*block.filter.stages, *(stage for join in asked_joins(block) for stage in join.stages))
-        return any(cost.told_by_rows(stage, known) for stage in asked)
-    return bool(known.pair_sides) and known.budget is not None and known.rows.expected > known.budget
+    if not statistics.weighs_pairs:
+        all_stages = (*block.filter.stages, *(stage for join in asked_joins(block) for stage in join.stages))
+        return any(cost.told_by_rows(stage, statistics) for stage in all_stages)
+    return (
+        bool(statistics.pair_sides) and statistics.budget is not None and statistics.rows.expected > statistics.budget
+    )
 
 
-def _numbered(seen: dict[int, BlockStatistics]) -> tuple[dict[int, BlockStatistics], Codes]:
+def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockStatistics], Codes]:
     """The same with contents numbered from 0, which stands for none, and the contents themselves."""
-    sites = [site for k in seen.values() for site in (k.site, *k.pair_sites) if site is not None]
+    sites = [site for k in statistics.values() for site in (k.site, *k.pair_sites) if site is not None]
     none = np.zeros(1, dtype=np.uint64)
     contents = np.unique(np.concatenate([none, *(codes for site in sites for codes in site.cells.values())]))
 
@@ -95,13 +97,13 @@ def _numbered(seen: dict[int, BlockStatistics]) -> tuple[dict[int, BlockStatisti
         return np.searchsorted(contents, codes[np.isin(codes, contents)]).astype(np.uint64)
 
     def one(site: Site) -> Site:
-        cells = {shown: np.searchsorted(contents, codes).astype(np.uint64) for shown, codes in site.cells.items()}
+        cells = {columns: np.searchsorted(contents, codes).astype(np.uint64) for columns, codes in site.cells.items()}
         answered = tuple(replace(a, hits=numbers(a.hits), looked_up=numbers(a.looked_up)) for a in site.coverage)
         return replace(site, cells=cells, coverage=answered)
 
     return {
         i: replace(k, site=one(k.site) if k.site is not None else None, pair_sites=tuple(map(one, k.pair_sites)))
-        for i, k in seen.items()
+        for i, k in statistics.items()
     }, contents
 
 
@@ -110,18 +112,18 @@ def _range(values: list[float]) -> Range:
     return Range(min(values), values[0], max(values))
 
 
-def _calls(found: list[_Block]) -> Calls:
+def _calls(outcomes: list[_Block]) -> Calls:
     """Those of a block in all worlds; by stage of those worlds that keep to the plan: others learn a better one while they run."""
-    kept = [f for f in found if f.as_planned] or found
-    stages = {stage: _range([f.by_stage.get(stage, 0.0) for f in kept]) for stage in kept[0].by_stage}
+    faithful = [f for f in outcomes if f.as_planned] or outcomes
+    stages = {stage: _range([f.by_stage.get(stage, 0.0) for f in faithful]) for stage in faithful[0].by_stage}
     return Calls(
         stages,
-        taxonomies=_range([f.taxonomies for f in kept]),
-        summaries=_range([f.summaries for f in kept]),
-        passing=_range([f.passing for f in kept]),
-        comparisons=_range([f.comparisons for f in kept]),
-        examples=_range([f.examples for f in kept]),
-        whole=_range([f.total for f in found]),
+        taxonomies=_range([f.taxonomies for f in faithful]),
+        summaries=_range([f.summaries for f in faithful]),
+        passing=_range([f.passing for f in faithful]),
+        comparisons=_range([f.comparisons for f in faithful]),
+        examples=_range([f.examples for f in faithful]),
+        whole=_range([f.total for f in outcomes]),
     )
 
 
@@ -146,16 +148,16 @@ class _Block:
 class _World:
     """One guess at the answers. The first has the usual selectivities, met exactly."""
 
-    def __init__(self, number: int, worlds: int, known: Mapping[int, BlockStatistics], contents: Codes) -> None:
-        self.number, self.worlds, self.statistics, self.contents = number, worlds, known, contents
+    def __init__(self, number: int, worlds: int, statistics: Mapping[int, BlockStatistics], contents: Codes) -> None:
+        self.number, self.worlds, self.statistics, self.contents = number, worlds, statistics, contents
         self.asked_rows: dict[object, Flags] = {}  # by question: (contents,) those asked
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
         self.results: dict[int, _Block] = {}
         self.rng = np.random.default_rng([number, 17])
-        for site in (k.site for k in known.values()):
-            for held in site.coverage if site is not None else ():
+        for site in (k.site for k in statistics.values()):
+            for coverage in site.coverage if site is not None else ():
                 assert site is not None
-                self._apply_ledger(held, site)
+                self._apply_ledger(coverage, site)
 
     def run(self, plan: PhysicalPlan) -> None:
         """Runs a plan, what stands in several places once."""
@@ -196,25 +198,27 @@ class _World:
     def draws(self, codes: Codes, what: object) -> NDArray[np.float64]:
         """(n,) a number in 0 … 1 for each content, in this world."""
         seed = np.uint64(_seed((what, self.number)))
-        drawn = cost.mixed(codes, np.full(len(codes), seed, dtype=np.uint64))
-        return (drawn >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+        hashes = cost.mixed(codes, np.full(len(codes), seed, dtype=np.uint64))
+        return (hashes >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
-    def _rate(self, i: int, leaf: Leaf, known: BlockStatistics, least: float) -> float:
-        if known.rates is not None:
+    def _rate(self, i: int, leaf: Leaf, statistics: BlockStatistics, least: float) -> float:
+        if statistics.rates is not None:
             off = TIMES_OFF ** (2 * self.chance(show(leaf.expr)) - 1)
-            return min(1.0, float(known.rates[i] * off))
+            return min(1.0, float(statistics.rates[i] * off))
         if self.number == 0:
-            return cost.usual(i, leaf, known)
+            return cost.usual(i, leaf, statistics)
         return least + (1 - 2 * least) * self.chance(show(leaf.expr))
 
-    def _answers(self, formula: Formula, site: Site, known: BlockStatistics, least: float = 0.0) -> Masks:
+    def _answers(self, formula: Formula, site: Site, statistics: BlockStatistics, least: float = 0.0) -> Masks:
         """(leaves, n) what every term is of every row. `least`: the rate at least of a term not asked before."""
         masks: Masks = site.leaves.copy()
         # answers of earlier queries are drawn as whole rows in every other world; those of a pilot, in each
-        remembered = known.share is None and known.rates is not None and self.number % 2
-        if known.answers is not None and known.answers.shape[1] and not remembered:
-            drawn = known.answers[:, self.rng.integers(known.answers.shape[1], size=known.answers.shape[1])]
-            picked = drawn[:, self.rng.integers(drawn.shape[1], size=site.n)]
+        remembered = statistics.share is None and statistics.rates is not None and self.number % 2
+        if statistics.answers is not None and statistics.answers.shape[1] and not remembered:
+            sample = statistics.answers[
+                :, self.rng.integers(statistics.answers.shape[1], size=statistics.answers.shape[1])
+            ]
+            picked = sample[:, self.rng.integers(sample.shape[1], size=site.n)]
             return np.where(site.leaves == OPEN, picked, masks).astype(np.uint8)
         for i, leaf in enumerate(formula.leaves):
             open_, name = masks[i] == OPEN, show(leaf.expr)
@@ -222,7 +226,7 @@ class _World:
                 yes = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), (name, i)) < self.chance(name)
                 masks[i] = np.where(open_, np.where(yes, TRUE, FALSE), masks[i])
                 continue
-            content, rate = site.content(leaf.columns), self._rate(i, leaf, known, least)
+            content, rate = site.content(leaf.columns), self._rate(i, leaf, statistics, least)
             if name not in self._draw_cache:
                 self._draw_cache[name] = self.draws(self.contents, name)
             there = np.zeros(len(self.contents), dtype=bool)
@@ -231,8 +235,8 @@ class _World:
             draws = self._draw_cache[name]
             if self.number == 0:  # the rate is met exactly
                 some = np.sort(draws[there])
-                wanted = round(rate * len(some))
-                rate = some[wanted] if wanted < len(some) else 1.0
+                quota = round(rate * len(some))
+                rate = some[quota] if quota < len(some) else 1.0
             masks[i] = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
         return masks
 
@@ -244,9 +248,9 @@ class _World:
         new = np.zeros(len(self.contents), dtype=bool)
         new[site.content(columns)[rows]] = True
         new[0] = False
-        known = [self.asked_rows[key] for key in map(_question, columns) if key in self.asked_rows]
-        if len(known) == len(columns):
-            new &= ~np.logical_and.reduce(known)
+        earlier = [self.asked_rows[key] for key in map(_question, columns) if key in self.asked_rows]
+        if len(earlier) == len(columns):
+            new &= ~np.logical_and.reduce(earlier)
         for column in (*columns, *riders):
             key = _question(column)
             self.asked_rows[key] = new | self.asked_rows[key] if key in self.asked_rows else new
@@ -254,11 +258,11 @@ class _World:
 
     def _all_asked(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
         """(n,) the rows of which all these questions were asked."""
-        found = np.ones(site.n, dtype=bool)
+        rows = np.ones(site.n, dtype=bool)
         for column in columns:
-            content, asked = site.content((column,)), self.asked_rows.get(_question(column))
-            found &= np.zeros(site.n, dtype=bool) if asked is None else (content == 0) | asked[content]
-        return found
+            content, flags = site.content((column,)), self.asked_rows.get(_question(column))
+            rows &= np.zeros(site.n, dtype=bool) if flags is None else (content == 0) | flags[content]
+        return rows
 
     def _filter(
         self,
@@ -267,30 +271,30 @@ class _World:
         masks: Masks,
         site: Site,
         rows: Flags,
-        found: dict[Stage, float],
+        calls: dict[Stage, float],
     ) -> None:
         """Asks the stages in their order, each of the rows that are not decided."""
         now: Masks = np.where(site.leaves == OPEN, OPEN, masks).astype(np.uint8)
         for i, leaf in enumerate(formula.leaves):
             if not leaf.semantic:
                 now[i] = masks[i]
-        known: set[int] = set()
+        ids: set[int] = set()
         if sum(len(stage.columns) for stage in stages) > 1:  # what earlier blocks asked may decide a row
             for j, leaf in enumerate(formula.leaves):
                 if leaf.semantic:
                     now[j] = np.where(self._all_asked(leaf.columns, site), masks[j], now[j])
         for stage in stages:
             own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
-            wanted = np.logical_or.reduce(formula.relevant(now)[own], axis=0) & rows
-            found[stage] = found.get(stage, 0.0) + self.ask(stage.columns, stage.riders, site, wanted)
-            known |= {c.id for c in stage.columns}
+            undecided = np.logical_or.reduce(formula.relevant(now)[own], axis=0) & rows
+            calls[stage] = calls.get(stage, 0.0) + self.ask(stage.columns, stage.riders, site, undecided)
+            ids |= {c.id for c in stage.columns}
             for j in own:
-                if all(c.id in known for c in formula.leaves[j].columns):
-                    now[j] = np.where(wanted, masks[j], now[j])
+                if all(c.id in ids for c in formula.leaves[j].columns):
+                    now[j] = np.where(undecided, masks[j], now[j])
 
-    def _settled(self, block: Block, known: BlockStatistics) -> Block:
+    def _settled(self, block: Block, statistics: BlockStatistics) -> Block:
         """The block as the answers of a pilot have it: by turns as now, and as where most terms are false, or true."""
-        way = (None, *known.ways)[self.number % (1 + len(known.ways))]
+        way = (None, *statistics.ways)[self.number % (1 + len(statistics.ways))]
         if way is None:
             return block
         return block.with_requests(way.filter.stages, way.values.stages, way.values.late)
@@ -302,66 +306,68 @@ class _World:
         masks: Masks,
         site: Site,
         rows: Flags,
-        known: BlockStatistics,
-        found: _Block,
+        statistics: BlockStatistics,
+        outcome: _Block,
     ) -> None:
         """Asks as many of these rows as decide them all. Every other world learns the best order while it runs."""
-        if len(stages) > 1 and known.learns:
+        if len(stages) > 1 and statistics.learns:
             if (
                 self.number
                 and rows.sum() >= LEAST_ROWS
-                and known.rates is None
-                and known.answers is None
-                and not known.pilot
+                and statistics.rates is None
+                and statistics.answers is None
+                and not statistics.pilot
             ):
-                self._pilot(FIRST_ROWS, stages, site, rows, found.by_stage)
+                self._pilot(FIRST_ROWS, stages, site, rows, outcome.by_stage)
             if self.number % 2 and rows.any():
                 some = masks[:, rows][:, :IMAGINED]
                 order, _ = best(formula, stages, some, [stage.cost for stage in stages])
-                stages, found.as_planned = tuple(stages[i] for i in order), False
-        self._filter(formula, stages, masks, site, rows, found.by_stage)
+                stages, outcome.as_planned = tuple(stages[i] for i in order), False
+        self._filter(formula, stages, masks, site, rows, outcome.by_stage)
 
-    def _pilot(self, n: int, stages: tuple[Stage, ...], site: Site, rows: Flags, found: dict[Stage, float]) -> None:
+    def _pilot(self, n: int, stages: tuple[Stage, ...], site: Site, rows: Flags, calls: dict[Stage, float]) -> None:
         """Asks every question of a few random rows."""
         some = np.zeros(site.n, dtype=bool)
         some[self.rng.permutation(np.flatnonzero(rows))[:n]] = True
         for stage in stages:
-            found[stage] = self.ask(stage.columns, (), site, some)
+            calls[stage] = self.ask(stage.columns, (), site, some)
 
-    def _block(self, block: Block, known: BlockStatistics) -> _Block:
-        found, site, tag = _Block(), known.site, len(self.results)
+    def _block(self, block: Block, statistics: BlockStatistics) -> _Block:
+        outcome, site, tag = _Block(), statistics.site, len(self.results)
         assert site is not None
-        share = self._pairs(block, known, found)
-        kept = self.at(site.selectivity, tag)
+        share = self._pairs(block, statistics, outcome)
+        selectivity = self.at(site.selectivity, tag)
         if block.scan.join is not None:
             match block.scan.join.kind:
                 case "INNER" | "CROSS":
-                    kept *= share
+                    selectivity *= share
                 case "SEMI" | "ANTI":
-                    kept *= self.chance("one side")
+                    selectivity *= self.chance("one side")
                 case _:  # rows of a side that is kept whole stay without a partner
-                    kept *= share ** self.chance("one side")
+                    selectivity *= share ** self.chance("one side")
         inner = dict(block.inner.derived)
         for alias in site.after:
-            kept *= self._share(inner[alias])
-        rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < kept
+            selectivity *= self._share(inner[alias])
+        rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < selectivity
         passing, formula = rows, block.filter.formula
         if formula is not None:
-            masks = self._answers(formula, site, known, cost.LEAST_SHARE if block.filter.goal is Goal.FIRST else 0.0)
+            masks = self._answers(
+                formula, site, statistics, cost.LEAST_SHARE if block.filter.goal is Goal.FIRST else 0.0
+            )
             passing = rows & (formula.evaluate(masks) == TRUE)
-            if known.pilot and known.answers is None:
+            if statistics.pilot and statistics.answers is None:
                 apart = stages(tuple(c for stage in block.filter.stages for c in stage.columns))
-                self._pilot(known.pilot, apart, site, rows, found.by_stage)
-                settled = self._settled(block, known)
-                found.as_planned, block = found.as_planned and settled is block, settled
+                self._pilot(statistics.pilot, apart, site, rows, outcome.by_stage)
+                settled = self._settled(block, statistics)
+                outcome.as_planned, block = outcome.as_planned and settled is block, settled
             if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
-                passing = self._first(block, known, masks, site, rows, passing, found.by_stage)
+                passing = self._first(block, statistics, masks, site, rows, passing, outcome.by_stage)
             else:
-                self._every(formula, block.filter.stages, masks, site, rows, known, found)
-        found.passing = float(passing.sum())
-        found.share = found.passing / max(1.0, float(site.n))
-        self._values(block, known, site, passing, found)
-        return found
+                self._every(formula, block.filter.stages, masks, site, rows, statistics, outcome)
+        outcome.passing = float(passing.sum())
+        outcome.share = outcome.passing / max(1.0, float(site.n))
+        self._values(block, statistics, site, passing, outcome)
+        return outcome
 
     def _share(self, plan: PhysicalPlan) -> float:
         """Of the rows of an inner query, those that it gives."""
@@ -369,10 +375,10 @@ class _World:
             return (self._share(plan.left) + self._share(plan.right)) / 2
         return self.results[id(plan)].share if isinstance(plan, Block) else 1.0
 
-    def _pairs(self, block: Block, known: BlockStatistics, found: _Block) -> float:
+    def _pairs(self, block: Block, statistics: BlockStatistics, outcome: _Block) -> float:
         """Asks the pairs of each join; the share of the last one's that pass."""
         share = 1.0
-        for i, (join, site) in enumerate(zip(asked_joins(block), known.pair_sites, strict=True)):
+        for i, (join, site) in enumerate(zip(asked_joins(block), statistics.pair_sites, strict=True)):
             rows = np.ones(site.n, dtype=bool)
             inner = dict((*block.inner.derived, *(join.derived if isinstance(join, Correlated) else ())))
             for alias in site.after:
@@ -380,19 +386,19 @@ class _World:
                 rows &= self.draws(places, (len(self.results), i, alias)) < self._share(inner[alias])
             passing = rows
             if join.formula is not None:
-                unseen = replace(known, answers=None, rates=None, concrete={})
+                unseen = replace(statistics, answers=None, rates=None, concrete={})
                 masks = self._answers(join.formula, site, unseen)
-                self._every(join.formula, join.stages, masks, site, rows, unseen, found)
+                self._every(join.formula, join.stages, masks, site, rows, unseen, outcome)
                 passing = rows & (join.formula.evaluate(masks) == TRUE)
             for stage in join.values if isinstance(join, Correlated) else ():
-                found.by_stage[stage] = self.ask(stage.columns, (), site, passing)
+                outcome.by_stage[stage] = self.ask(stage.columns, (), site, passing)
             share = float(passing.sum()) / max(1, site.n)
         return share
 
     def _first(
         self,
         block: Block,
-        known: BlockStatistics,
+        statistics: BlockStatistics,
         masks: Masks,
         site: Site,
         rows: Flags,
@@ -402,7 +408,7 @@ class _World:
         """Asks rows until LIMIT is reached, batch after batch; the rows found."""
         assert block.filter.formula is not None and block.order.rows_needed is not None
         order = np.flatnonzero(rows)
-        guided = known.guided and not block.order.keys
+        guided = statistics.guided and not block.order.keys
         if guided or self.number == 0:  # so many pass of those asked first: a search that learns meets them earlier
             if self.number:
                 order = self.rng.permutation(order)
@@ -412,25 +418,25 @@ class _World:
             )
             places = np.where(passes, np.cumsum(passes) / share, np.cumsum(~passes) / max(1e-9, 1 - share))
             order = order[np.argsort(places, kind="stable")]
-        asked, seen = 0, 0
-        while seen < block.order.rows_needed and asked < len(order):
-            rate = (seen + 1) / (asked + 1) if asked else 1.0
+        position, hits = 0, 0
+        while hits < block.order.rows_needed and position < len(order):
+            rate = (hits + 1) / (position + 1) if position else 1.0
             size = min(
-                int(np.ceil((block.order.rows_needed - seen) / rate)), max(block.order.rows_needed - seen, asked)
+                int(np.ceil((block.order.rows_needed - hits) / rate)), max(block.order.rows_needed - hits, position)
             )
-            batch = order[asked : asked + size]
+            batch = order[position : position + size]
             here = np.zeros(site.n, dtype=bool)
             here[batch] = True
             self._filter(block.filter.formula, block.filter.stages, masks, site, here, calls)
-            asked += len(batch)
-            seen += int(passing[batch].sum())
+            position += len(batch)
+            hits += int(passing[batch].sum())
         for stage in block.filter.stages:
             calls.setdefault(stage, 0.0)
         first = np.zeros(site.n, dtype=bool)
-        first[order[:asked][passing[order[:asked]]][: block.order.rows_needed]] = True
+        first[order[:position][passing[order[:position]]][: block.order.rows_needed]] = True
         return first
 
-    def _values(self, block: Block, known: BlockStatistics, site: Site, passing: Flags, found: _Block) -> None:
+    def _values(self, block: Block, statistics: BlockStatistics, site: Site, passing: Flags, outcome: _Block) -> None:
         """What is asked of the rows that pass, and of those returned."""
         some = passing & (np.cumsum(passing) <= cost.NAMED_FIRST)
         again: dict[int, float] = {}  # rows in none of the groups named first, by column
@@ -439,48 +445,48 @@ class _World:
             there = len(np.unique(content[passing & (content != 0)]))
             if not there:
                 continue
-            found.taxonomies += 1.0
+            outcome.taxonomies += 1.0
             open_ended = column.into is None and self.number
             if open_ended and there > cost.NAMED_AT_ONCE and self.chance((column.text, "many")) > 0.5:
-                found.taxonomies += round(self.chance((column.text, "named")) * (cost.MOST_NAMINGS - 1))
+                outcome.taxonomies += round(self.chance((column.text, "named")) * (cost.MOST_NAMINGS - 1))
             if column.into is None and not column.many and self.number and self.chance((column.text, "none")) > 0.5:
-                found.taxonomies += 1.0
+                outcome.taxonomies += 1.0
                 again[column.id] = round(self.chance((column.text, "rest")) * REOPENED * there)
             if column.id in block.filter.riders:
-                found.by_stage[Stage((column,))] = float(len(np.unique(content[some & (content != 0)])))
+                outcome.by_stage[Stage((column,))] = float(len(np.unique(content[some & (content != 0)])))
         places = np.cumsum(passing)
         returned = (
             passing
             if block.order.rows_needed is None
             else passing & (places <= block.order.rows_needed) & (places > block.order.offset)
         )
-        for wanted, rows in ((block.values.stages, passing), (block.values.late, returned)):
-            for stage in wanted:
+        for phase, rows in ((block.values.stages, passing), (block.values.late, returned)):
+            for stage in phase:
                 if stage.of_pairs:
                     content = site.content(stage.columns)[rows]
                     things = float(len(np.unique(content[content != 0])))
-                    found.by_stage[stage] = self.at(
-                        cost.pairs_compared(Range.exactly(things), known.recall), (stage.columns[0].text, "pairs")
+                    outcome.by_stage[stage] = self.at(
+                        cost.pairs_compared(Range.exactly(things), statistics.recall), (stage.columns[0].text, "pairs")
                     )
                     continue
                 # what rides is asked apart where WHERE was known
                 rest = block.filter.left_over((stage,)) or block.filter.stages[:1]
                 calls = self.ask(stage.columns, (), site, rows) + sum(again.get(c.id, 0.0) for c in stage.columns)
-                found.by_stage[rest[0]] = found.by_stage.get(rest[0], 0.0) + calls
+                outcome.by_stage[rest[0]] = outcome.by_stage.get(rest[0], 0.0) + calls
         for column in block.summaries.columns:
-            found.summaries += self._summaries(block, column, known, site, passing)
+            outcome.summaries += self._summaries(block, column, statistics, site, passing)
         n = float(passing.sum())
-        found.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
-        found.examples = examples(block, known).expected
+        outcome.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
+        outcome.examples = examples(block, statistics).expected
 
     def _summaries(
-        self, block: Block, column: VirtualColumn, known: BlockStatistics, site: Site, passing: Flags
+        self, block: Block, column: VirtualColumn, statistics: BlockStatistics, site: Site, passing: Flags
     ) -> float:
         content = site.content((column,))
         there = passing & (content != 0)
         if not there.any():
             return 0.0
-        length = known.chars.get(Stage((column,)).input_columns, 0.0) + NUMBER_CHARS
+        length = statistics.chars.get(Stage((column,)).input_columns, 0.0) + NUMBER_CHARS
         per_request = max(1.0, cost.SUMMARY_CHARS // length)
         if not block.aggregate.keys:
             sizes = np.array([there.sum()])
@@ -508,7 +514,7 @@ def _seed(what: object) -> int:
 
 def _question(column: VirtualColumn) -> object:
     """What makes two questions one to the ledger, beside the row."""
-    shown = (*column.reads, *column.holes)
+    inputs = (*column.reads, *column.holes)
     several = len({c.table for c in column.reads}) > 1
     return (column.operator, column.text, column.type, column.labels, column.label_query, column.none_of_these,
-            tuple((c.name, c.table if several else "") for c in shown))  # fmt: skip
+            tuple((c.name, c.table if several else "") for c in inputs))  # fmt: skip

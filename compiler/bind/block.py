@@ -56,33 +56,33 @@ class Blocks:
         """
         if isinstance(query, Select | Union):
             query = by_share(query) if query.percent else query
-            known = self._commons(query, commons)
-            query = self._counted(query, known)
+            ctes = self._commons(query, commons)
+            query = self._counted(query, ctes)
             if isinstance(query, Select):
-                return _Block(self, query, outer, known).bind()
-            return self._union(query, outer, known)
+                return _Block(self, query, outer, ctes).bind()
+            return self._union(query, outer, ctes)
         raise BindError("this is not a query", code="UQL212", span=query.span)
 
-    def _counted(self, query: Select | Union, known: dict[str, Common]) -> Select | Union:
+    def _counted(self, query: Select | Union, ctes: dict[str, Common]) -> Select | Union:
         """The query with numbers for the sub-queries of its LIMIT and OFFSET."""
         if query.limit is None and query.offset is None:
             return query
 
         def bind(inner: Query) -> tuple[BoundQuery, bool]:
-            return self.query(inner, None, known)
+            return self.query(inner, None, ctes)
 
         limit = counted(query.limit, "LIMIT", self.statement, bind)
         return replace(query, limit=limit, offset=counted(query.offset, "OFFSET", self.statement, bind))
 
     def _commons(self, query: Select | Union, commons: dict[str, Common]) -> dict[str, Common]:
-        known, own = dict(commons), set()
+        ctes, own = dict(commons), set()
         for common in query.ctes:
             low = common.name.lower()
             if low in own:
                 raise BindError(f"WITH gives {common.name} twice", code="UQL204", span=common.span)
             own.add(low)
             before = self.statement.copies
-            bound, _ = self.query(common.query, None, known)
+            bound, _ = self.query(common.query, None, ctes)
             fields = output_fields(bound)
             if common.columns:
                 if len(common.columns) > len(fields):
@@ -91,10 +91,10 @@ class Blocks:
                         code="UQL211",
                         span=common.span,
                     )
-                named = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
-                fields = (*named, *fields[len(named) :])
-            known[low] = Common(bound, fields, 1 + self.statement.copies - before)
-        return known
+                first = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
+                fields = (*first, *fields[len(first) :])
+            ctes[low] = Common(bound, fields, 1 + self.statement.copies - before)
+        return ctes
 
     def _union(self, query: Union, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
         links = [query]
@@ -179,10 +179,10 @@ class Blocks:
         expr, names = key.expr, [item.name for item in items]
         if isinstance(expr, Number | ast.Position):
             return replace(key, expr=_output(items, ordinal(expr, len(items), "ORDER BY"), expr.span))
-        wanted = expr.text if isinstance(expr, Quoted) else expr.parts[-1] if isinstance(expr, Name) else None
-        if wanted is not None:
-            name = next((n for n in names if n == wanted), None)
-            name = name or next((n for n in names if n.lower() == wanted.lower()), None)
+        key_name = expr.text if isinstance(expr, Quoted) else expr.parts[-1] if isinstance(expr, Name) else None
+        if key_name is not None:
+            name = next((n for n in names if n == key_name), None)
+            name = name or next((n for n in names if n.lower() == key_name.lower()), None)
             if name is not None:
                 if isinstance(expr, Quoted):
                     self.statement.read(expr.span, expr.text, "column", name)
@@ -190,7 +190,7 @@ class Blocks:
         raise UnknownColumnError(
             "ORDER BY after UNION, INTERSECT or EXCEPT takes a column of its result",
             span=expr.span,
-            help=suggestion(wanted or "", names) + f"columns: {', '.join(names)}",
+            help=suggestion(key_name or "", names) + f"columns: {', '.join(names)}",
         )
 
     def whole(self, expr: Expr | None, clause: str) -> int | None:
@@ -333,15 +333,15 @@ class _Block:
 
     def _expanded_items(self) -> list[SelectItem]:
         """The SELECT items with stars, COLUMNS(…) and structs in unnest(…) replaced by the columns they stand for."""
-        found: list[SelectItem] = []
+        items: list[SelectItem] = []
         for item in self.select.items:
             if isinstance(item.expr, ast.Star):
-                found += starred(item.expr, self.scope)
+                items += starred(item.expr, self.scope)
             elif (fields := with_fields(item, self.scope)) is not None:
-                found += fields
+                items += fields
             else:
-                found += with_columns(item, self.scope, self.statement)
-        return found
+                items += with_columns(item, self.scope, self.statement)
+        return items
 
     def _aliases(self, items: list[SelectItem]) -> None:
         aliases = self.binder.aliases
@@ -356,26 +356,26 @@ class _Block:
 
     def _keys(self, items: list[SelectItem]) -> list[tuple[GroupKey, Expr]]:
         """The group keys: ordinals and ALL stand for SELECT items, texts are settled as group keys."""
-        found: list[tuple[GroupKey, Expr]] = []
+        keys: list[tuple[GroupKey, Expr]] = []
         for key in self.select.group_by:
             expr = key.expr
             if isinstance(expr, ast.Unary) and is_literal(expr):
                 ordinal(expr, len(items), "GROUP BY")
             if isinstance(expr, Number) and "." not in expr.text:
                 item = items[ordinal(expr, len(items), "GROUP BY")]
-                found.append((replace(key, expr=item.expr, alias=key.alias or item.alias), self._key(item.expr, key)))
+                keys.append((replace(key, expr=item.expr, alias=key.alias or item.alias), self._key(item.expr, key)))
             elif self._is_all(expr):
-                found += self._all_keys(items, key)
+                keys += self._all_keys(items, key)
             else:
-                found.append((key, self._key(expr, key)))
-        return found
+                keys.append((key, self._key(expr, key)))
+        return keys
 
     def _all_keys(self, items: list[SelectItem], key: GroupKey) -> list[tuple[GroupKey, Expr]]:
         """The items that GROUP BY ALL groups by: those without aggregates. Constants make no groups beside an aggregate, as in DuckDB."""
         plain = [item for index, item in enumerate(items) if not self._holds_aggregate(item.expr, items, index)]
-        found = [(GroupKey(item.expr, item.alias, span=key.span), self._key(item.expr, key)) for item in plain]
-        of_rows = [pair for pair in found if any(_reads_rows(node) for node in walk(pair[1], queries=True))]
-        return of_rows if len(plain) < len(items) else found
+        keys = [(GroupKey(item.expr, item.alias, span=key.span), self._key(item.expr, key)) for item in plain]
+        of_rows = [pair for pair in keys if any(_reads_rows(node) for node in walk(pair[1], queries=True))]
+        return of_rows if len(plain) < len(items) else keys
 
     def _holds_aggregate(self, expr: Expr, items: list[SelectItem], before: int) -> bool:
         """Is there an aggregate in it, or in an item before it that it names by its alias?"""
@@ -476,10 +476,10 @@ class _Block:
 
     def _label(self, expr: Expr) -> Expr:
         """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
-        found = _label(expr)
-        if isinstance(found, Pending) and isinstance(expr, ast.InList | ast.Binary):
-            self.tests[found.index] = expr
-        return found
+        label = _label(expr)
+        if isinstance(label, Pending) and isinstance(expr, ast.InList | ast.Binary):
+            self.tests[label.index] = expr
+        return label
 
     def _value(self, text: Pending) -> Expr:
         """The virtual column of a text, cast where its place needs another type.
@@ -512,18 +512,18 @@ class _Block:
 
     def _moment(self, moment: Moment, of: Any) -> Expr:
         """The moment of the one condition on a video that `of`, the name `t` as written, may mean."""
-        found = [c for c, video in self.searches.items() if of.table in ("", video.table)]
-        if not found:
+        conditions = [c for c, video in self.searches.items() if of.table in ("", video.table)]
+        if not conditions:
             raise self.scope.unknown(tuple(filter(None, (of.table, of.name))), moment.span)
-        if len(found) > 1:
-            one, *_, last = (c.text[:40] for c in found)
+        if len(conditions) > 1:
+            one, *_, last = (c.text[:40] for c in conditions)
             raise BindError(
                 f'{of.name} is the moment of several conditions, "{one}" and "{last}"',
                 code="UQL204",
                 span=moment.span,
                 help='name one of them in a sub-query: FROM (SELECT *, t FROM … WHERE "…") AS found',
             )
-        return replace(moment, of=Virtual(found[0], span=moment.span))
+        return replace(moment, of=Virtual(conditions[0], span=moment.span))
 
     def _settled_source(self, source: BoundSource | None) -> BoundSource | None:
         return None if source is None else with_leaves(source, lambda leaf: leaf, self._settled)
@@ -548,9 +548,9 @@ def _reads_rows(node: object) -> bool:
 def _explain_column(column: VirtualColumn) -> str:
     """What EXPLAIN says of a virtual column: kind, type, labels, reads."""
     labels = ", ".join(repr(label) for label in column.labels[:8]) + (", …" if len(column.labels) > 8 else "")
-    seen = ", ".join(c.label for c in (*column.reads, *column.holes))
+    reads = ", ".join(c.label for c in (*column.reads, *column.holes))
     of = f" of {labels}" if labels else " of a query's rows" if column.label_query is not None else ""
-    return f"{column.operator.noun} {column.type}{of} reads {seen}"
+    return f"{column.operator.noun} {column.type}{of} reads {reads}"
 
 
 def _label(expr: Expr) -> Expr:

@@ -97,8 +97,8 @@ class Expressions:
 
     def _bound(self, expr: Expr, clause: Clause, want: Want) -> Expr:
         if clause.group:
-            for written, key in self.keys:
-                if written == expr:
+            for unbound, key in self.keys:
+                if unbound == expr:
                     return key
         certain = clause.term
         if clause.term and not (isinstance(expr, Binary) and expr.op == "AND"):
@@ -196,42 +196,42 @@ class Expressions:
                 raise self.error("* may stand as a SELECT item and in COUNT(*)", "UQL212", expr)
         raise self.error(f"{type(expr).__name__} cannot stand here", "UQL212", expr)
 
-    def _check_condition(self, bound: Expr, written: Expr) -> None:
+    def _check_condition(self, bound: Expr, unbound: Expr) -> None:
         """A value that a model made is a condition only where it is BOOLEAN. Raises: BindError (UQL206).
 
         A text without a type under a name, as in a sub-query, becomes BOOLEAN: the statement is bound again.
         """
         type: str | None = None
-        asked: tuple[str, ...] = ()
+        texts: tuple[str, ...] = ()
         match bound:
             case Pending():
                 want = self.uses[bound.index].want
                 type = want.type if want.place is Place.CAST else None
                 if want.place is Place.CAST and want.labels:
                     type = "ENUM"
-                asked = (self.uses[bound.index].text,)
+                texts = (self.uses[bound.index].text,)
             case Column():
                 field = self.scope.field_of(bound)
-                type, asked = (field.type, field.source_texts) if field is not None else (None, ())
+                type, texts = (field.type, field.source_texts) if field is not None else (None, ())
             case ScalarQuery(query=Bound() as inner):
                 type = inner.query.items[0].type
-                asked = tuple(n.column.text for n in walk(inner.query.items[0].expr) if isinstance(n, Virtual))
+                texts = tuple(n.column.text for n in walk(inner.query.items[0].expr) if isinstance(n, Virtual))
             case Call(name=name) if name in PASSED_ON or name == "if":
                 return  # each of its values was judged by itself
             case Call() | ast.Subscript() | Cast() | Binary(op="+" | "-" | "*" | "/" | "//" | "%" | "||" | "^"):
-                asked = tuple(text for node in walk(bound) for text in self._texts_of(node))
-                type = self.statement.types.of(self.blank(bound), self.scope) if asked else None
-        if not asked or type is None or type.strip('"') in ("BOOLEAN", "NULL"):
+                texts = tuple(text for node in walk(bound) for text in self._texts_of(node))
+                type = self.statement.types.of(self.blank(bound), self.scope) if texts else None
+        if not texts or type is None or type.strip('"') in ("BOOLEAN", "NULL"):
             return
-        if isinstance(bound, Column | ScalarQuery) and set(asked) & self.statement.open - self.statement.conditions:
-            self.statement.needed |= set(asked)
+        if isinstance(bound, Column | ScalarQuery) and set(texts) & self.statement.open - self.statement.conditions:
+            self.statement.needed |= set(texts)
             return
-        written = self._named_at[0] if self._named_at else written
-        text, name = asked[0][:40], self._written(written)
+        unbound = self._named_at[0] if self._named_at else unbound
+        text, name = texts[0][:40], self._written(unbound)
         raise self.error(
             f'{name} comes from "{text}" and is {type.split("(")[0]}: a condition is BOOLEAN',
             "UQL206",
-            written,
+            unbound,
             help=f'write "{text}"::BOOLEAN where it is asked, or compare it here, as in {name} = …',
         )
 
@@ -259,10 +259,10 @@ class Expressions:
         """
         mode = self.statement.settings.quoted
         if not quoted.forced and not quoted.using:
-            found = self._named((quoted.text,), quoted, clause, want)
-            if found is not None:
-                self.statement.read(quoted.span, quoted.text, "column", _described(found, quoted.text))
-                return found
+            meaning = self._named((quoted.text,), quoted, clause, want)
+            if meaning is not None:
+                self.statement.read(quoted.span, quoted.text, "column", _described(meaning, quoted.text))
+                return meaning
             if mode == "strict":
                 error = self.scope.unknown((quoted.text,), quoted.span, self.aliases.spelled)
                 error.help = f'{error.help}; PROMPT "{quoted.text[:40]}" asks the model (uql.quoted = strict)'
@@ -295,32 +295,32 @@ class Expressions:
 
     def _same_thing(self, key: ast.SameThing, clause: Clause) -> Expr:
         """The key of DISTINCT ON "…": a column of this name, or a text about two rows."""
-        found = self.quoted(key.text, clause, uses.SAME)
-        if not isinstance(found, Pending):
-            return found
-        shown = f'"{key.text.text[:40]}"'
+        bound = self.quoted(key.text, clause, uses.SAME)
+        if not isinstance(bound, Pending):
+            return bound
+        text = f'"{key.text.text[:40]}"'
         if not key.only_key:
             raise self.error(
-                f"DISTINCT ON takes a text alone: {shown} says of two rows whether they are one thing",
+                f"DISTINCT ON takes a text alone: {text} says of two rows whether they are one thing",
                 "UQL212",
                 key.text,
-                help=f"write DISTINCT ON {shown} without the other keys, or {shown}::VARCHAR for the text's value in each row",
+                help=f"write DISTINCT ON {text} without the other keys, or {text}::VARCHAR for the text's value in each row",
             )
         if clause.group:
             raise self.error(
-                f"DISTINCT ON {shown} compares rows, and here are groups of rows",
+                f"DISTINCT ON {text} compares rows, and here are groups of rows",
                 "UQL212",
                 key.text,
-                help=f"compare them before: FROM (SELECT DISTINCT ON {shown} * FROM …) AS t",
+                help=f"compare them before: FROM (SELECT DISTINCT ON {text} * FROM …) AS t",
             )
-        if self.uses[found.index].holes:
+        if self.uses[bound.index].holes:
             raise self.error(
-                f"DISTINCT ON {shown} compares two rows: a hole {{…}} would have a value of each",
+                f"DISTINCT ON {text} compares two rows: a hole {{…}} would have a value of each",
                 "UQL212",
                 key.text,
-                help=f"write the text without holes; {shown} USING (…) says which columns are compared",
+                help=f"write the text without holes; {text} USING (…) says which columns are compared",
             )
-        return found
+        return bound
 
     def name(self, name: Name, clause: Clause, want: Want) -> Expr:
         """The column or alias of a name without quotes, an item of a list in a lambda, or the time.
@@ -336,9 +336,9 @@ class Expressions:
             for part in name.parts[1:]:
                 item = Call("struct_extract", (item, String(part)), span=name.span)
             return item
-        found = self._named(name.parts, name, clause, want)
-        if found is not None:
-            return found
+        meaning = self._named(name.parts, name, clause, want)
+        if meaning is not None:
+            return meaning
         if len(name.parts) == 1 and name.parts[0].lower() in NOW:
             return Call(name.parts[0].lower(), span=name.span)
         moment = self.scope.moment(name.parts, name.span)
@@ -355,9 +355,9 @@ class Expressions:
         key = self.aliases.group.get(low) if len(parts) == 1 else None
         if key is not None and clause.group_aliases and low not in self._expanding:
             return self._expand(low, key.expr, clause, self.group_want(key), node)
-        found = self.scope.find(parts, node.span)
-        if found is not None:
-            column, inner = found
+        path = self.scope.find(parts, node.span)
+        if path is not None:
+            column, inner = path
             field = self.scope.field_of(column) if isinstance(column, Column) else None
             if inner and field is not None and field.type.startswith("MAP("):
                 column, inner = ast.Subscript(column, String(inner[0]), span=node.span), inner[1:]
@@ -465,8 +465,8 @@ class Expressions:
         """Raises: BindError (UQL206) where two texts without a type, each under a name, would be compared by their letters."""
         sides = []
         for side in (expr.left, expr.right):
-            found = self.scope.find(side.parts, side.span) if isinstance(side, Name) else None
-            sides.append(self._open_texts(found[0]) if found is not None and not found[1] else ())
+            path = self.scope.find(side.parts, side.span) if isinstance(side, Name) else None
+            sides.append(self._open_texts(path[0]) if path is not None and not path[1] else ())
         if not all(sides):
             return
         text, name = sides[0][0][:40], self._written(expr.left)
@@ -480,8 +480,8 @@ class Expressions:
     def _check_compared(self, expr: Binary, left: Expr) -> None:
         """Two texts that a user meant to compare, and a statement compared with a number."""
         if not isinstance(left, Pending):
-            known = _is_words(expr.right) and self.statement.types.of(self.blank(left), self.scope) is not None
-            if known and self._against(left, ordering=False) is NUMBER:
+            against_words = _is_words(expr.right) and self.statement.types.of(self.blank(left), self.scope) is not None
+            if against_words and self._against(left, ordering=False) is NUMBER:
                 raise self._number_against_words(expr)
             return
         text, right = self.uses[left.index].text[:40], expr.right
@@ -598,8 +598,8 @@ class Expressions:
         query: object = getattr(expr, "query", None)
         if not number or not isinstance(query, ast.Select) or len(query.items) != 1 or not bound.query.items:
             return bound
-        item, found = query.items[0], bound.query.items[0].expr
-        if not isinstance(item.expr, Quoted) or not isinstance(found, Virtual) or not found.column.is_value:
+        item, value = query.items[0], bound.query.items[0].expr
+        if not isinstance(item.expr, Quoted) or not isinstance(value, Virtual) or not value.column.is_value:
             return bound
         cast = replace(item, expr=Cast(item.expr, ast.TypeName("DOUBLE"), span=item.expr.span))
         return self.sub(replace(query, items=(cast,)), self.scope)
@@ -637,10 +637,10 @@ class Expressions:
         if operand is not None:
             labels = tuple(test.value for test in tests if isinstance(test, String))
             if labels and len(labels) == len(tests):
-                asked = Want(Place.COMPARE, "VARCHAR", labels)
+                operand_want = Want(Place.COMPARE, "VARCHAR", labels)
             else:
-                asked = self._against(tests[0], ordering=False)
-            operand = self.bind(operand, clause, asked)
+                operand_want = self._against(tests[0], ordering=False)
+            operand = self.bind(operand, clause, operand_want)
         if want.type is None and any(map(self._is_number, (*(w.value for w in expr.whens), expr.default))):
             want = NUMBER
         elif want.type is None:
@@ -701,9 +701,9 @@ class Expressions:
             if parts and parts[0].lower() in MODEL_SCHEMAS:
                 raise self.error(f"there is no function {call.name}", "UQL209", call, help=asked_instead(name))
             if not all(part.isidentifier() for part in parts):
-                text, written = parts[0][:40], f'{name}("{parts[0][:40]}")'
+                text, form = parts[0][:40], f'{name}("{parts[0][:40]}")'
                 raise self.error(
-                    f'"{text}" is not a table or column', "UQL212", call, help=f"a text stands inside: {written}"
+                    f'"{text}" is not a table or column', "UQL212", call, help=f"a text stands inside: {form}"
                 )
             return call
         return replace(call, name=name, args=(Name(tuple(parts), span=call.span), *call.args))
@@ -731,8 +731,8 @@ class Expressions:
             else:
                 bound.append(self.bind(arg, inside, first if index == 0 else rest))
         if name == "count" and not call.distinct and len(bound) == 1 and isinstance(bound[0], Pending):
-            text, asked = self.uses[bound[0].index].text, self.uses[bound[0].index].want.type
-            if is_statement(text) or asked == "BOOLEAN" or text in self.statement.conditions:
+            text, type = self.uses[bound[0].index].text, self.uses[bound[0].index].want.type
+            if is_statement(text) or type == "BOOLEAN" or text in self.statement.conditions:
                 self.statement.warn(
                     f'UQL102: COUNT("{text[:40]}") counts the rows that have an answer, yes or no; those for which it holds '
                     f'are COUNT(*) FILTER (WHERE "{text[:40]}")'
@@ -752,28 +752,28 @@ class Expressions:
             return True
         if isinstance(arg, ast.Unary) and arg.op in ("-", "+"):
             return self._is_number(arg.operand)
-        found = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
-        type = self.statement.types.of(found[0], self.scope) if found is not None and not found[1] else None
+        path = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
+        type = self.statement.types.of(path[0], self.scope) if path is not None and not path[1] else None
         return type is not None and is_numeric(type)
 
     def _with_booleans(self, values: list[Expr], want: Want) -> Want:
         """What is asked of a text that is one of several values: a condition where another of them is BOOLEAN."""
         types = [self._type_of(value) for value in values]
-        asked = any(self._is_asked(value) and type != "BOOLEAN" for value, type in zip(values, types, strict=True))
-        return CONDITION if asked and "BOOLEAN" in types else want
+        has_text = any(self._is_asked(value) and type != "BOOLEAN" for value, type in zip(values, types, strict=True))
+        return CONDITION if has_text and "BOOLEAN" in types else want
 
     def _type_of(self, value: Expr) -> str | None:
         if _is_test(value):
             return "BOOLEAN"
-        found = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
-        if isinstance(value, Boolean) or (found is not None and not found[1]):
-            return self.statement.types.of(value if found is None else found[0], self.scope)
+        path = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
+        if isinstance(value, Boolean) or (path is not None and not path[1]):
+            return self.statement.types.of(value if path is None else path[0], self.scope)
         return None
 
     def _is_asked(self, value: Expr) -> bool:
         """Is it a text without a type, by itself or under a name?"""
-        found = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
-        field = self.scope.field_of(found[0]) if found is not None and isinstance(found[0], Column) else None
+        path = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
+        field = self.scope.field_of(path[0]) if path is not None and isinstance(path[0], Column) else None
         return isinstance(value, Quoted) or (field is not None and bool(field.source_texts))
 
     def order_key(self, key: ast.OrderKey, clause: Clause) -> ast.OrderKey:

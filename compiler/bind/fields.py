@@ -22,18 +22,18 @@ def output_fields(query: BoundQuery, outer: Scope | None = None) -> tuple[Field,
     Args:
         outer: what is around the sub-query, where it reads columns of that.
     """
-    taken: dict[str, int] = {}
-    found: list[Field] = []
+    suffixes: dict[str, int] = {}
+    output: list[Field] = []
     sides = [(side.items, fields_in(side.source)) for side in _selects(query)]
     for index, item in enumerate(query.items):
         name, low = item.name, item.name.lower()
-        while low in taken:
-            taken[low] += 1
-            name = f"{item.name}_{taken[item.name.lower()]}"
+        while low in suffixes:
+            suffixes[low] += 1
+            name = f"{item.name}_{suffixes[item.name.lower()]}"
             low = name.lower()
-        taken[low] = 0
-        found.append(_field(name, item.type, [(items[index].expr, known) for items, known in sides], outer))
-    return tuple(found)
+        suffixes[low] = 0
+        output.append(_field(name, item.type, [(items[index].expr, fields) for items, fields in sides], outer))
+    return tuple(output)
 
 
 def _selects(query: BoundQuery) -> list[BoundSelect]:
@@ -45,15 +45,15 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
 
 def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Field]]], outer: Scope | None) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    finds = [_find(known, outer.field_of if outer is not None else _nowhere) for _, known in made_from]
+    finds = [_find(fields, outer.field_of if outer is not None else _nowhere) for _, fields in made_from]
     plain = [find(expr) if isinstance(expr, Column) else None for find, (expr, _) in zip(finds, made_from, strict=True)]
-    asked = tuple(dict.fromkeys(text for expr, known in made_from for text in _texts_in(expr, known)))
+    source_texts = tuple(dict.fromkeys(text for expr, fields in made_from for text in _texts_in(expr, fields)))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
         assert first is not None
         answers = all(f is not None and f.is_answer for f in plain)
         private = any(f is not None and f.private for f in plain)
-        return replace(first, name=name, private=private, source_texts=asked, is_answer=answers)
+        return replace(first, name=name, private=private, source_texts=source_texts, is_answer=answers)
     read = [f for find, (expr, _) in zip(finds, made_from, strict=True) for f in _read(expr, find)]
     summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
@@ -64,7 +64,7 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Fie
         Modality.TEXT if long else Modality.STRUCTURED,
         mean_chars=max((f.mean_chars for f in read), default=0.0),
         private=any(f.private for f in read),
-        source_texts=asked,
+        source_texts=source_texts,
         is_answer=all(isinstance(expr, Virtual) and expr.column.is_value for expr, _ in made_from),
     )
 
@@ -73,11 +73,11 @@ def _nowhere(column: Column) -> Field | None:
     return None
 
 
-def _find(known: Mapping[Column, Field], around: Find) -> Find:
+def _find(fields: Mapping[Column, Field], around: Find) -> Find:
     """What is known of a column of a FROM clause, else of what is around it."""
 
     def find(column: Column) -> Field | None:
-        own = known.get(column)
+        own = fields.get(column)
         return own if own is not None else around(column)
 
     return find
@@ -85,25 +85,25 @@ def _find(known: Mapping[Column, Field], around: Find) -> Find:
 
 def _read(expr: Expr, find: Find) -> list[Field]:
     """The columns that an expression is made of, those of its sub-queries too."""
-    found = [f for node in walk(expr) if isinstance(node, Column) and (f := find(node)) is not None]
+    fields = [f for node in walk(expr) if isinstance(node, Column) and (f := find(node)) is not None]
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
             inside = _find(fields_in(side.source), find)
-            found += [f for item in side.items for f in _read(item.expr, inside)]
-    return found
+            fields += [f for item in side.items for f in _read(item.expr, inside)]
+    return fields
 
 
-def _texts_in(expr: Expr, known: Mapping[Column, Field]) -> list[str]:
+def _texts_in(expr: Expr, fields: Mapping[Column, Field]) -> list[str]:
     """The texts for the model that the value of an expression comes from, through names and sub-queries."""
-    found: list[str] = []
+    texts: list[str] = []
     for node in walk(expr):
         if isinstance(node, Virtual):
-            found.append(node.column.text)
+            texts.append(node.column.text)
         elif isinstance(node, Column):
-            field = known.get(node)
-            found += field.source_texts if field is not None else ()
+            field = fields.get(node)
+            texts += field.source_texts if field is not None else ()
     for bound in in_expressions(expr):
         for side in _selects(bound.query):
             inside = fields_in(side.source)
-            found += [text for item in side.items for text in _texts_in(item.expr, inside)]
-    return found
+            texts += [text for item in side.items for text in _texts_in(item.expr, inside)]
+    return texts

@@ -27,10 +27,10 @@ def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
     keys: list[GroupKey] = []
 
     def place(key: GroupKey) -> int:
-        known = next((i for i, other in enumerate(keys) if other == key), None)
-        if known is None:
+        index = next((i for i, other in enumerate(keys) if other == key), None)
+        if index is None:
             keys.append(key)
-        return len(keys) - 1 if known is None else known
+        return len(keys) - 1 if index is None else index
 
     def places(expr: Expr) -> tuple[int, ...]:
         """Of one element: a key, or several in parentheses."""
@@ -92,9 +92,9 @@ def _distinct_key(select: Select, key: Expr) -> Expr:
     if not isinstance(key, ast.Quoted):
         return _item(select, key)
     name = Name((key.text,), span=key.span)
-    named = name if key.forced or key.using or not key.text else _item(select, name)
-    if named is not name:
-        return named
+    expr = name if key.forced or key.using or not key.text else _item(select, name)
+    if expr is not name:
+        return expr
     if key in [item.expr for item in select.items] or key in [other.expr for other in select.order_by]:
         return key
     return ast.SameThing(key, only_key=len(select.distinct_on) == 1, span=key.span)
@@ -115,8 +115,8 @@ def _item(select: Select, expr: Expr) -> Expr:
     if isinstance(expr, Number) and expr.text.isdigit() and 1 <= int(expr.text) <= len(select.items):
         return select.items[int(expr.text) - 1].expr
     if isinstance(expr, Name) and len(expr.parts) == 1:
-        named = [item.expr for item in select.items if (item.alias or "").lower() == expr.parts[0].lower()]
-        return named[-1] if named else expr
+        matches = [item.expr for item in select.items if (item.alias or "").lower() == expr.parts[0].lower()]
+        return matches[-1] if matches else expr
     return expr
 
 
@@ -145,12 +145,14 @@ def items_of_lists(select: Select) -> Select:
     inside = any(isinstance(node, ast.Quoted) for place in places for node in walk(select.items[place].expr))
     query = Select(tuple(below), select.source, where=select.where if inside else None, span=call.span)
     source = select.source
-    named = source.parts[-1] if isinstance(source, ast.TableName) and source.alias is None and not source.file else None
-    named = named or getattr(source, "alias", None)
+    source_name = (
+        source.parts[-1] if isinstance(source, ast.TableName) and source.alias is None and not source.file else None
+    )
+    source_name = source_name or getattr(source, "alias", None)
     return replace(
         select,
         items=tuple(items),
-        source=ast.Derived(query, named, span=source.span),
+        source=ast.Derived(query, source_name, span=source.span),
         where=None if inside else select.where,
     )
 
@@ -162,8 +164,8 @@ def _unnested(select: Select, key: Expr) -> int | None:
         place = int(key.text) - 1
     elif isinstance(key, Name) and len(key.parts) == 1:
         low = key.parts[0].lower()
-        named = (i for i, item in enumerate(select.items) if item.alias is not None and item.alias.lower() == low)
-        place = next(named, None)
+        places = (i for i, item in enumerate(select.items) if item.alias is not None and item.alias.lower() == low)
+        place = next(places, None)
     if place is None or not 0 <= place < len(select.items):
         return None
     expr = select.items[place].expr

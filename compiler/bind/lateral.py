@@ -56,8 +56,8 @@ def list_of(function: TableFunction, scope: Scope) -> Expr | None:
     if call.name not in {"unnest", *SERIES} or (call.name == "unnest" and len(call.args) != 1):
         return None
     items = call.args[0] if call.name == "unnest" else call
-    named = any(True for _ in columns_of(items, scope)) or any(isinstance(node, ast.Quoted) for node in walk(items))
-    return items if named else None
+    varies = any(True for _ in columns_of(items, scope)) or any(isinstance(node, ast.Quoted) for node in walk(items))
+    return items if varies else None
 
 
 def sub_query(join: Join, function: TableFunction, items: Expr, left: Part, of: Table) -> tuple[Derived, str]:
@@ -88,12 +88,12 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part, of: 
         items = ast.Case(None, (ast.When(some, items),), ast.ListExpr((ast.Null(),)))
     mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]
     columns = of.fields
-    taken = {f.name.lower() for f in columns}
-    name = free_name(name_of(function), taken)
-    kept = [SelectItem(Column(of.alias, f.name), f.name) for f in columns]
+    names = {f.name.lower() for f in columns}
+    name = free_name(name_of(function), names)
+    column_items = [SelectItem(Column(of.alias, f.name), f.name) for f in columns]
     item = SelectItem(Call("unnest", (items,), span=function.call.span), name, span=function.span)
-    held = BoundPart(Part(of, mine, left.merged), span=function.span)
-    return Derived(Select((*kept, item), held, span=function.span), of.alias, span=function.span), name
+    source = BoundPart(Part(of, mine, left.merged), span=function.span)
+    return Derived(Select((*column_items, item), source, span=function.span), of.alias, span=function.span), name
 
 
 def rows_as_list(derived: Derived, fields: tuple[Field, ...], on: Expr | None) -> tuple[TableFunction, Expr]:
@@ -149,21 +149,21 @@ def parts_call(call: Call) -> Call | None:
     inner = call.args[0] if call.name == "unnest" and len(call.args) == 1 else call
     if not isinstance(inner, Call) or inner.name not in PARTS:
         return None
-    wanted: dict[str, Expr] = {"every": ast.String("1 s")} if inner.name == "frames" else {}
+    options: dict[str, Expr] = {"every": ast.String("1 s")} if inner.name == "frames" else {}
     files: list[Expr] = []
     for arg in inner.args:
         match arg:
             case ast.Named(name=name, value=value) | ast.Binary(op="=", left=Name(parts=(name,)), right=value) if (
-                name in wanted
+                name in options
             ):
-                wanted[name] = value
+                options[name] = value
             case _:
                 files.append(arg)
     if len(files) != 1:
-        form = "frames(clip, every = '1 s')" if wanted else f"{inner.name}(file)"
-        message = f"{inner.name}(…) takes one file" + (" and the time between two frames" if wanted else "")
+        form = "frames(clip, every = '1 s')" if options else f"{inner.name}(file)"
+        message = f"{inner.name}(…) takes one file" + (" and the time between two frames" if options else "")
         raise BindError(message, code="UQL212", span=inner.span, help=f"write FROM t, unnest({form}) AS p")
-    return Call(f"__uql_{inner.name}", (files[0], *wanted.values()), span=inner.span)
+    return Call(f"__uql_{inner.name}", (files[0], *options.values()), span=inner.span)
 
 
 def parts_fields(parts: Call) -> tuple[Field, ...]:
@@ -178,9 +178,9 @@ def expand_part(part: Part, fields: Mapping[str, str], span: ast.Span) -> tuple[
         fields: of the struct, with the names that they have where these are free.
     """
     assert isinstance(part.source, BoundDerived)
-    of, (*kept, last) = part.source.alias, part.source.fields
-    names = free_names(fields.values(), {f.name.lower() for f in kept})
-    items = [SelectItem(Column(of, f.name), f.name) for f in kept]
+    of, (*columns, last) = part.source.alias, part.source.fields
+    names = free_names(fields.values(), {f.name.lower() for f in columns})
+    items = [SelectItem(Column(of, f.name), f.name) for f in columns]
     whole = Column(of, last.name)
     items += [
         SelectItem(Call("struct_extract", (whole, ast.String(field)), span=span), name, span=span)
@@ -196,18 +196,18 @@ def all_columns(part: Part) -> tuple[Select, dict[Column, str]]:
     return Select(tuple(SelectItem(column, name) for column, name in names.items()), BoundPart(part)), names
 
 
-def free_name(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, others: Collection[str]) -> str:
     """The name, numbered where names in lower case have it."""
-    return next(n for i in count() if (n := f"{name}_{i}" if i else name).lower() not in taken)
+    return next(n for i in count() if (n := f"{name}_{i}" if i else name).lower() not in others)
 
 
-def free_names(names: Iterable[str], taken: set[str]) -> tuple[str, ...]:
-    """The names, numbered so that each is another than those `taken`, in lower case, and than those before it."""
-    found = []
+def free_names(names: Iterable[str], others: set[str]) -> tuple[str, ...]:
+    """The names, numbered so that each is another than `others`, in lower case, and than those before it."""
+    free = []
     for name in names:
-        found.append(free_name(name, taken))
-        taken.add(found[-1].lower())
-    return tuple(found)
+        free.append(free_name(name, others))
+        others.add(free[-1].lower())
+    return tuple(free)
 
 
 def list_table(function: TableFunction, items: Expr) -> Derived:
@@ -245,11 +245,11 @@ def columns_of(items: Expr, scope: Scope) -> Iterator[Column]:
     """The columns that an expression names."""
     for node in walk(items):
         parts = node.parts if isinstance(node, Name) else (node.text,) if isinstance(node, ast.Quoted) else ()
-        found = scope.find(parts, node.span) if parts else None
-        if found is None and len(parts) > 1 and scope.relation(parts[0]) is not None:
+        path = scope.find(parts, node.span) if parts else None
+        if path is None and len(parts) > 1 and scope.relation(parts[0]) is not None:
             raise scope.unknown(parts, node.span)
-        if found is not None:
-            yield from (n for n in walk(found[0]) if isinstance(n, Column))
+        if path is not None:
+            yield from (n for n in walk(path[0]) if isinstance(n, Column))
 
 
 def _wrong(function: TableFunction, message: str, help: str = "") -> BindError:

@@ -33,11 +33,11 @@ def by_share(query: Select | ast.Union) -> Select:
     nth = Call("row_number", over=ast.Window())
     rows = Call("count", (ast.Star(),), over=ast.Window())
     part = Call("floor", (Binary("/", Binary("*", rows, share), Number("100")),))
-    kept = Binary("AND", Binary(">", nth, offset), Binary("<=", nth, Binary("+", offset, part)), span=share.span)
+    condition = Binary("AND", Binary(">", nth, offset), Binary("<=", nth, Binary("+", offset, part)), span=share.span)
     return Select(
         (ast.SelectItem(ast.Star()),),
         ast.Derived(inner, ALIAS),
-        qualify=kept,
+        qualify=condition,
         ctes=query.ctes,
         to=query.to,
         options=query.options,
@@ -62,8 +62,8 @@ def counted(
     def number(node: object) -> object:
         return _number(node, clause, statement, bind) if isinstance(node, ScalarQuery) else node
 
-    found: Expr | None = rewrite(expr, number) if expr is not None else None
-    return None if isinstance(expr, ScalarQuery) and isinstance(found, Null) else found
+    value: Expr | None = rewrite(expr, number) if expr is not None else None
+    return None if isinstance(expr, ScalarQuery) and isinstance(value, Null) else value
 
 
 def _number(

@@ -32,10 +32,10 @@ def checked_text(
     if sql is None:
         return None
     try:
-        found = types.catalog.describe(sql)
+        columns = types.catalog.describe(sql)
     except types.error:
         return None
-    return sql if len(found) == len(items) and all(map(_alike, found, items)) else None
+    return sql if len(columns) == len(items) and all(map(_alike, columns, items)) else None
 
 
 def duckdb_text(query: Query, text: str, parameters: Mapping[str, object]) -> str | None:
@@ -55,10 +55,10 @@ def duckdb_text(query: Query, text: str, parameters: Mapping[str, object]) -> st
     for token in tokenize(text, start, end):
         if token.type not in ("QUOTED", "PARAMETER"):
             continue
-        written = _written(token, strings, parameters)
-        if written is None:
+        replacement = _written(token, strings, parameters)
+        if replacement is None:
             return None
-        pieces += [text[start : token.lexpos], written]
+        pieces += [text[start : token.lexpos], replacement]
         start = token.endlexpos
     return "".join([*pieces, text[start:end]])
 
@@ -73,8 +73,8 @@ def _written(token: Token, strings: set[int], parameters: Mapping[str, object]) 
     return None if isinstance(value, ListExpr | Quoted | Cast) else f"({expression(value)})"
 
 
-def _alike(found: tuple[str, str], item: BoundItem) -> bool:
+def _alike(column: tuple[str, str], item: BoundItem) -> bool:
     """Is it this column? Its name is compared where it is a column's, since stars give their columns in an order."""
-    name, type = found
-    named = not isinstance(item.expr, Column) or name.lower().startswith(item.name.lower())
-    return named and type == item.type
+    name, type = column
+    same_name = not isinstance(item.expr, Column) or name.lower().startswith(item.name.lower())
+    return same_name and type == item.type

@@ -146,8 +146,8 @@ def constant(value: object, name: str, span: Span) -> ast.Expr:
         case list() | tuple():
             return ast.ListExpr(tuple(constant(part, name, span) for part in value), span=span)
         case SemText():
-            asked = ast.Quoted(value.text, forced=True, span=span)
-            return asked if value.type is None else Cast(asked, type_name(value.type, span), span=span)
+            quoted = ast.Quoted(value.text, forced=True, span=span)
+            return quoted if value.type is None else Cast(quoted, type_name(value.type, span), span=span)
     raise _odd(value, name, span)
 
 
@@ -186,5 +186,5 @@ def _odd(value: object, name: str, span: Span) -> BindError:
 
 
 def _way(name: str) -> str:
-    given = f"{name}=…" if name.isidentifier() else f'{{"{name}": …}}'
-    return f"give it: con.uql(…, {given}), or --var '{name}=…' on the command line"
+    argument = f"{name}=…" if name.isidentifier() else f'{{"{name}": …}}'
+    return f"give it: con.uql(…, {argument}), or --var '{name}=…' on the command line"

@@ -66,7 +66,7 @@ def misspelt(quoted: Quoted, name: str) -> BindError:
 
 def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
     """The names in the holes {col} and {t.col} of a text, each once. Raises: BindError (UQL205) on a brace that is not a hole."""
-    seen: set[tuple[str, ...]] = set()
+    names: set[tuple[str, ...]] = set()
     for match in _HOLE.finditer(quoted.text):
         if match[0] in ("{{", "}}"):
             continue
@@ -78,8 +78,8 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
                 span=quoted.span,
                 help="a hole is {column} or {table.column}; {{ and }} are braces",
             )
-        if parts not in seen:
-            seen.add(parts)
+        if parts not in names:
+            names.add(parts)
             yield parts
 
 
@@ -97,12 +97,12 @@ def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindEr
         relation = scope.relation(parts[0])
         names = [f"{relation.alias}.{f.name}" for relation in ([relation] if relation else scope.relations)
                  for f in relation.fields]  # fmt: skip
-    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    choices = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     return BindError(
         f"no column {name} for the hole {{{name}}}",
         code="UQL205",
         span=quoted.span,
-        help=suggestion(name, names) + (f"columns: {shown}; " if shown else "") + "{{ and }} are braces",
+        help=suggestion(name, names) + (f"columns: {choices}; " if choices else "") + "{{ and }} are braces",
     )
 
 
@@ -115,19 +115,19 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
     reads: dict[Column, None] = {}
     filled: dict[Column, None] = {}
     for parts in holes(quoted):
-        found = scope.find(parts, quoted.span)
-        if found is None or found[1] or not isinstance(found[0], Column):
+        path = scope.find(parts, quoted.span)
+        if path is None or path[1] or not isinstance(path[0], Column):
             raise unknown_hole(quoted, parts, scope)
-        field = scope.field_of(found[0])
-        shown = field is not None and field.is_unstructured
-        (reads if shown else filled)[_public(found[0], quoted, scope)] = None
+        field = scope.field_of(path[0])
+        unstructured = field is not None and field.is_unstructured
+        (reads if unstructured else filled)[_public(path[0], quoted, scope)] = None
     if quoted.using:
         for name in quoted.using:
-            found = scope.find(name.parts, name.span)
-            if found is None or found[1] or not isinstance(found[0], Column):
+            path = scope.find(name.parts, name.span)
+            if path is None or path[1] or not isinstance(path[0], Column):
                 raise scope.unknown(name.parts, name.span)
-            reads[_public(found[0], quoted, scope)] = None
-            filled.pop(found[0], None)
+            reads[_public(path[0], quoted, scope)] = None
+            filled.pop(path[0], None)
     if reads or filled:
         return tuple(reads), tuple(filled)
     fields = [(r.column(f), f) for r in scope.relations for f in r.fields if not f.private]

@@ -110,8 +110,8 @@ class Scope:
             if relation.of:
                 if relation.of == column.table and column.name in relation.inside:
                     return relation.fields[relation.inside.index(column.name)]
-            elif relation.alias == column.table and (found := relation.find(column.name)) is not None:
-                return found
+            elif relation.alias == column.table and (inner_field := relation.find(column.name)) is not None:
+                return inner_field
         return self.outer.field_of(column) if self.outer is not None else None
 
     def owns(self, column: Column) -> bool:
@@ -122,14 +122,14 @@ class Scope:
 
         Raises: BindError (UQL204) when it is in several tables.
         """
-        found = self._own(parts, span)
-        if found is None and self.outer is not None:
+        path = self._own(parts, span)
+        if path is None and self.outer is not None:
             if self.outer.lateral and self.moment(parts, span) is not None:
                 return None
-            found = self.outer.find(parts, span)
-            if found is not None:
+            path = self.outer.find(parts, span)
+            if path is not None:
                 self.correlated = True
-        return found
+        return path
 
     def _own(self, parts: Sequence[str], span: Span) -> tuple[Expr, tuple[str, ...]] | None:
         for skip in range(
@@ -166,9 +166,9 @@ class Scope:
             return Call(
                 "struct_pack", tuple(Named(f.name, relation.column(f, span)) for f in relation.fields), span=span
             )
-        found = self.outer.row(alias, span) if self.outer is not None else None
-        self.correlated = self.correlated or found is not None
-        return found
+        struct = self.outer.row(alias, span) if self.outer is not None else None
+        self.correlated = self.correlated or struct is not None
+        return struct
 
     def moment(self, parts: Sequence[str], span: Span) -> Moment | None:
         """What `t` means where a table has a video and no column so called: the second at which a condition on it holds."""
@@ -190,11 +190,11 @@ class Scope:
         relation = self.relation(parts[0]) if len(parts) > 1 else None
         if len(parts) > 1 and relation is None:
             aliases = [r.alias for r in self.relations]
-            known = f"tables of this query: {', '.join(aliases)}" if aliases else "this query has no FROM"
+            tables = f"tables of this query: {', '.join(aliases)}" if aliases else "this query has no FROM"
             return UnknownColumnError(
                 f"no table or column {parts[0]} in this query",
                 span=span,
-                help=suggestion(parts[0], [*aliases, *self.names()]) + known,
+                help=suggestion(parts[0], [*aliases, *self.names()]) + tables,
             )
         names = (
             [f.name for f in relation.fields]
@@ -202,7 +202,7 @@ class Scope:
             else [*self.names(), *(n for n in more if not n.startswith("__uql"))]
         )
         where = relation.alias if relation is not None else ", ".join(r.alias for r in self.relations)
-        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        columns = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         videos = [f.name for r in self.relations for f in r.fields if f.modality is Modality.VIDEO]
         moments = (
             f'beside a text in WHERE that reads {videos[0]}, as in WHERE "a dog is seen", t is the second at which it holds; '
@@ -213,12 +213,14 @@ class Scope:
         return UnknownColumnError(
             f"no column {parts[-1] if relation else name}" + (f" in {where}" if where else ""),
             span=span,
-            help=moments + suggestion(parts[-1], names) + (f"columns: {shown}" if shown else "this query has no FROM"),
+            help=moments
+            + suggestion(parts[-1], names)
+            + (f"columns: {columns}" if columns else "this query has no FROM"),
         )
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
     """`did you mean x? `, or nothing when no name is near."""
-    low = {known.lower(): known for known in names}
+    low = {spelling.lower(): spelling for spelling in names}
     close = get_close_matches(name.lower(), low, 1, 0.6)
     return f"did you mean {low[close[0]]}? " if close else ""

@@ -71,8 +71,8 @@ class Sources:
 
     def _alias(self, alias: str, span: Span, free: bool = False) -> str:
         """An alias no other table of the block has; `free` ones are numbered, given ones refused."""
-        wanted, number = alias, 1
-        while wanted.lower() in self.used_aliases:
+        name, number = alias, 1
+        while name.lower() in self.used_aliases:
             if not free:
                 raise BindError(
                     f"two tables of this query are called {alias}",
@@ -81,9 +81,9 @@ class Sources:
                     help=f"give one another name: {alias} AS {alias[:1] or 't'}2",
                 )
             number += 1
-            wanted = f"{alias}_{number}"
-        self.used_aliases.add(wanted.lower())
-        return wanted
+            name = f"{alias}_{number}"
+        self.used_aliases.add(name.lower())
+        return name
 
     def _table(self, source: ast.TableName) -> Part:
         if len(source.parts) == 1 and not source.file:
@@ -180,7 +180,7 @@ class Sources:
 
     # ---------------------------------------------------------------------------------------------------------- joins
     def _join(self, join: Join, outer: Scope | None) -> Part:
-        taken = set(self.used_aliases)
+        aliases_before = set(self.used_aliases)
         left = self.bind(join.left, outer)
         if isinstance(join.right, TableFunction):
             items = list_of(join.right, _names(left))
@@ -212,7 +212,7 @@ class Sources:
                 turned = lateral.from_the_left(join)
                 if turned is None:
                     raise
-                self.used_aliases = taken
+                self.used_aliases = aliases_before
                 return self._join(turned, outer)
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
         on: Expr | None = None
@@ -377,9 +377,9 @@ class Sources:
             query, fields = self.derived(Derived(ast.Select((item,), None, span=parts.span), alias, span=parts.span))
             inner = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
         opening = self._expand_struct(inner, {f.name: f for f in lateral.parts_fields(parts)}, alias, parts.span)
-        (found,) = opening.relations
-        fields = renamed(found.fields, function.columns, alias, function.span)
-        return replace(opening, relations=[replace(found, fields=fields)])
+        (relation,) = opening.relations
+        fields = renamed(relation.fields, function.columns, alias, function.span)
+        return replace(opening, relations=[replace(relation, fields=fields)])
 
     def _expand_struct(self, inner: Part, own: Mapping[str, Field], alias: str, span: Span) -> Part:
         """A table whose last column is a struct, with the fields of that as the columns of an alias.
@@ -389,13 +389,13 @@ class Sources:
         """
         derived, inside = lateral.expand_part(inner, {key: f.name for key, f in own.items()}, span)
         query, fields = self.derived(derived)
-        kept, found = fields[: -len(own)], fields[-len(own) :]
-        known = tuple(
-            replace(f, name=named.name, type=named.type) for f, named in zip(own.values(), found, strict=True)
+        columns, members = fields[: -len(own)], fields[-len(own) :]
+        fields_inside = tuple(
+            replace(f, name=member.name, type=member.type) for f, member in zip(own.values(), members, strict=True)
         )
-        source = BoundDerived(query, derived.alias or "", (*kept, *known))
-        shown = tuple(replace(f, type=named.type) for f, named in zip(own.values(), found, strict=True))
-        return Part(source, [Relation(alias, shown, source.alias, inside)])
+        source = BoundDerived(query, derived.alias or "", (*columns, *fields_inside))
+        own_fields = tuple(replace(f, type=member.type) for f, member in zip(own.values(), members, strict=True))
+        return Part(source, [Relation(alias, own_fields, source.alias, inside)])
 
     def _using(self, join: Join, left: Part, right: Part) -> tuple[Expr, list[Merged]]:
         """USING (a, b) as an ON condition, and the columns that are one from then on."""
@@ -405,18 +405,18 @@ class Sources:
         for name in join.using:
             values: list[Expr] = []
             for scope in sides:
-                found = scope.find((name,), join.span)
-                if found is None:
+                path = scope.find((name,), join.span)
+                if path is None:
                     raise scope.unknown((name,), join.span)
-                values.append(found[0])
+                values.append(path[0])
             nearest = join.kind.startswith("ASOF") and name == join.using[-1]
             conditions.append(Binary(">=" if nearest else "=", values[0], values[1], span=join.span))
-            kept: Expr = values[1] if join.kind == "RIGHT" else values[0]
+            merged_value: Expr = values[1] if join.kind == "RIGHT" else values[0]
             if join.kind == "FULL":
-                kept = Call("coalesce", (values[0], values[1]), span=join.span)
+                merged_value = Call("coalesce", (values[0], values[1]), span=join.span)
             spelled = values[0].name if isinstance(values[0], Column) else name
             hidden = tuple(node for value in values for node in walk(value) if isinstance(node, Column))
-            merged.append(Merged(spelled, kept, hidden))
+            merged.append(Merged(spelled, merged_value, hidden))
         on = conjunction(conditions)
         assert on is not None
         return on, merged
@@ -472,28 +472,28 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
     """The names of NATURAL JOIN. Raises: BindError (UQL212) where the sides share none."""
     names = [f.name for relation in left.relations for f in relation.fields]
     low = {f.name.lower() for relation in right.relations for f in relation.fields}
-    found = tuple(dict.fromkeys(name for name in names if name.lower() in low))
-    if not found:
+    common = tuple(dict.fromkeys(name for name in names if name.lower() in low))
+    if not common:
         raise BindError("NATURAL JOIN: the two sides have no column name in common", code="UQL212", span=join.span)
-    return found
+    return common
 
 
 def forced_modalities(query: ast.Select) -> dict[str, Modality]:
     """The columns that the block casts to IMAGE, AUDIO, VIDEO or DOCUMENT, by name in lower case."""
-    found: dict[str, Modality] = {}
+    modalities: dict[str, Modality] = {}
     for item in query.items:
         for node in walk(item):
             if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
                 name = _name_of(node.operand)
                 if name is not None:
-                    found[name.lower()] = Modality(node.type.name.lower())
+                    modalities[name.lower()] = Modality(node.type.name.lower())
     for part in (query.where, query.having):
         for node in walk(part):
             if isinstance(node, ast.Cast) and node.type.name in MODALITIES:
                 name = _name_of(node.operand)
                 if name is not None:
-                    found[name.lower()] = Modality(node.type.name.lower())
-    return found
+                    modalities[name.lower()] = Modality(node.type.name.lower())
+    return modalities
 
 
 def _name_of(expr: Expr) -> str | None:

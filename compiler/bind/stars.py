@@ -22,34 +22,34 @@ def starred(star: Star, scope: Scope) -> list[SelectItem]:
     """The columns that `*` or `t.*` stands for: without those it excludes, computed anew, under other names."""
     if not scope.relations:
         raise BindError("* needs a FROM", code="UQL212", span=star.span)
-    named = _columns(star, scope)
-    known = {name.lower() for name, _ in named}
+    columns = _columns(star, scope)
+    names = {name.lower() for name, _ in columns}
     changed = [item.alias or "" for item in star.replaced] + [old for old, _ in star.renamed]
     for name in (*star.exclude, *changed):
-        if name.lower() not in known:
+        if name.lower() not in names:
             raise scope.unknown((name,), star.span)
     left_out = {name.lower() for name in star.exclude}
-    made = {(item.alias or "").lower(): item for item in star.replaced}
+    replacements = {(item.alias or "").lower(): item for item in star.replaced}
     other = {old.lower(): new for old, new in star.renamed}
-    found = []
-    for name, item in named:
+    items = []
+    for name, item in columns:
         low = name.lower()
         if low in left_out:
             continue
-        item = replace(made[low], alias=name) if low in made else item
-        found.append(replace(item, alias=other[low]) if low in other else item)
-    return found
+        item = replace(replacements[low], alias=name) if low in replacements else item
+        items.append(replace(item, alias=other[low]) if low in other else item)
+    return items
 
 
 def column_at(position: ast.Position, scope: Scope) -> Expr:
     """#2: the second column of what * stands for. Raises: BindError (UQL202)."""
-    found = [item.expr for _, item in _columns(Star(span=position.span), scope)]
-    if not 1 <= int(position.text) <= len(found):
-        help = f"the FROM clause has {len(found)} columns" if found else "this query has no FROM"
+    columns = [item.expr for _, item in _columns(Star(span=position.span), scope)]
+    if not 1 <= int(position.text) <= len(columns):
+        help = f"the FROM clause has {len(columns)} columns" if columns else "this query has no FROM"
         place = position.span
         message = f"column #{position.text} does not exist"
         raise BindError(message, code="UQL202", span=place, help=help)
-    return found[int(position.text) - 1]
+    return columns[int(position.text) - 1]
 
 
 def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
@@ -58,18 +58,18 @@ def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
         if relation is None:
             return _fields_of(star.table, star.span, scope)
         return [_whole(relation, f, star.span) for f in relation.fields]
-    named: list[tuple[str, SelectItem]] = []
+    columns: list[tuple[str, SelectItem]] = []
     hidden = {column: merged for merged in scope.merged for column in merged.hidden}
-    shown: set[str] = set()
+    merged_names: set[str] = set()
     for relation in scope.relations:
         for f in relation.fields:
             merged = hidden.get(relation.column(f))
             if merged is None:
-                named.append(_whole(relation, f, star.span))
-            elif merged.name not in shown:
-                shown.add(merged.name)
-                named.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
-    return named
+                columns.append(_whole(relation, f, star.span))
+            elif merged.name not in merged_names:
+                merged_names.add(merged.name)
+                columns.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
+    return columns
 
 
 def _fields_of(name: str, span: Span, scope: Scope) -> list[tuple[str, SelectItem]]:
@@ -84,8 +84,8 @@ def _fields_of(name: str, span: Span, scope: Scope) -> list[tuple[str, SelectIte
 
 def _parts_of(struct: Expr, type: TypeName, span: Span) -> list[tuple[str, Expr, TypeName | None]]:
     """Name, value and type of each field of a value that is a struct."""
-    named = [(name or "", of) for name, of in type.fields]
-    return [(name, Call("struct_extract", (struct, String(name)), span=span), of) for name, of in named]
+    fields = [(name or "", of) for name, of in type.fields]
+    return [(name, Call("struct_extract", (struct, String(name)), span=span), of) for name, of in fields]
 
 
 def with_fields(item: SelectItem, scope: Scope) -> list[SelectItem] | None:
@@ -106,8 +106,8 @@ def with_fields(item: SelectItem, scope: Scope) -> list[SelectItem] | None:
                 depth = int(text)
             case _:
                 return None
-    found = _unnested(call.args[0], None, scope, depth)
-    return None if found is None else [SelectItem(value, name, span=item.span) for name, value in found]
+    fields = _unnested(call.args[0], None, scope, depth)
+    return None if fields is None else [SelectItem(value, name, span=item.span) for name, value in fields]
 
 
 def _unnested(value: Expr, type: TypeName | None, scope: Scope, depth: int) -> list[tuple[str, Expr]] | None:
@@ -125,13 +125,13 @@ def _unnested(value: Expr, type: TypeName | None, scope: Scope, depth: int) -> l
             parts = _parts_of(value, type, value.span)
         case _:
             return None
-    found: list[tuple[str, Expr]] = []
+    fields: list[tuple[str, Expr]] = []
     for name, part, of in parts:
         if depth > 1 and (isinstance(part, ListExpr) or (of is not None and of.dims)):
             return None
         inside = _unnested(part, of, scope, depth - 1) if depth > 1 else None
-        found += [(name, part)] if inside is None else inside
-    return found
+        fields += [(name, part)] if inside is None else inside
+    return fields
 
 
 def _whole(relation: Relation, field: Field, span: Span) -> tuple[str, SelectItem]:
@@ -154,7 +154,7 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     if len(calls) > 1:
         raise _wrong(item.span, "one item takes one COLUMNS(…)")
     (call,) = calls
-    found = []
+    items = []
     for name, column in _chosen(call, scope, statement):
         value = column.expr
         expr = rewrite(item.expr, lambda node, value=value: value if node == call else node)  # type: ignore[misc]
@@ -163,8 +163,8 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
         whole = statement.text[call.span.start : call.span.end]
         if alias is None and item.alias is None:
             alias = text.replace(whole, name) if whole and whole in text else name
-        found.append(SelectItem(expr, item.alias or alias, span=item.span))
-    return found
+        items.append(SelectItem(expr, item.alias or alias, span=item.span))
+    return items
 
 
 def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, SelectItem]]:
@@ -172,33 +172,35 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
     (argument,) = call.args
     if isinstance(argument, Star):
         return [(item.alias or _name(item.expr), item) for item in starred(argument, scope)]
-    named = _columns(Star(span=call.span), scope)
+    columns = _columns(Star(span=call.span), scope)
     match argument:
         case String(value=pattern):
             try:
-                kept = [pair for pair in named if re.search(pattern, pair[0])]
+                selection = [pair for pair in columns if re.search(pattern, pair[0])]
             except re.error as error:
                 raise _wrong(call.span, f"COLUMNS({pattern!r}): {error}") from None
         case ListExpr(items=items) if all(isinstance(i, String) for i in items):
-            by_name = {name.lower(): (name, item) for name, item in named}
+            by_name = {name.lower(): (name, item) for name, item in columns}
             names = [i.value for i in items if isinstance(i, String)]
             for name in names:
                 if name.lower() not in by_name:
                     raise scope.unknown((name,), call.span)
-            kept = [by_name[name.lower()] for name in names]
+            selection = [by_name[name.lower()] for name in names]
         case ast.Lambda(names=(_,)):
-            listed = ListExpr(tuple(String(name) for name, _ in named))
+            listed = ListExpr(tuple(String(name) for name, _ in columns))
             sql = expression(Call("list_transform", (listed, argument)))
             try:
                 flags = statement.catalog.value(f"SELECT {sql}")
             except statement.types.error as error:
                 raise _wrong(call.span, f"COLUMNS: {str(error).splitlines()[0]}") from None
-            kept = [pair for pair, flag in zip(named, flags, strict=True) if flag] if isinstance(flags, list) else []
+            selection = (
+                [pair for pair, flag in zip(columns, flags, strict=True) if flag] if isinstance(flags, list) else []
+            )
         case _:
             raise _wrong(call.span, "COLUMNS takes *, a pattern, a list of names, or a lambda over names")
-    if not kept:
-        raise _wrong(call.span, f"COLUMNS(…) names none of the columns {', '.join(name for name, _ in named)}")
-    return kept
+    if not selection:
+        raise _wrong(call.span, f"COLUMNS(…) names none of the columns {', '.join(name for name, _ in columns)}")
+    return selection
 
 
 def _name(expr: Expr) -> str:

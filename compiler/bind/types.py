@@ -70,11 +70,11 @@ class DuckTypes:
             an item is several columns.
         """
         column = self._null_column(scope, own=True)
-        known = [
+        column_types = [
             self._column_type(item.expr, scope) if not query.aggregated and not query.distinct else None
             for item in query.items
         ]
-        items = tuple(item for item, type in zip(query.items, known, strict=True) if type is None)
+        items = tuple(item for item, type in zip(query.items, column_types, strict=True) if type is None)
         if (
             not items
             and not query.order_by
@@ -82,7 +82,7 @@ class DuckTypes:
             and (query.where is None or _asks_alone(query.where))
             and isinstance(query.source, BoundTable)
         ):
-            return [str(type) for type in known]  # columns of a table: nothing that DuckDB could refuse
+            return [str(type) for type in column_types]  # columns of a table: nothing that DuckDB could refuse
 
         def virtual(v: VirtualColumn) -> str:
             return null_virtual(v) if v.of_group else dotted(("__virtual", v.name))
@@ -90,12 +90,12 @@ class DuckTypes:
         def of(expr: Expr) -> str:
             return expression(expr, column, virtual, null_query)
 
-        shown = [f"{of(item.expr)} AS c{i}" for i, item in enumerate(items)] or ["NULL AS c0"]
+        select_list = [f"{of(item.expr)} AS c{i}" for i, item in enumerate(items)] or ["NULL AS c0"]
         source = without_rows(query.source) if query.source is not None else None
         tables = [source_sql(source, null_virtual, query=null_query, column=column)] if source is not None else []
-        asked = [v for v in query.virtuals if not v.of_group]
-        tables += [_virtual_table(asked)] if asked else []
-        sql = f"SELECT {'DISTINCT ' if query.distinct else ''}{', '.join(shown)}"
+        row_virtuals = [v for v in query.virtuals if not v.of_group]
+        tables += [_virtual_table(row_virtuals)] if row_virtuals else []
+        sql = f"SELECT {'DISTINCT ' if query.distinct else ''}{', '.join(select_list)}"
         sql += f" FROM {' CROSS JOIN '.join(tables)}" if tables else ""
         sql += clauses(query, of) + order_of_items(query.order_by, items, of)
         try:
@@ -106,7 +106,7 @@ class DuckTypes:
             raise several_columns(query)
         self._check_cases(query, scope)
         described = iter(types)
-        return [type or next(described) for type in known]
+        return [type or next(described) for type in column_types]
 
     def _column_type(self, expr: Expr, scope: Scope) -> str | None:
         """The type of a column of FROM, which needs no describing."""
@@ -177,9 +177,9 @@ class DuckTypes:
                 stack += [top.left, top.right]
                 parts += [top.on] if top.on is not None else []
         for part in parts:
-            said = self._refusal(part, scope)
-            if said is not None:
-                span, message = said
+            refusal = self._refusal(part, scope)
+            if refusal is not None:
+                span, message = refusal
                 return BindError(message, code="UQL209", span=span, help=_instead(message, error))
         message = first_line(error)
         span = NO_SPAN
@@ -256,9 +256,9 @@ _ASKED = {
 
 def _instead(message: str, error: Exception) -> str | None:
     """What to write in the place of what DuckDB refuses."""
-    asked = _MODEL_FUNCTIONS.search(message)
-    if asked is not None:
-        return asked_instead(asked.group(1) or "")
+    model_function = _MODEL_FUNCTIONS.search(message)
+    if model_function is not None:
+        return asked_instead(model_function.group(1) or "")
     missing = _NO_FUNCTION.search(message)
     if missing is not None and missing.group(1).lower() in _OTHERWISE:
         return f"write {_OTHERWISE[missing.group(1).lower()]}"
@@ -278,7 +278,7 @@ def _instead(message: str, error: Exception) -> str | None:
 
 def asked_instead(function: str) -> str:
     """How to ask in the place of a function of another system: filter, classify, generate_text …"""
-    name = next((known for known in _ASKED if function.lower().startswith(known)), "")
+    name = next((prefix for prefix in _ASKED if function.lower().startswith(prefix)), "")
     way = _ASKED.get(name, 'WHERE "it is positive", with {column} in it to say what is read')
     return f"a text in double quotes asks the model: {way}"
 

@@ -180,7 +180,7 @@ def _by_cast(
     cast_uses = {index for indices in casts.values() for index in indices}
     loose = [index for index in members if index not in cast_uses]
     plain = [key for key in casts if not key[1] and _is_scalar(key[0])]
-    found: list[tuple[int, Want, list[int]]] = []
+    groups: list[tuple[int, Want, list[int]]] = []
     if plain:
         typed = [index for index in loose if _is_typed(uses[index].want)]
         types = {uses[i].want.type or "VARCHAR": i for key in plain for i in casts[key]}
@@ -188,12 +188,12 @@ def _by_cast(
         if width is not None and all(map(is_number_or_time, types)):
             types.setdefault(width, casts[plain[0]][0])
         first = casts[plain[0]][0]
-        asked = uses[first].want if len(types) == 1 else Want(Place.CAST, _common(uses, types, widest))
-        found.append((first, asked, [i for key in plain for i in casts[key]]))
-    found += [(casts[key][0], uses[casts[key][0]].want, casts[key]) for key in casts if key not in plain]
-    found.sort(key=lambda one: one[0])
-    found[0][2].extend(loose)
-    return found
+        widest_want = uses[first].want if len(types) == 1 else Want(Place.CAST, _common(uses, types, widest))
+        groups.append((first, widest_want, [i for key in plain for i in casts[key]]))
+    groups += [(casts[key][0], uses[casts[key][0]].want, casts[key]) for key in casts if key not in plain]
+    groups.sort(key=lambda one: one[0])
+    groups[0][2].extend(loose)
+    return groups
 
 
 def _common(uses: list[Use], types: dict[str, int], widest: Widest) -> str:
@@ -216,12 +216,12 @@ def _common(uses: list[Use], types: dict[str, int], widest: Widest) -> str:
 
 def typed_texts(uses: list[Use]) -> dict[str, set[str]]:
     """The types of numbers, dates and times that places need of each text."""
-    found: dict[str, set[str]] = {}
+    types_by_text: dict[str, set[str]] = {}
     for use in uses:
         cast = use.want.place is Place.CAST and not use.want.labels
         if use.want.type is not None and (cast or _is_typed(use.want)) and is_number_or_time(use.want.type):
-            found.setdefault(use.text, set()).add(use.want.type)
-    return found
+            types_by_text.setdefault(use.text, set()).add(use.want.type)
+    return types_by_text
 
 
 def is_number_or_time(type: str | None) -> bool:

@@ -30,10 +30,10 @@ def predicates_together(block: Block) -> Iterator[Block]:
         number *= len(one)
     if number > MOST_WAYS:
         ways = [[one[0], one[-1]] if len(one) > 1 else one for one in ways[:5]] + [[one[-1]] for one in ways[5:]]
-    written = [c.id for stage in block.filter.stages for c in stage.columns]
+    ids = [c.id for stage in block.filter.stages for c in stage.columns]
     for chosen in product(*ways):
         parts = [part for way in chosen for part in way]
-        parts.sort(key=lambda part: min(written.index(c.id) for c in part))
+        parts.sort(key=lambda part: min(ids.index(c.id) for c in part))
         stages = tuple(Stage(part) for part in parts)
         if stages != block.filter.stages:
             yield block.with_requests(stages)

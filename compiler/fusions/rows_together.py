@@ -33,6 +33,6 @@ def rows_together(block: Block, rows: int, unshared: Set[Column]) -> Iterator[Bl
 
 
 def _may(stage: Stage, unshared: Set[Column]) -> bool:
-    asked = (*stage.columns, *stage.riders)
-    same = all(not c.of_group and not c.of_pairs and not c.holes and c.label_query is None for c in asked)
+    columns = (*stage.columns, *stage.riders)
+    same = all(not c.of_group and not c.of_pairs and not c.holes and c.label_query is None for c in columns)
     return same and bool(stage.reads) and not any(c in unshared for c in stage.input_columns)

@@ -20,16 +20,16 @@ def filters_into_subqueries(plan: LogicalPlan) -> LogicalPlan:
     if not isinstance(plan, SqlFilter) or not isinstance(plan.input, Scan) or plan.input.source is None:
         return plan
     source: BoundSource = plan.input.source
-    kept: list[Expr] = []
+    outside: list[Expr] = []
     for term in conjuncts(plan.condition):
-        found = _pushed(source, term)
-        if found is None:
-            kept.append(term)
+        narrower = _pushed(source, term)
+        if narrower is None:
+            outside.append(term)
         else:
-            source = found
+            source = narrower
     if source is plan.input.source:
         return plan
-    rest = conjunction(kept)
+    rest = conjunction(outside)
     scan = replace(plan.input, source=source)
     return scan if rest is None else replace(plan, input=scan, condition=rest)
 
@@ -46,7 +46,7 @@ def _pushed(source: BoundSource, term: Expr) -> BoundSource | None:
     if query is None:
         return None
 
-    def inner(found: BoundDerived) -> BoundSource:
-        return replace(found, query=query)
+    def inner(part: BoundDerived) -> BoundSource:
+        return replace(part, query=query)
 
     return changed(source, alias, inner)

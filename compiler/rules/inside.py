@@ -25,17 +25,17 @@ def changed(source: BoundSource, alias: str, change: Callable[[BoundDerived], Bo
     )
 
 
-def reachable(source: BoundSource | None, kept: bool = True) -> dict[str, BoundDerived]:
+def reachable(source: BoundSource | None, may_drop: bool = True) -> dict[str, BoundDerived]:
     """The semantic sub-queries of a FROM clause whose rows a condition above may drop early, by alias.
 
     Not below the side of an outer join that is filled up with NULLs: there a dropped row would come back as NULLs.
     """
     if isinstance(source, BoundDerived):
-        return {source.alias: source} if kept and is_semantic_query(source.query) else {}
+        return {source.alias: source} if may_drop and is_semantic_query(source.query) else {}
     if not isinstance(source, BoundJoin):
         return {}
-    left = kept and source.kind in ("INNER", "CROSS", "LEFT", "SEMI", "ANTI")
-    right = kept and source.kind in ("INNER", "CROSS", "RIGHT")
+    left = may_drop and source.kind in ("INNER", "CROSS", "LEFT", "SEMI", "ANTI")
+    right = may_drop and source.kind in ("INNER", "CROSS", "RIGHT")
     return reachable(source.left, left) | reachable(source.right, right)
 
 
@@ -89,5 +89,5 @@ def translated(query: BoundSelect, alias: str, names: list[str], condition: Expr
         item: BoundItem | None = items.get(column.name) if column.table == alias else None
         if item is None or not is_plain(item.expr) or (query.aggregated and item.expr not in keys):
             return None
-    found: Expr = rewrite(condition, lambda n: items[n.name].expr if isinstance(n, Column) and n in used else n)
-    return found
+    row_condition: Expr = rewrite(condition, lambda n: items[n.name].expr if isinstance(n, Column) and n in used else n)
+    return row_condition

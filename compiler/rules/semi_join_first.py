@@ -84,10 +84,10 @@ def _reduced(
     partners = BoundSelect((BoundItem(other, other.name, ""),), table, conjunction(about))
     condition = InQuery(inside, Bound(partners))
 
-    def inner(found: BoundDerived) -> BoundSource:
-        query = found.query
+    def inner(part: BoundDerived) -> BoundSource:
+        query = part.query
         assert isinstance(query, BoundSelect)
         where = condition if query.where is None else Binary("AND", condition, query.where)
-        return replace(found, query=replace(query, where=where))
+        return replace(part, query=replace(query, where=where))
 
     return changed(source, derived.alias, inner)

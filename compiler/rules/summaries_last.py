@@ -28,12 +28,12 @@ def summaries_last(plan: LogicalPlan) -> LogicalPlan:
 
 def _returned(limit: Limit, below: LogicalPlan) -> LogicalPlan:
     sort = below if isinstance(below, Sort) else None
-    asked = sort.input if sort is not None else below
-    if isinstance(asked, Distinct) or not isinstance(asked, SemAgg) or asked.returned_only:
+    node = sort.input if sort is not None else below
+    if isinstance(node, Distinct) or not isinstance(node, SemAgg) or node.returned_only:
         return limit
-    having = asked.input.having if isinstance(asked.input, Aggregate) else None
+    having = node.input.having if isinstance(node.input, Aggregate) else None
     used = virtuals(having, *(key.expr for key in sort.keys) if sort is not None else ())
     if any(column.of_group for column in used):
         return limit
-    inner: OneInput = replace(asked, returned_only=True)
+    inner: OneInput = replace(node, returned_only=True)
     return replace(limit, input=replace(sort, input=inner) if sort is not None else inner)

@@ -37,16 +37,18 @@ def _without(source: BoundDerived, used: set[Column]) -> BoundDerived:
     if not isinstance(query, BoundSelect) or query.distinct:
         return source
     pairs = list(zip(source.fields, query.items, strict=True))
-    kept = [(f, i) for f, i in pairs if Column(source.alias, f.name) in used or not is_semantic(i.expr)]
-    if len(kept) == len(pairs) or not kept:
+    remaining = [(f, i) for f, i in pairs if Column(source.alias, f.name) in used or not is_semantic(i.expr)]
+    if len(remaining) == len(pairs) or not remaining:
         return source
-    items = tuple(item for _, item in kept)
+    items = tuple(item for _, item in remaining)
     inner = replace(query, items=items)
-    asked = virtuals(*expressions(inner))
-    summarised = any(c.of_group for c in query.virtuals if c not in asked)
+    virtual_columns = virtuals(*expressions(inner))
+    summarised = any(c.of_group for c in query.virtuals if c not in virtual_columns)
     if summarised and not query.aggregated:
         return source
-    return replace(source, query=replace(inner, virtuals=asked), fields=tuple(field for field, _ in kept))
+    return replace(
+        source, query=replace(inner, virtuals=virtual_columns), fields=tuple(field for field, _ in remaining)
+    )
 
 
 def _used(plan: logical.LogicalPlan) -> Iterator[Column]:
