@@ -34,7 +34,7 @@ _PLACES = {
     "register_functions": "uql.api.functions",
     "sem": "uql.api.sem",
 }
-__all__ = [*_PLACES, "__version__"]
+__all__ = [*_PLACES, "__version__", "errors"]
 
 
 def __getattr__(name: str) -> Any:
@@ -43,6 +43,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_PLACES[name]), name)
         globals()[name] = value  # found at once the next time
         return value
+    if name == "errors":
+        return import_module("uql.errors")
     raise AttributeError(f"module 'uql' has no attribute {name!r}")
 
 

@@ -24,7 +24,6 @@ from uql.base.extras import need
 from uql.base.media_types import PART, Unreadable
 from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
-from uql.llm import model_files
 from uql.sources import parts_reader
 from uql.sources.confined import Reply, exchange, replies
 
@@ -206,6 +205,8 @@ class Parts:
 
     def _transcribe(self, requests: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""
+        from uql.llm import model_files  # not at the head: a plain query loads no downloads
+
         scopes, (model, folder) = [], model_files.speech()
         for request in requests:
             request["model"] = "" if folder is None else str(folder)
