@@ -157,8 +157,8 @@ class ColumnAnswers:
     @classmethod
     def of(cls, column: VirtualColumn, n: int) -> ColumnAnswers:
         """No answer to any of n rows."""
-        values, asked, failed = np.full(n, None, dtype=object), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        return cls(column, values, asked, failed, np.full(n, np.nan, dtype=np.float32), Origins(n))
+        values, asked_mask, failed = np.full(n, None, dtype=object), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        return cls(column, values, asked_mask, failed, np.full(n, np.nan, dtype=np.float32), Origins(n))
 
 
 @dataclass(slots=True)

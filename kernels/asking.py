@@ -49,9 +49,9 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
     for column in open_:
         _shown_together(column, stage, relation)
         missing |= ~relation[column].asked_mask[rids]
-    wanted = rids[missing]
-    rows = relation.rows(wanted, stage.columns)
-    along = [c for c in stage.riders if _rides(c, relation) and not bool(relation[c].asked_mask[wanted].all())]
+    open_rids = rids[missing]
+    rows = relation.rows(open_rids, stage.columns)
+    along = [c for c in stage.riders if _rides(c, relation) and not bool(relation[c].asked_mask[open_rids].all())]
     for column in along:
         relation[column].origin.shown_with.append(stage.columns)
     open_ += along
@@ -59,13 +59,13 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
     ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
     places = [sem_classify.nearest(c, relation, ctx) for c in open_]
     if ctx.cascade is not None and cascade_ask.takes(ctx.cascade, questions, relation, ctx):
-        replies = await cascade_ask.ask(ctx.cascade, open_, questions, wanted, rows, relation, ctx)
+        replies = await cascade_ask.ask(ctx.cascade, open_, questions, open_rids, rows, relation, ctx)
     elif any(place is not None for place in places):
-        replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx, relation.source)
+        replies = await sem_classify.ask_each(questions, places, open_rids, rows, ctx, relation.source)
     else:
         replies = await ctx.ask(questions, rows, relation.source, stage.rows)
     for column, answers in zip(open_, replies, strict=True):
-        _keep(column, wanted, answers, relation, ctx, rides=column in along)
+        _keep(column, open_rids, answers, relation, ctx, rides=column in along)
 
 
 async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -117,17 +117,17 @@ async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> 
     Args:
         column: of the relation; the answer is kept with it for the run.
     """
-    held = relation[column]
-    if held.origin.in_ledger is None:
-        held.origin.in_ledger = await ctx.gate.ever_asked([relation.question(column)])
-    return held.origin.in_ledger
+    answers = relation[column]
+    if answers.origin.in_ledger is None:
+        answers.origin.in_ledger = await ctx.gate.ever_asked([relation.question(column)])
+    return answers.origin.in_ledger
 
 
 async def _recall_without_riders(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
     """Takes from the ledger what it knows of the stage's own columns: a rider never makes a row be asked."""
-    known = [await in_ledger(column, relation, ctx) for column in stage.columns]
+    recallable = [await in_ledger(column, relation, ctx) for column in stage.columns]
     missing = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
-    if missing.any() and all(known):
+    if missing.any() and all(recallable):
         await recall(stage, rids[missing], relation, ctx)
 
 
@@ -145,10 +145,10 @@ def _rides(column: VirtualColumn, relation: Relation) -> bool:
 def _report(columns: Sequence[VirtualColumn], rids: Rids, relation: Relation, ctx: Context) -> None:
     """Lists the failures of riders on rows that need their values."""
     for column in columns:
-        held = relation[column].origin.held_errors
-        for rid in rids.tolist() if held else ():
-            if rid in held:
-                ctx.errors.append(held.pop(rid))
+        errors = relation[column].origin.held_errors
+        for rid in rids.tolist() if errors else ():
+            if rid in errors:
+                ctx.errors.append(errors.pop(rid))
 
 
 def _is_null(columns: Sequence[VirtualColumn], relation: Relation) -> str | None:
@@ -174,27 +174,27 @@ def _keep(
     column: VirtualColumn, rids: Rids, answers: Answers, relation: Relation, ctx: Context, *, rides: bool = False
 ) -> None:
     """Writes replies into the relation: values, probabilities, and failures by row."""
-    held = relation[column]
+    column_answers = relation[column]
 
     def fail(rid: int, kind: str, message: str, raw: str = "") -> None:
         if column.attempt:  # TRY: the failure is part of the value
-            held.origin.note(rid, f"{kind}: {message}")
+            column_answers.origin.note(rid, f"{kind}: {message}")
             return
         if ctx.settings.on_error == "raise":
             raise ModelReplyError(f"{kind}: {message}", help=f'it was asked: "{column.text}"')
-        held.failed[rid] = True
+        column_answers.failed[rid] = True
         error = RowError(rid, column.text, kind, message, raw)
         if rides:
-            held.origin.held_errors[rid] = error
+            column_answers.origin.held_errors[rid] = error
         else:
             ctx.errors.append(error)
 
     values = np.empty(len(rids), dtype=object)
     values[:] = answers.values
-    asked = np.ones(len(rids), dtype=bool)
+    asked_mask = np.ones(len(rids), dtype=bool)
     for failure in answers.failures:
         if failure.kind in ("budget", "interrupted"):
-            asked[failure.index] = False
+            asked_mask[failure.index] = False
         else:
             fail(int(rids[failure.index]), failure.kind, failure.message, failure.raw)
     for rid in rids.tolist() if relation.unreadable else ():
@@ -203,11 +203,11 @@ def _keep(
     for i in misfits(column, values, relation):
         fail(int(rids[i]), "wrong_type", f"{values[i]!r} is not {column.type}", str(values[i])[:200])
         values[i] = None
-    held.values[rids] = values
-    held.asked_mask[rids] = asked
-    held.probabilities[rids] = answers.probabilities
+    column_answers.values[rids] = values
+    column_answers.asked_mask[rids] = asked_mask
+    column_answers.probabilities[rids] = answers.probabilities
     if answers.by_people:
-        held.origin.mark_people(rids[sorted(answers.by_people)])
+        column_answers.origin.mark_people(rids[sorted(answers.by_people)])
 
 
 def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
@@ -220,13 +220,13 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
     """
     import pyarrow as pa
 
-    known = [i for i, value in enumerate(values) if value is not None]
-    if not (column.is_value or column.of_group) or column.type == "VARCHAR" or not known:
+    positions = [i for i, value in enumerate(values) if value is not None]
+    if not (column.is_value or column.of_group) or column.type == "VARCHAR" or not positions:
         return []
     plain = typed_answer(replace(column, attempt=False))
-    answers = pa.table({column.name: to_arrow(values[known])})
+    answers = pa.table({column.name: to_arrow(values[positions])})
     cast = relation.duck.arrow(f"SELECT {plain} FROM __answers", {"__answers": answers}).column(0).to_pylist()
-    return [i for i, value in zip(known, cast, strict=True) if value is None]
+    return [i for i, value in zip(positions, cast, strict=True) if value is None]
 
 
 def apply_corrections(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -239,30 +239,30 @@ def apply_corrections(column: VirtualColumn, rids: Rids, relation: Relation, ctx
     question = relation.question(column)
     if not len(rids) or not ctx.gate.people.knows(question):
         return
-    said = ctx.gate.people.answers(question, relation.rows(rids, [column]))
-    held = relation[column]
-    for i, answer in said.items():
+    corrections = ctx.gate.people.answers(question, relation.rows(rids, [column]))
+    answers = relation[column]
+    for i, answer in corrections.items():
         rid = int(rids[i])
-        held.values[rid], held.probabilities[rid] = answer.value, answer.probability
-        held.failed[rid], held.asked_mask[rid] = False, True
-    held.origin.mark_people(rids[sorted(said)])
+        answers.values[rid], answers.probabilities[rid] = answer.value, answer.probability
+        answers.failed[rid], answers.asked_mask[rid] = False, True
+    answers.origin.mark_people(rids[sorted(corrections)])
 
 
 def overrule(relation: Relation, ctx: Context) -> bool:
     """Puts answers of people that came after the draws of the run in the place of the model's; False: there are none."""
     changed = False
-    for held in list(relation.answers.values()):
-        column = held.column
-        question, rids = relation.question(column), np.flatnonzero(held.asked_mask).astype(np.int64)
+    for answers in list(relation.answers.values()):
+        column = answers.column
+        question, rids = relation.question(column), np.flatnonzero(answers.asked_mask).astype(np.int64)
         if not len(rids) or not ctx.gate.people.knows(question):
             continue
-        for together in held.origin.shown_with:
-            said = ctx.gate.people.answers(question, relation.rows(rids, together), since=ctx.gate.drawn_until)
-            if said:
-                changed, some = True, rids[sorted(said)]
-                here = dict(enumerate(said[i] for i in sorted(said)))
+        for together in answers.origin.shown_with:
+            corrections = ctx.gate.people.answers(question, relation.rows(rids, together), since=ctx.gate.drawn_until)
+            if corrections:
+                changed, some = True, rids[sorted(corrections)]
+                here = dict(enumerate(corrections[i] for i in sorted(corrections)))
                 blank = Answers([None] * len(some), np.full(len(some), np.nan))
-                held.failed[some] = False
+                answers.failed[some] = False
                 mended = set(some.tolist())
                 ctx.errors[:] = [e for e in ctx.errors if e.clause != column.text or e.row not in mended]
                 _keep(column, some, overruled(question, blank, here), relation, ctx)

@@ -57,20 +57,20 @@ class Cascade:
 
     def notes(self) -> list[str]:
         """Which model answered, for each condition."""
-        found, (small, large) = [], self.names
+        lines, (small, large) = [], self.names
         for question, learned in self.learned.items():
             if learned.least > 1:
-                found.append(
+                lines.append(
                     f'"{question.text}": {large} answered all rows; where {small} was sure it agreed too rarely, or its help would '
                     f"have cost more ({learned.labelled} rows were asked of both)"
                 )
                 continue
-            found.append(
+            lines.append(
                 f'"{question.text}": {small} answered {learned.by_small:,} rows, {large} {learned.by_large:,} '
                 f"of which {small} was less sure than {learned.least:g}; at least {self.accuracy:.0%} of the answers are those of "
                 f"{large} ({self.confidence:.0%}; {learned.differ} of {learned.labelled} rows asked of both differed)"
             )
-        return found
+        return lines
 
 
 def labelled_rows(accuracy: float, confidence: float) -> int:

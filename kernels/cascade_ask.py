@@ -31,8 +31,8 @@ def takes(cascade: Cascade, questions: Sequence[Question], relation: Relation, c
         return False
     if all(q in cascade.learned for q in questions):
         return True
-    asked = max((int(held.asked_mask.sum()) for held in relation.answers.values()), default=0)
-    if relation.filters.stops and asked < cascade.labelled:
+    n_asked = max((int(answers.asked_mask.sum()) for answers in relation.answers.values()), default=0)
+    if relation.filters.stops and n_asked < cascade.labelled:
         return False
     return ctx.purse.fits(2 * (cascade.labelled + relation.n) * len(questions))
 
@@ -59,8 +59,8 @@ async def ask(
     usable = [q for q in questions if cascade.learned[q].least <= 1]
     cheap: dict[Question, Answers] = {}
     if usable:
-        found = await ctx.gate.ask(usable, rows, source=relation.source, model=cascade.small)
-        cheap = dict(zip(usable, found, strict=True))
+        replies = await ctx.gate.ask(usable, rows, source=relation.source, model=cascade.small)
+        cheap = dict(zip(usable, replies, strict=True))
     settled = []
     for column, question in zip(columns, questions, strict=True):
         answers, by_large = await _settled(cascade, question, cheap.get(question), rids, rows, relation, ctx)
@@ -114,7 +114,7 @@ async def _learn(
     (cheap,) = await ctx.gate.ask([question], rows, source=relation.source, model=cascade.small)
     (right,) = await ctx.gate.ask([question], rows, source=relation.source, model=cascade.large)
     both = np.array([a is not None and b is not None for a, b in zip(cheap.values, right.values, strict=True)])
-    known = {int(rid): v for rid, v, ok in zip(rids, right.values, both, strict=True) if ok}
+    labels = {int(rid): v for rid, v, ok in zip(rids, right.values, both, strict=True) if ok}
     differs = np.array([bool(a) != bool(b) for a, b in zip(cheap.values, right.values, strict=True)]) & both
     least, wrong = least_confidence(
         certainty(np.asarray(cheap.probabilities))[both], differs[both], cascade.accuracy, cascade.confidence
@@ -122,4 +122,4 @@ async def _learn(
     left_open = float(np.mean(~(certainty(np.asarray(cheap.probabilities))[both] >= least))) if both.any() else 1.0
     if cascade.small_cost + left_open >= 1.0:  # the large model alone costs less
         least = 2.0
-    return Learned(least, wrong, int(both.sum()), known)
+    return Learned(least, wrong, int(both.sum()), labels)

@@ -62,8 +62,8 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
         if column is not None:
             leaves.append(chance[column])
         else:
-            known = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
-            leaves.append(np.asarray(known.to_numpy(zero_copy_only=False), np.float64))
+            truth = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
+            leaves.append(np.asarray(truth.to_numpy(zero_copy_only=False), np.float64))
     odds = logit(formula.chance(np.stack(leaves)))
     fine = np.isfinite(odds)
     spread = float(odds[fine].std()) if fine.any() else 0.0
@@ -82,7 +82,7 @@ def _condition(leaf: Leaf) -> VirtualColumn | None:
 async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.float64]:
     """(N,) the chance that each row meets a condition, by the small model; NaN where it has no answer."""
     assert ctx.cascade is not None
-    found = np.full(relation.n, np.nan)
+    chance = np.full(relation.n, np.nan)
     with ctx.purse.beside(relation.n):
         for start in range(0, relation.n, AT_ONCE):
             rids = np.arange(start, min(start + AT_ONCE, relation.n), dtype=np.int64)
@@ -92,7 +92,7 @@ async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> ND
                 source=relation.source,
                 model=ctx.cascade.small,
             )
-            said = np.array([np.nan if v is None else SAID if v else 1 - SAID for v in answers.values])
-            given = np.asarray(answers.probabilities, np.float64)
-            found[rids] = np.where(np.isnan(said) | np.isnan(given), said, given)
-    return found
+            by_answer = np.array([np.nan if v is None else SAID if v else 1 - SAID for v in answers.values])
+            probabilities = np.asarray(answers.probabilities, np.float64)
+            chance[rids] = np.where(np.isnan(by_answer) | np.isnan(probabilities), by_answer, probabilities)
+    return chance

@@ -92,8 +92,8 @@ async def run_for_each(
     before, exact, paid = len(ctx.notes), True, ctx.gate.cost.calls
     for k in range(n):
         for alias, view in part.views:
-            named = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in part.columns if c.table == alias)
-            ctx.duck.view(view, f"SELECT {named} FROM {quote(values)} WHERE rowid = {k}")
+            columns = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in part.columns if c.table == alias)
+            ctx.duck.view(view, f"SELECT {columns} FROM {quote(values)} WHERE rowid = {k}")
         try:
             output = await run(part.each)
         except BudgetError as error:
@@ -107,9 +107,9 @@ async def run_for_each(
                 help="what was answered is kept; WITH (budget = 'all') asks for the others",
             ) from error
         exact = exact and output.exact
-        found = output.table
-        found = found.rename_columns([f"c{i}" for i in range(found.num_columns)])
-        tables.append(found.append_column("__k", pa.array([k] * found.num_rows, type=pa.int64())))
+        table = output.table
+        table = table.rename_columns([f"c{i}" for i in range(table.num_columns)])
+        tables.append(table.append_column("__k", pa.array([k] * table.num_rows, type=pa.int64())))
     ctx.notes[before:] = dict.fromkeys(ctx.notes[before:])
     items = part.part.query.items
     listed = ", ".join(
@@ -143,69 +143,69 @@ class _Answers:
     unknown: str | None  # the table of rows for which a pair is unknown
 
 
-def _valued(found: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Context) -> tuple[str, dict[Expr, Expr]]:
+def _valued(answers: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Context) -> tuple[str, dict[Expr, Expr]]:
     """The candidate rows with the sub-query's values, and what stands for it. One behind a quoted text stays a sub-query."""
     swap: dict[Expr, Expr] = {}
     columns: list[str] = []
-    suffix = found.passing.removeprefix("__uql_")
-    for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == found.part):
+    suffix = answers.passing.removeprefix("__uql_")
+    for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == answers.part):
         assert isinstance(node, Exists | InQuery | Quantified | ScalarQuery)
         if is_semantic(getattr(node, "operand", None)):
-            swap[node] = _later(node, found, f"__row_{suffix}", outer, ctx)
+            swap[node] = _later(node, answers, f"__row_{suffix}", outer, ctx)
             continue
         name = f"__sub{len(columns)}_{suffix}"
-        columns.append(f"{_value(node, found)} AS {quote(name)}")
+        columns.append(f"{_value(node, answers)} AS {quote(name)}")
         value: Expr = Column("", name)
         swap[node] = ast.Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
     rows = f"(SELECT rowid AS {ROW}, * FROM {quote(outer.name)})"
     columns.append(f"{ROW} AS {quote(f'__row_{suffix}')}")
-    made, _ = ctx.duck.create(f"SELECT * EXCLUDE ({ROW}), {', '.join(columns)} FROM {rows} AS __t ORDER BY {ROW}")
-    return made, swap
+    table, _ = ctx.duck.create(f"SELECT * EXCLUDE ({ROW}), {', '.join(columns)} FROM {rows} AS __t ORDER BY {ROW}")
+    return table, swap
 
 
-def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) -> Expr:
+def _later(node: Any, answers: _Answers, row: str, outer: Relation, ctx: Context) -> Expr:
     """The same node over a table of the sub-query's rows: its operand is known when the model has answered."""
-    over = _over(found.query, found.passing, Binary("=", Column("", LEFT), Column("", ROW)))
+    over = _over(answers.query, answers.passing, Binary("=", Column("", LEFT), Column("", ROW)))
     inner = query_sql(over, flat_column, flat_virtual, below=sub_query)
     rows = f"(SELECT rowid AS {ROW} FROM {quote(outer.name)})"
-    names = ", ".join(f"c{i}" for i in range(len(found.query.items)))
+    names = ", ".join(f"c{i}" for i in range(len(answers.query.items)))
     table, _ = ctx.duck.create(f"SELECT __t.{ROW} AS {LEFT}, q.* FROM {rows} AS __t, LATERAL ({inner}) AS q({names})")
-    items = tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(found.query.items))
+    items = tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(answers.query.items))
     same = Binary("=", Column("", LEFT), Column("", row))
     value: Expr = replace(node, query=Bound(_over(BoundSelect(items), table, same)))
-    if found.unknown is None:
+    if answers.unknown is None:
         return value
     one = BoundItem(ast.Number("1"), "one", "INTEGER")
-    open_ = Exists(Bound(_over(BoundSelect((one,)), found.unknown, same)))
+    open_ = Exists(Bound(_over(BoundSelect((one,)), answers.unknown, same)))
     return ast.Case(None, (ast.When(open_, ast.Null()),), value)
 
 
-def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr], aggregates: Container[str]) -> Any:
+def replaced_in_groups(expr: Any, columns: dict[Expr, Expr], keys: Sequence[Expr], aggregates: Container[str]) -> Any:
     """The same for an expression over groups: a value that all rows of a group share stands as that of any of them.
 
     Args:
-        found: the columns that stand for sub-queries.
+        columns: the columns that stand for sub-queries.
         keys: of the groups.
         aggregates: the names of DuckDB's aggregate functions.
     """
     if expr is None:
         return None
     if expr in keys or (isinstance(expr, Call) and expr.over is None and expr.name in aggregates):
-        return replaced(expr, found)
-    if expr in found:
-        return rewrite(found[expr], lambda n: Call("any_value", (n,)) if isinstance(n, Column) and not n.table else n)
+        return replaced(expr, columns)
+    if expr in columns:
+        return rewrite(columns[expr], lambda n: Call("any_value", (n,)) if isinstance(n, Column) and not n.table else n)
     return with_children(
-        expr, lambda below: below if isinstance(below, Query) else replaced_in_groups(below, found, keys, aggregates)
+        expr, lambda below: below if isinstance(below, Query) else replaced_in_groups(below, columns, keys, aggregates)
     )
 
 
-def replaced(expr: Any, found: dict[Expr, Expr]) -> Any:
+def replaced(expr: Any, columns: dict[Expr, Expr]) -> Any:
     """The expression with the columns that stand for its sub-queries."""
     if expr is None:
         return None
     return rewrite(
         expr,
-        lambda node: found.get(node, node) if isinstance(node, Exists | InQuery | Quantified | ScalarQuery) else node,
+        lambda node: columns.get(node, node) if isinstance(node, Exists | InQuery | Quantified | ScalarQuery) else node,
     )
 
 
@@ -249,30 +249,32 @@ async def _pairs(
     columns = list({c.id: c for stage in (*part.stages, *part.values) for c in stage.columns}.values())
     joined, arrays = pairs.relation.joined(passing, columns)
     values = "".join(f", a.{quote(c.name)}" for c in (*columns, *pairs.relation.moments(columns)))
-    found, _ = ctx.duck.create(f"SELECT r.*{values} FROM {joined} ORDER BY __pos", arrays)
+    table, _ = ctx.duck.create(f"SELECT r.*{values} FROM {joined} ORDER BY __pos", arrays)
     if not pairs.unknown:
-        return found, None, pairs.exact
+        return table, None, pairs.exact
     flags: dict[str, pa.Table] = {"__flags": pairs.flags}
     unknown, _ = ctx.duck.create(
         f"SELECT DISTINCT p.{LEFT} FROM __flags f JOIN {quote(name)} p ON p.rowid = f.__rid WHERE f.__maybe AND NOT f.__yes",
         flags,
     )
-    return found, unknown, pairs.exact
+    return table, unknown, pairs.exact
 
 
-def _value(node: Exists | InQuery | Quantified | ScalarQuery, found: _Answers) -> str:
+def _value(node: Exists | InQuery | Quantified | ScalarQuery, answers: _Answers) -> str:
     """SQL of the sub-query's value for one row; of IN without its NOT."""
     same = Binary("=", Column("", LEFT), Column("", ROW))
-    over = _over(found.query, found.passing, same)
+    over = _over(answers.query, answers.passing, same)
 
     def inner(query: Query) -> Any:
-        return query_sql(over, flat_column, flat_virtual, below=sub_query) if query == found.part else sub_query(query)
+        return (
+            query_sql(over, flat_column, flat_virtual, below=sub_query) if query == answers.part else sub_query(query)
+        )
 
     plain = InQuery(node.operand, node.query) if isinstance(node, InQuery) else node
     value = expression(plain, flat_column, flat_virtual, inner)
-    if found.unknown is None:
+    if answers.unknown is None:
         return f"({value})"
-    open_ = f"EXISTS (SELECT 1 FROM {quote(found.unknown)} AS __u WHERE __u.{LEFT} = {ROW})"
+    open_ = f"EXISTS (SELECT 1 FROM {quote(answers.unknown)} AS __u WHERE __u.{LEFT} = {ROW})"
     if isinstance(node, Quantified | ScalarQuery):
         return f"CASE WHEN {open_} THEN NULL ELSE ({value}) END"
     return f"CASE WHEN ({value}) THEN true WHEN {open_} THEN NULL ELSE ({value}) END"

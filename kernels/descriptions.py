@@ -33,19 +33,19 @@ def key(column: VirtualColumn) -> str:
 
 def comments(column: VirtualColumn, fields: Mapping[Column, Field]) -> str:
     """What the comments of the columns say, those of one word ('image', 'private') left out; "" where they say nothing."""
-    told = [(c.name, fields[c].description) for c in column.reads if c in fields]
-    return short("; ".join(f"{name}: {text}" for name, text in told if len(text.split()) > 1))
+    lines = [(c.name, fields[c].description) for c in column.reads if c in fields]
+    return short("; ".join(f"{name}: {text}" for name, text in lines if len(text.split()) > 1))
 
 
-def initial_description(column: VirtualColumn, fields: Mapping[Column, Field], kept: Mapping[str, str]) -> str:
-    """The description of a text before any call: of the comments, else of `kept`, proposals by `key`; "" where there is none.
+def initial_description(column: VirtualColumn, fields: Mapping[Column, Field], proposals: Mapping[str, str]) -> str:
+    """The description of a text before any call: of the comments, else of `proposals`, proposals by `key`; "" where there is none.
 
     Args:
         column: the text.
         fields: of the columns that it may read, with their comments.
-        kept: proposals of earlier statements.
+        proposals: of earlier statements.
     """
-    return comments(column, fields) or kept.get(key(column), "")
+    return comments(column, fields) or proposals.get(key(column), "")
 
 
 async def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
@@ -57,26 +57,26 @@ async def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Contex
     """
     if not ctx.settings.describe:
         return
-    kept = ctx.memory.descriptions if ctx.memory is not None else {}
+    proposals = ctx.memory.descriptions if ctx.memory is not None else {}
     for column in described(columns):
-        said = initial_description(column, relation.fields, kept)
-        if not said:
-            said = await _proposed(column, relation, ctx)
-            if said:
-                kept[key(column)] = said
-        relation[column].prompt.meaning = said
+        description = initial_description(column, relation.fields, proposals)
+        if not description:
+            description = await _proposed(column, relation, ctx)
+            if description:
+                proposals[key(column)] = description
+        relation[column].prompt.meaning = description
 
 
 async def _proposed(column: VirtualColumn, relation: Relation, ctx: Context) -> str:
     """One line of a model; "" where it gives none, which is a warning of the run."""
-    shown = ", ".join(f"{quoted(c.name)} {f.type}" for c, f in relation.fields.items() if not f.private)
+    columns = ", ".join(f"{quoted(c.name)} {f.type}" for c, f in relation.fields.items() if not f.private)
     read = ", ".join(quoted(c.name) for c in column.reads)
-    asked = (
-        f"A table has the columns {shown}. A value of the type {column.type} is to be read from {read or 'the row'}, for: "
+    request = (
+        f"A table has the columns {columns}. A value of the type {column.type} is to be read from {read or 'the row'}, for: "
         f'"{column.text}". Say in one line of at most 80 characters what the value is: what counts as it, and what does not.'
     )
-    text = asked.replace("{", "{{").replace("}", "}}")
+    text = request.replace("{", "{{").replace("}", "}}")
     question = Write(text, task="describe", schema=SCHEMA, parameters=(("system", _SYSTEM),), max_tokens=80)
     reply = await ctx.write(question, source=relation.source, optional=True)
-    said = reply.get("description") if isinstance(reply, dict) else None
-    return short(said) if isinstance(said, str) else ""
+    description = reply.get("description") if isinstance(reply, dict) else None
+    return short(description) if isinstance(description, str) else ""

@@ -27,14 +27,14 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     columns = tuple(c for stage in stages for c in stage.columns)
     if relation.n < 2 or not columns or relation.derives or any(c.is_pair_condition for c in columns):
         return None
-    shown = [quote(c.label) for c in dict.fromkeys(r for c in columns for r in (*c.reads, *c.holes))]
-    if not shown:
+    inputs = [quote(c.label) for c in dict.fromkeys(r for c in columns for r in (*c.reads, *c.holes))]
+    if not inputs:
         return None
     step = max(1, relation.n // LOOKED_AT)
-    said = " OR ".join(f"{name} IS NOT NULL" for name in shown)  # a row that shows nothing is never asked
+    any_input = " OR ".join(f"{name} IS NOT NULL" for name in inputs)  # a row that shows nothing is never asked
     table = ctx.duck.arrow(
-        f"SELECT count(*), count(DISTINCT hash({', '.join(shown)})) FROM {quote(relation.name)} "
-        f"WHERE rowid % {step} = 0 AND ({said})"
+        f"SELECT count(*), count(DISTINCT hash({', '.join(inputs)})) FROM {quote(relation.name)} "
+        f"WHERE rowid % {step} = 0 AND ({any_input})"
     )
     looked, different = (int(table.column(i)[0].as_py()) for i in (0, 1))
     if different > MOST * looked or not looked:
@@ -42,7 +42,7 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     leaves = block.filter.formula.leaves if block.filter.formula is not None else ()
     decided = [ctx.duck.expression(leaf.expr) for leaf in leaves if not leaf.semantic]
     table = ctx.duck.arrow(
-        f"SELECT hash({', '.join([*shown, *decided])}) AS h FROM {quote(relation.name)} ORDER BY rowid"
+        f"SELECT hash({', '.join([*inputs, *decided])}) AS h FROM {quote(relation.name)} ORDER BY rowid"
     )
     _, of = np.unique(table.column(0).to_numpy(zero_copy_only=False), return_inverse=True)
     return Units(of.astype(np.int64))

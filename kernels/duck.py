@@ -32,10 +32,10 @@ _LOST = re.compile(r"\b(ENUM|U?HUGEINT|UUID|BIT|JSON|TIMETZ|TIME WITH TIME ZONE)
 
 def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
     """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID …) are cast."""
-    known = [*types, *[""] * (len(names) - len(types))]
+    all_types = [*types, *[""] * (len(names) - len(types))]
     parts = [
         f"CAST({quote(name)} AS {type}) AS {quote(name)}" if _LOST.search(type) else quote(name)
-        for name, type in zip(names, known, strict=True)
+        for name, type in zip(names, all_types, strict=True)
     ]
     return ", ".join(parts)
 
@@ -86,29 +86,29 @@ class Duck:
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The rows of a query; `tables` are Arrow tables that it may name."""
         sql = self._sql(sql)
-        named = dict(tables or {})
-        for name, table in named.items():
+        views = dict(tables or {})
+        for name, table in views.items():
             self.connection.register(name, table)
         try:
             return _as_texts(self.connection.sql(sql)).to_arrow_table()
         finally:
-            for name in named:
+            for name in views:
                 self.connection.unregister(name)
 
     def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> list[tuple[Any, ...]]:
         """Runs a statement, and gives the rows that it returns: of one that writes rows their count."""
         sql = self._sql(sql)
-        named = dict(tables or {})
-        for name, table in named.items():
+        views = dict(tables or {})
+        for name, table in views.items():
             self.connection.register(name, table)
         try:
-            found = self.connection.execute(sql).fetchall()
+            rows = self.connection.execute(sql).fetchall()
         except duckdb.Error:
             with suppress(duckdb.Error):  # in a transaction that the error has ended they go with it
-                self._unregister(named)
+                self._unregister(views)
             raise
-        self._unregister(named)
-        return found
+        self._unregister(views)
+        return rows
 
     def _unregister(self, names: Iterable[str]) -> None:
         for name in names:

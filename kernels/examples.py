@@ -34,11 +34,11 @@ def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> 
     fit its text.
     """
     name = ctx.settings.examples
-    asked = [c for c in columns if c.by_row and not c.attempt]
-    if not isinstance(name, str) or not asked:
+    texts = [c for c in columns if c.by_row and not c.attempt]
+    if not isinstance(name, str) or not texts:
         return
     types = _columns(name, ctx)
-    for column in _about(name, asked, types):
+    for column in _about(name, texts, types):
         _take(name, column, types, relation, ctx)
 
 
@@ -46,14 +46,14 @@ def _columns(name: str, ctx: Context) -> dict[str, str]:
     """The columns of the table in lower case, with their types."""
     table = ".".join(quote(part) for part in name.split("."))
     try:
-        found = ctx.duck.arrow(f"DESCRIBE SELECT * FROM {table}")
+        description = ctx.duck.arrow(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error as error:
         raise DataError(
             f"examples = '{name}' is not a table of judged rows: {str(error).splitlines()[0]}",
             code="UQL504",
             help="it needs the columns that the text reads, and a column answer",
         ) from error
-    types = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+    types = dict(zip(description.column(0).to_pylist(), description.column(1).to_pylist(), strict=True))
     return {str(column).lower(): str(kind) for column, kind in types.items()}
 
 
@@ -77,10 +77,10 @@ def _about(name: str, columns: list[VirtualColumn], types: dict[str, str]) -> li
 def _take(name: str, column: VirtualColumn, types: dict[str, str], relation: Relation, ctx: Context) -> None:
     reads = tuple(dict.fromkeys((*column.reads, *column.holes)))
     only = f"trim(question) = '{column.text.strip().replace(chr(39), chr(39) * 2)}'" if "question" in types else ""
-    rows, said = user_labels(name, "examples", reads, relation, ctx, answer="answer", only=only)
+    rows, labels = user_labels(name, "examples", reads, relation, ctx, answer="answer", only=only)
     question, rids = relation.question(column), np.arange(rows.n, dtype=np.int64)
     try:
-        answers = [read(question, value) for value in said.tolist()]
+        answers = [read(question, value) for value in labels.tolist()]
     except DataError as error:
         raise DataError(f"examples = '{name}': {error.message}", code="UQL504") from error
     ctx.gate.people.teach(question, rows.rows(rids, [column]), answers)
@@ -102,8 +102,8 @@ def _show(
     where = "WHERE answer IS NOT NULL" + (f" AND {only}" if only else "")
     flags = ctx.duck.arrow(f"SELECT coalesce(CAST(shown AS BOOLEAN), FALSE) FROM {table} {where}").column(0).to_pylist()
     texts = rows.texts(column.reads)
-    shown = [(t, _answer_text(a)) for t, a, flag in zip(texts, answers, flags, strict=True) if flag and t.strip()]
-    relation[column].prompt.examples = tuple(shown[:EXAMPLES])
+    examples = [(t, _answer_text(a)) for t, a, flag in zip(texts, answers, flags, strict=True) if flag and t.strip()]
+    relation[column].prompt.examples = tuple(examples[:EXAMPLES])
 
 
 def _answer_text(value: object) -> str:
@@ -137,10 +137,10 @@ def corrected_examples(column: VirtualColumn, relation: Relation, ctx: Context) 
     if not ctx.gate.people.knows(question):
         return [], []
     rids: Rids = np.arange(relation.n, dtype=np.int64)
-    found = ctx.gate.people.answers(question, relation.rows(rids, [column]), until=ctx.gate.drawn_until)
+    corrections = ctx.gate.people.answers(question, relation.rows(rids, [column]), until=ctx.gate.drawn_until)
     texts = relation.texts(column.reads)
-    kept = [(texts[i], answer.value) for i, answer in found.items() if answer.value is not None]
-    return _split([text for text, _ in kept], [value for _, value in kept])
+    pairs = [(texts[i], answer.value) for i, answer in corrections.items() if answer.value is not None]
+    return _split([text for text, _ in pairs], [value for _, value in pairs])
 
 
 def _split(texts: list[str], truth: list[bool]) -> tuple[list[str], list[str]]:

@@ -80,11 +80,11 @@ def typed_items(
         replaced: columns that stand for whole expressions; NULL where an estimate is too large for the type.
         fields: the columns of the relation: one that has its type already is not cast, which takes time where there are thousands.
     """
-    known = fields or {}
+    field_of = fields or {}
     return [
         f"{'TRY_CAST' if replaced and item.expr in replaced else 'CAST'}({duck.expression(item.expr, replaced)} AS {item.type}) AS i{n}"
         if castable(item.type)
-        and not (isinstance(item.expr, Column) and (field := known.get(item.expr)) and field.type == item.type)
+        and not (isinstance(item.expr, Column) and (field := field_of.get(item.expr)) and field.type == item.type)
         else f"{duck.expression(item.expr, replaced)} AS i{n}"
         for n, item in enumerate(items)
     ]
@@ -208,67 +208,67 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
-def returned(block: Block, found: Groups, ctx: Context) -> set[int]:
+def returned(block: Block, block_groups: Groups, ctx: Context) -> set[int]:
     """The groups whose summaries are needed: those that the concrete terms of HAVING leave, and LIMIT returns where it can be told.
 
     Args:
-        found: the groups, in a table of DuckDB.
+        block_groups: the groups, in a table of DuckDB.
     Returns: group numbers, the `__g` of that table.
     """
-    replaced: dict[Expr, str] = dict(found.keys)
-    replaced.update(found.calls)
+    replaced: dict[Expr, str] = dict(block_groups.keys)
+    replaced.update(block_groups.calls)
     where = (
         f" WHERE {ctx.duck.expression(block.summaries.where, replaced)}" if block.summaries.where is not None else ""
     )
     cut = ""
     if block.summaries.returned_only:
         cut = f" ORDER BY {order_by(block.order.keys, ctx.duck, '__g', replaced)}{limit(block.order.limit, block.order.offset)}"
-    table = ctx.duck.arrow(f"SELECT __g FROM {quote(found.table)}{where}{cut}")
+    table = ctx.duck.arrow(f"SELECT __g FROM {quote(block_groups.table)}{where}{cut}")
     return {int(g) for g in table.column(0).to_pylist()}
 
 
-def groups(block: Block, found: Groups, ctx: Context) -> Output:
+def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
     """The output of a block with aggregates.
 
     Args:
-        found: the groups, in a table of DuckDB, with their estimates.
+        block_groups: the groups, in a table of DuckDB, with their estimates.
     """
-    replaced: dict[Expr, str] = {**found.keys, **found.calls}
+    replaced: dict[Expr, str] = {**block_groups.keys, **block_groups.calls}
     try:
-        table = ctx.duck.arrow(_groups_sql(block, quote(found.table), replaced, ctx))
+        table = ctx.duck.arrow(_groups_sql(block, quote(block_groups.table), replaced, ctx))
     except duckdb.Error as error:
-        written = [*(i.expr for i in block.project.items), block.aggregate.having, block.project.qualify]
-        written += [key.expr for key in block.order.keys]
-        wanted = dict.fromkeys(part for expr in written for part in _calculated(expr, found))
-        if found.exact or not wanted:
+        clauses = [*(i.expr for i in block.project.items), block.aggregate.having, block.project.qualify]
+        clauses += [key.expr for key in block.order.keys]
+        expressions = dict.fromkeys(part for expr in clauses for part in _calculated(expr, block_groups))
+        if block_groups.exact or not expressions:
             raise
-        tried = {expr: f"__t{n}" for n, expr in enumerate(wanted)}
+        tried = {expr: f"__t{n}" for n, expr in enumerate(expressions)}
         values = [f"TRY({ctx.duck.expression(expr, replaced)}) AS {name}" for expr, name in tried.items()]
-        source = f"(SELECT {', '.join(['*', *values])} FROM {quote(found.table)})"
+        source = f"(SELECT {', '.join(['*', *values])} FROM {quote(block_groups.table)})"
         table = ctx.duck.arrow(_groups_sql(block, source, {**replaced, **tried}, ctx))
         ctx.warnings.append(f"NULL where an expression has no value at the estimate: {first_line(error)}")
     order = [int(g) for g in table.column(len(block.project.items)).to_pylist()]
-    note_open(block, found, order, ctx)
-    estimates = _estimates(block, found, order, ctx)
-    table = _with_ratios(table, block, found, estimates)
-    members = [found.members[g] for g in order] if found.members else []
+    note_open(block, block_groups, order, ctx)
+    estimates = _estimates(block, block_groups, order, ctx)
+    table = _with_ratios(table, block, block_groups, estimates)
+    members = [block_groups.members[g] for g in order] if block_groups.members else []
     chosen_groups = (
         block.aggregate.having is not None or block.project.qualify is not None or block.order.limit is not None
     )
-    certain = found.exact or (found.every and not chosen_groups)
-    return Output(rename(table, block.project.items), None, estimates, None, members, certain, found.exact)
+    certain = block_groups.exact or (block_groups.every and not chosen_groups)
+    return Output(rename(table, block.project.items), None, estimates, None, members, certain, block_groups.exact)
 
 
-def _calculated(node: Node | None, found: Groups) -> Iterator[Expr]:
+def _calculated(node: Node | None, block_groups: Groups) -> Iterator[Expr]:
     """What is calculated with estimates in an expression, group by group: its largest parts in which TRY may be used."""
-    if node is None or node in found.keys or node in found.calls:
+    if node is None or node in block_groups.keys or node in block_groups.calls:
         return
     if isinstance(node, Expr) and not has_window(node) and not any(True for _ in in_expressions(node)):
-        if any(part in found.calls for part in walk(node)):
+        if any(part in block_groups.calls for part in walk(node)):
             yield node
         return
     for child in children(node):
-        yield from _calculated(child, found)
+        yield from _calculated(child, block_groups)
 
 
 def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Context) -> str:
@@ -295,7 +295,7 @@ def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Conte
     return sql + limit(block.order.limit, block.order.offset)
 
 
-def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estimates) -> pa.Table:
+def _with_ratios(table: pa.Table, block: Block, block_groups: Groups, estimates: Estimates) -> pa.Table:
     """The rows with the estimate of a quotient, which is not the quotient of the estimates, where it stands."""
     import pyarrow as pa
 
@@ -303,20 +303,22 @@ def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estima
         of = estimates.get(item.name)
         if of is None or not pa.types.is_floating(table.schema.field(i).type):
             continue
-        if not found.exact and any(node in found.ratios for node in walk(item.expr) if isinstance(node, Expr)):
+        if not block_groups.exact and any(
+            node in block_groups.ratios for node in walk(item.expr) if isinstance(node, Expr)
+        ):
             values = [e.value for e in (of if isinstance(of, list) else [of])]
             table = table.set_column(i, table.column_names[i], pa.array(values, type=pa.float64()))
     return table
 
 
-def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> Estimates:
+def _estimates(block: Block, block_groups: Groups, order: list[int], ctx: Context) -> Estimates:
     """For each column that holds an aggregate, its estimate, or one a row where grouped."""
     result: Estimates = {}
     for item in block.project.items:
-        calls = [n for n in walk(item.expr) if isinstance(n, Call) and n in found.calls]
+        calls = [n for n in walk(item.expr) if isinstance(n, Call) and n in block_groups.calls]
         if not calls or any(isinstance(n, Call) and n.name == "unnest" for n in walk(item.expr)):
             continue
-        by_group = of_item(item.expr, calls, found, ctx)
+        by_group = of_item(item.expr, calls, block_groups, ctx)
         values = [by_group[g] for g in order]
         if item.type == "HUGEINT" and any(abs(e.value or 0) >= 2**127 for e in values):
             ctx.warnings.append(

@@ -35,8 +35,8 @@ def groups_of(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int6
     """
     if not block.stops_at_first or relation.n < 2 or relation.pool is not None or relation.derives:
         return None
-    shown = ", ".join(ctx.duck.expression(item.expr) for item in block.project.items)
-    table = ctx.duck.arrow(f"SELECT hash({shown}) AS h FROM {quote(relation.name)} ORDER BY rowid")
+    select_list = ", ".join(ctx.duck.expression(item.expr) for item in block.project.items)
+    table = ctx.duck.arrow(f"SELECT hash({select_list}) AS h FROM {quote(relation.name)} ORDER BY rowid")
     different, of = np.unique(table.column(0).to_numpy(zero_copy_only=False), return_inverse=True)
     return of.astype(np.int64) if len(different) <= MOST * relation.n else None
 
@@ -52,30 +52,30 @@ async def every(block: Block, of: NDArray[np.int64], relation: Relation, ctx: Co
     n_groups, turn = int(of.max()) + 1, turns(of)
     enough = n_groups if block.order.keys else min(n_groups, block.order.rows_needed or n_groups)
     flags = np.zeros((3, relation.n), bool)  # passes, does not, has no answer
-    found = np.zeros(n_groups, bool)
+    has_match = np.zeros(n_groups, bool)
 
     def tell(rids: Rids, truth: Truth) -> None:
         flags[:, rids] = truth.yes, truth.no, truth.unknown
-        found[of[rids[truth.yes]]] = True
+        has_match[of[rids[truth.yes]]] = True
 
-    known = await known_rows(block, relation, ctx)
-    if known is not None:
-        tell(*known)
+    ledger_rows = await known_rows(block, relation, ctx)
+    if ledger_rows is not None:
+        tell(*ledger_rows)
     reached, ended = 0, False
     while reached <= turn.max() and not ended:
         step = max(1, reached // GROWTH)
         rest = np.flatnonzero((turn >= reached) & (turn < reached + step) & ~flags.any(axis=0))
         rest = rest[np.argsort(turn[rest], kind="stable")]
-        while len(rest := rest[~found[of[rest]]]) and found.sum() < enough and not ended:
+        while len(rest := rest[~has_match[of[rest]]]) and has_match.sum() < enough and not ended:
             size = CHUNK
             if enough < n_groups:
-                rate = (found.sum() + 1) / (flags.any(axis=0).sum() + 1)
-                size = min(size, max(1, int(np.ceil((enough - found.sum()) / rate))))
+                rate = (has_match.sum() + 1) / (flags.any(axis=0).sum() + 1)
+                size = min(size, max(1, int(np.ceil((enough - has_match.sum()) / rate))))
             truth = await sem_filter.truth(block.filter, rest[:size], relation, ctx)
             tell(rest[:size], truth)
             rest, ended = rest[size:], not truth.complete.all()  # True: the budget ended here
         reached += step
-    settled = found[of] | (found.sum() >= enough)
+    settled = has_match[of] | (has_match.sum() >= enough)
     return Truth(flags[0], flags[1] | (settled & ~flags[0]), flags[2] & ~settled)
 
 

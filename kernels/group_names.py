@@ -21,8 +21,8 @@ def stem(label: str) -> str:
     ('lost card', 'lost card', 'company', 'glass')
     """
     words = "".join(c if c.isalnum() else " " for c in label.casefold()).split()
-    kept = [w for w in words if w not in ("a", "an", "the")] or words
-    return " ".join(map(_singular, kept))
+    content_words = [w for w in words if w not in ("a", "an", "the")] or words
+    return " ".join(map(_singular, content_words))
 
 
 def _singular(word: str) -> str:

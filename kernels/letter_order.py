@@ -36,8 +36,8 @@ def warn(block: Block, relation: Relation, ctx: Context) -> None:
             values = _values(expr, relation) if text else []
         else:
             continue
-        said = {str(value) for value in values if value is not None}
-        if len(said) > 1 and all(map(_NUMERAL.fullmatch, said)):
+        answers = {str(value) for value in values if value is not None}
+        if len(answers) > 1 and all(map(_NUMERAL.fullmatch, answers)):
             warning = f'the values of "{text}" are numbers, ordered by their letters: write "{text}"::DOUBLE'
             if warning not in ctx.warnings:
                 ctx.warnings.append(warning)
@@ -55,5 +55,5 @@ def _ordered(block: Block) -> Iterator[Expr]:
 
 
 def _values(column: Column, relation: Relation) -> list[Any]:
-    found = relation.duck.execute(f"SELECT DISTINCT {quote(column.label)} FROM {quote(relation.name)} LIMIT {MOST}")
-    return [value for (value,) in found]
+    rows = relation.duck.execute(f"SELECT DISTINCT {quote(column.label)} FROM {quote(relation.name)} LIMIT {MOST}")
+    return [value for (value,) in rows]

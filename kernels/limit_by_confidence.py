@@ -87,8 +87,8 @@ def unasked(block: Block, relation: Relation) -> Propose:
 
     def propose(size: int) -> Rids:
         columns = [column for stage in block.filter.stages for column in stage.columns]
-        asked = np.logical_or.reduce([relation[column].asked_mask for column in columns])
-        return np.flatnonzero(~asked)[:size].astype(np.int64)
+        asked_mask = np.logical_or.reduce([relation[column].asked_mask for column in columns])
+        return np.flatnonzero(~asked_mask)[:size].astype(np.int64)
 
     return propose
 
@@ -97,14 +97,14 @@ def _certainty(formula: Formula, relation: Relation) -> NDArray[np.float64] | No
     """(N,) the chance that a row passes, by its least likely condition; None where the formula is not a conjunction of conditions."""
     if any(part != "AND" and not isinstance(part, int) for part in formula.program):
         return None
-    found = np.ones(relation.n)
+    chance = np.ones(relation.n)
     for leaf in formula.leaves:
         column = leaf.expr.column if isinstance(leaf.expr, Virtual) else None
         if column is None or not column.is_condition:
             return None
         p = relation[column].probabilities.astype(np.float64)
-        found = np.minimum(found, np.where(np.isnan(p), 1.0, p))
-    return found
+        chance = np.minimum(chance, np.where(np.isnan(p), 1.0, p))
+    return chance
 
 
 def _passing(formula: Formula, relation: Relation) -> Rids:

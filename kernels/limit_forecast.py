@@ -66,38 +66,38 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
         if search.known_rows is not None:
             rids, passes = search.known_rows[0], search.known_rows[1].answers
     answers: Masks = np.zeros((len(block.filter.formula.leaves), 0), dtype=np.uint8)
-    asked, ended = 0, False
-    while asked < n:
-        found = int((passes == 1.0).sum())
-        if found >= k:
+    n_asked, ended = 0, False
+    while n_asked < n:
+        n_passing = int((passes == 1.0).sum())
+        if n_passing >= k:
             ended = True
             break
         if sampler is not None:
-            more = sampler.propose(min(n - asked, batch_size(k, found, asked)))
+            more = sampler.propose(min(n - n_asked, batch_size(k, n_passing, n_asked)))
         else:
-            rate = (found + 1) / (asked + 1) if asked else 1.0
-            size = min(int(np.ceil((k - found) / rate)), max(k - found, asked), n - asked)
-            more = np.arange(asked, min(relation.n, asked + size), dtype=np.int64)
+            rate = (n_passing + 1) / (n_asked + 1) if n_asked else 1.0
+            size = min(int(np.ceil((k - n_passing) / rate)), max(k - n_passing, n_asked), n - n_asked)
+            more = np.arange(n_asked, min(relation.n, n_asked + size), dtype=np.int64)
         if not len(more):
             ended = True
             break
         masks = await sem_filter.answers(block.filter, more, relation, ctx)
         result = block.filter.formula.evaluate(masks)
-        told = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
+        truth = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
         if sampler is not None:
-            sampler.tell(more, told)
-        rids, passes = np.concatenate([rids, more]), np.concatenate([passes, told])
+            sampler.tell(more, truth)
+        rids, passes = np.concatenate([rids, more]), np.concatenate([passes, truth])
         answers = np.concatenate([answers, masks], axis=1)
-        asked += len(more)
+        n_asked += len(more)
         if (masks == OPEN).any():  # the budget ended here
             break
-    found = int((passes == 1.0).sum())
+    n_passing = int((passes == 1.0).sum())
     rest = Range.exactly(0)
-    if not ended and found < k:
+    if not ended and n_passing < k:
         guided = None if search is None else search.guide
-        told_rest = _simulate(k, rids, passes, guided, relation, ctx) if guided is not None else None
-        rest = told_rest or _by_chance(k, passes, relation, ctx)
-    return Begun(rids, answers, Range.exactly(asked) + rest, _copies(block, rids, relation))
+        forecast = _simulate(k, rids, passes, guided, relation, ctx) if guided is not None else None
+        rest = forecast or _by_chance(k, passes, relation, ctx)
+    return Begun(rids, answers, Range.exactly(n_asked) + rest, _copies(block, rids, relation))
 
 
 def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, ...], float]:
@@ -109,15 +109,15 @@ def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, 
 
 def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Context) -> Range:
     """More rows asked until k pass, if the others pass as often as those asked."""
-    seen = passes[~np.isnan(passes)]
-    found = int((seen == 1.0).sum())
-    low, high = clopper_pearson(found, len(seen), ctx.settings.confidence) if len(seen) else (0.0, 1.0)
-    left, wanted = relation.n - len(passes), k - found
+    answers = passes[~np.isnan(passes)]
+    n_passing = int((answers == 1.0).sum())
+    low, high = clopper_pearson(n_passing, len(answers), ctx.settings.confidence) if len(answers) else (0.0, 1.0)
+    left, shortfall = relation.n - len(passes), k - n_passing
 
     def rows_to_ask(share: float) -> float:
-        return min(left, wanted / share) if share > 0 else left
+        return min(left, shortfall / share) if share > 0 else left
 
-    return Range(rows_to_ask(high), rows_to_ask((found + 1) / (len(seen) + 2)), rows_to_ask(low))
+    return Range(rows_to_ask(high), rows_to_ask((n_passing + 1) / (len(answers) + 2)), rows_to_ask(low))
 
 
 def _simulate(
@@ -131,27 +131,27 @@ def _simulate(
         rids: (m,) the rows asked.
         passes: (m,) 1 where they pass, 0 where not, NaN where unknown.
     """
-    seen = ~np.isnan(passes)
-    known, y = rids[seen], passes[seen]
+    has_answer = ~np.isnan(passes)
+    training_rids, y = rids[has_answer], passes[has_answer]
     if relation.n > MOST_ROWS or min(y.sum(), len(y) - y.sum()) < LEAST_SEEN:
         return None
-    odds = surrogate.probability(guided.features[known], y).score(guided.features)
+    odds = surrogate.probability(guided.features[training_rids], y).score(guided.features)
     share = (y.sum() + 1) / (len(y) + 2)
     spread = 1 / np.sqrt((len(y) + 2) * share * (1 - share))
     rng = np.random.default_rng([ctx.settings.seed, relation.n, k])
-    asked = []
+    counts = []
     worlds = min(WORLDS, max(LEAST_WORLDS, int(MOST_ASKED * share / k)))
     for _ in range(worlds):
         world = rng.random(relation.n) < surrogate.sigmoid(odds + spread * rng.standard_normal())
-        asked.append(_searched(k, world, known, y, guided, ctx, rng))
-    low, high = np.quantile(asked, ENDS)
-    return Range(float(low), float(np.mean(asked)), float(high))
+        counts.append(_searched(k, world, training_rids, y, guided, ctx, rng))
+    low, high = np.quantile(counts, ENDS)
+    return Range(float(low), float(np.mean(counts)), float(high))
 
 
 def _searched(
     k: int,
     world: NDArray[np.bool_],
-    known: Rids,
+    training_rids: Rids,
     y: NDArray[np.float64],
     guided: Guide,
     ctx: Context,
@@ -159,13 +159,13 @@ def _searched(
 ) -> int:
     """Rows asked in a world beyond those known, until k pass or none is left."""
     truth = sem_filter.Truth(y == 1.0, y == 0.0, np.zeros(len(y), dtype=bool))
-    sampler = retrieval(len(world), len(world), guided, ctx, limit=k, known=(known, truth), rng=rng)
-    asked, found = 0, int(truth.yes.sum())
-    while found < k:
-        rids = sampler.propose(batch_size(k, found, asked + len(known)))
+    sampler = retrieval(len(world), len(world), guided, ctx, limit=k, known=(training_rids, truth), rng=rng)
+    n_asked, n_passing = 0, int(truth.yes.sum())
+    while n_passing < k:
+        rids = sampler.propose(batch_size(k, n_passing, n_asked + len(training_rids)))
         if not len(rids):
             break
         sampler.tell(rids, world[rids].astype(np.float64))
-        asked += len(rids)
-        found += int(world[rids].sum())
-    return asked
+        n_asked += len(rids)
+        n_passing += int(world[rids].sum())
+    return n_asked

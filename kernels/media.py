@@ -47,7 +47,7 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
     """
     values = [bytes(v) if isinstance(v, bytearray | memoryview) else v for v in values]
     kind = field.modality if field is not None else Modality.STRUCTURED
-    named = kind in (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO, Modality.DOCUMENT)
+    is_media = kind in (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO, Modality.DOCUMENT)
     documents = [
         i for i, v in enumerate(values) if isinstance(v, bytes) and modality(media_type(v)) is Modality.DOCUMENT
     ]
@@ -55,7 +55,7 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
         documents = [i for i, v in enumerate(values) if v is not None]
     # the bytes of a video may be more than a request takes
     as_file = (str, bytes) if kind is Modality.VIDEO and loader is not None else str
-    files = [i for i, v in enumerate(values) if named and isinstance(v, as_file) and kind is not Modality.DOCUMENT]
+    files = [i for i, v in enumerate(values) if is_media and isinstance(v, as_file) and kind is not Modality.DOCUMENT]
     missing: dict[int, str] = {}
     for i, value in enumerate(values):
         if (
@@ -73,10 +73,10 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
         if loader is None:
             missing.update(dict.fromkeys(places, "files named in rows are not read here"))
             continue
-        named_here = [values[i] for i in places]
-        read = loader.transcripts(named_here) if hears else loader.load(named_here, what)
-        for i, found in zip(places, read, strict=True):
-            if isinstance(found, Unreadable):
-                missing[i] = found.message
-            values[i] = None if isinstance(found, Unreadable) else found
+        sources = [values[i] for i in places]
+        read = loader.transcripts(sources) if hears else loader.load(sources, what)
+        for i, content in zip(places, read, strict=True):
+            if isinstance(content, Unreadable):
+                missing[i] = content.message
+            values[i] = None if isinstance(content, Unreadable) else content
     return values, missing

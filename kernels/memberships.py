@@ -57,7 +57,7 @@ def memberships(
     exprs = [key.expr for key in keys]
     table: pa.Table = relation.evaluate(exprs, representatives, columns)
     values = [table.column(i).to_pylist() for i in range(len(exprs))]
-    found: dict[tuple[object, ...], tuple[list[int], int]] = {}
+    by_key: dict[tuple[object, ...], tuple[list[int], int]] = {}
     is_many = [many_of(e) is not None for e in exprs]
     for i, code in enumerate(codes):
         combined: list[tuple[object, ...]] = [()]
@@ -66,9 +66,9 @@ def memberships(
             options = [None] if value is None else (list(value) or [NONE]) if flag else [value]
             combined = [(*before, option) for before in combined for option in options]
         for key in dict.fromkeys(combined):
-            found.setdefault(key, ([], int(representatives[i])))[0].append(code)
+            by_key.setdefault(key, ([], int(representatives[i])))[0].append(code)
     result = []
-    for key, (members, row) in found.items():
+    for key, (members, row) in by_key.items():
         labels = tuple(None if v is None else str(v) for v, flag in zip(key, is_many, strict=True) if flag)
         result.append(Membership(labels, tuple(members), row))
     return result

@@ -15,48 +15,48 @@ MOST_PAIRS = 12  # that are asked about, the nearest ones
 
 
 async def duplicates(
-    column: VirtualColumn, known: tuple[str, ...], new: tuple[str, ...], source: str, ctx: Context
+    column: VirtualColumn, old: tuple[str, ...], new: tuple[str, ...], source: str, ctx: Context
 ) -> set[str]:
     """The new names that mean what a name before them means: at most one call, none where no two names are near.
 
     Args:
-        known: names that stay, in any case.
+        old: names that stay, in any case.
         new: names, the first of two duplicates stays.
     """
-    pairs = near(known, new, ctx)
+    pairs = near(old, new, ctx)
     if not pairs or not ctx.purse.fits(1):
         return set()
     schema = {"type": "array", "items": {"type": "boolean"}, "minItems": len(pairs), "maxItems": len(pairs)}
-    asked = Write(
+    request = Write(
         column.text,
         task="same",
         schema=json.dumps(schema),
         parameters=tuple((str(i), f"{a} / {b}") for i, (a, b) in enumerate(pairs, 1)),
         max_tokens=20 + 8 * len(pairs),
     )
-    return read_same(await ctx.write(asked, optional=True, source=source), pairs)
+    return read_same(await ctx.write(request, optional=True, source=source), pairs)
 
 
-def near(known: tuple[str, ...], new: tuple[str, ...], ctx: Context) -> list[tuple[str, str]]:
+def near(old: tuple[str, ...], new: tuple[str, ...], ctx: Context) -> list[tuple[str, str]]:
     """(name that stays, new name) of the pairs whose cosine is at least NEAR, the nearest first.
 
     Args:
-        known: names that stay.
+        old: names that stay.
         new: names that may merge into those, or into each other.
     """
-    names = (*known, *new)
+    names = (*old, *new)
     embedder = None if ctx.features is None else ctx.features.store.words
     if embedder is None or len(names) < 2:
         return []
     vectors = embedder.embed([stem(name) for name in names])
     cosines = vectors @ vectors.T
-    found = [
+    candidates = [
         (float(cosines[i, j]), names[i], names[j])
-        for j in range(max(1, len(known)), len(names))
+        for j in range(max(1, len(old)), len(names))
         for i in range(j)
         if cosines[i, j] >= NEAR
     ]
-    return [(a, b) for _, a, b in sorted(found, key=lambda pair: -pair[0])[:MOST_PAIRS]]
+    return [(a, b) for _, a, b in sorted(candidates, key=lambda pair: -pair[0])[:MOST_PAIRS]]
 
 
 def read_same(reply: Any, pairs: list[tuple[str, str]]) -> set[str]:
@@ -67,4 +67,4 @@ def read_same(reply: Any, pairs: list[tuple[str, str]]) -> set[str]:
     """
     if not isinstance(reply, list) or len(reply) != len(pairs):
         return set()
-    return {b for said, (_, b) in zip(reply, pairs, strict=True) if said is True}
+    return {b for same, (_, b) in zip(reply, pairs, strict=True) if same is True}

@@ -87,15 +87,15 @@ def sides_of(block: Block) -> Sides | None:
     if any(True for t in hidden for b in in_expressions(t) for _ in outer_columns(b.query)):
         return None
     needed = dict.fromkeys([*block.scan.columns, *columns(*between)])
-    found = []
+    queries = []
     for group, own_parts, own_terms in zip(groups, sources, own, strict=True):
         source = own_parts[0]
         for part in own_parts[1:]:
             source = BoundJoin("CROSS", source, part)
         items = tuple(BoundItem(c, c.label, "") for c in needed if c.table in group)
         items = items or (BoundItem(Number("1"), "__one", "INTEGER"),)
-        found.append(query_sql(BoundSelect(items, source, where=conjunction(own_terms))))
-    return Sides((found[0], found[1]), conjunction(between))
+        queries.append(query_sql(BoundSelect(items, source, where=conjunction(own_terms))))
+    return Sides((queries[0], queries[1]), conjunction(between))
 
 
 def _parts(source: BoundSource | None) -> tuple[list[BoundSource], list[Expr]]:
@@ -111,8 +111,8 @@ def _home(part: BoundSource, groups: Sequence[set[str]], terms: Sequence[Expr]) 
     own = set(aliases(part))
     read = [{c.table for c in columns(term)} for term in terms]
     joined = [any(one <= own | group and one & own and one & group for one in read) for group in groups]
-    found = [bool(own & group) for group in groups]
-    return next((side for side, is_home in enumerate(found if any(found) else joined) if is_home), None)
+    is_own = [bool(own & group) for group in groups]
+    return next((side for side, is_home in enumerate(is_own if any(is_own) else joined) if is_home), None)
 
 
 def whole_pairs(pairs: int, rows: int, stages: int, what: str, ctx: Context) -> None:
@@ -163,30 +163,30 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         return _ordered(block, fields, total, ctx)
     budget = ctx.purse.remaining or 0
     rng = np.random.default_rng([ctx.settings.seed, total])
-    asked = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
-    units = None if ctx.features is None else unit_vectors(asked, (left, right), fields, block.scan.tables, ctx)
+    conditions = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
+    units = None if ctx.features is None else unit_vectors(conditions, (left, right), fields, block.scan.tables, ctx)
     near = np.zeros(0, dtype=np.int64)
     if units is not None:
         near = _near(units, m)
         near = near if between is None else _matching_pairs(near, m, (left, right), between, ctx.duck)
         cosine = cosines(*units, near // m, near % m)
         near = near[np.lexsort((near, -cosine))][:MOST_PAIRS]
-    wanted = max(RANDOM, 2 * budget)
+    n_random = max(RANDOM, 2 * budget)
     if between is None:
-        if total <= 4 * (len(near) + wanted):
+        if total <= 4 * (len(near) + n_random):
             is_far = np.ones(total, dtype=bool)
             is_far[near] = False
             far = np.flatnonzero(is_far)
         else:
-            far = np.setdiff1d(rng.integers(total, size=wanted + wanted // 2), near)
-        far = rng.permutation(far)[:wanted]
+            far = np.setdiff1d(rng.integers(total, size=n_random + n_random // 2), near)
+        far = rng.permutation(far)[:n_random]
     else:
         sql = (
             f"SELECT l.rowid * {m} + r.rowid AS p FROM {joined} ORDER BY hash(l.rowid * {m} + r.rowid + "
-            f"{int(rng.integers(2**31))}), p LIMIT {wanted + len(near)}"
+            f"{int(rng.integers(2**31))}), p LIMIT {n_random + len(near)}"
         )
-        found = np.asarray(ctx.duck.arrow(sql).column(0).to_numpy(), dtype=np.int64)
-        far = rng.permutation(found[~np.isin(found, near)][:wanted])
+        matches = np.asarray(ctx.duck.arrow(sql).column(0).to_numpy(), dtype=np.int64)
+        far = rng.permutation(matches[~np.isin(matches, near)][:n_random])
     numbers = np.concatenate([near, far])
     ends = np.unique([0, *(int(cut * len(near)) for cut in CUTS), len(near)])
     sizes = np.append(np.diff(ends), total - len(near)).astype(np.int64)
@@ -232,12 +232,12 @@ def _matching_pairs(
 ) -> NDArray[np.int64]:
     """The pairs that meet the conditions on both sides."""
     numbers = pa.table({"__n": pairs, "__l": pairs // m, "__r": pairs % m})
-    found = duck.arrow(
+    table = duck.arrow(
         f"SELECT p.__n FROM __pool p JOIN {quote(sides[0])} AS l ON l.rowid = p.__l "
         f"JOIN {quote(sides[1])} AS r ON r.rowid = p.__r WHERE {between}",
         {"__pool": numbers},
     )
-    return np.asarray(found.column(0).to_numpy(), dtype=np.int64)
+    return np.asarray(table.column(0).to_numpy(), dtype=np.int64)
 
 
 def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> NDArray[np.int64]:
@@ -245,11 +245,11 @@ def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> NDA
     left, right = units
     k = min(m, max(1, MOST_PAIRS // len(left)))
     if len(left) * m > FLAT and find_spec("faiss") is not None:
-        found = _near_in_cells(left, right, k)
+        neighbours = _near_in_cells(left, right, k)
     else:
-        found = most_similar(left, right, k)
+        neighbours = most_similar(left, right, k)
     rows = np.repeat(np.arange(len(left), dtype=np.int64), k)
-    nearest: NDArray[np.int64] = found.ravel()
+    nearest: NDArray[np.int64] = neighbours.ravel()
     return (rows * m + nearest)[nearest >= 0]
 
 
@@ -263,5 +263,5 @@ def _near_in_cells(left: NDArray[np.float32], right: NDArray[np.float32], k: int
     index.cp.niter, index.nprobe = 8, PROBED
     index.train(right[:: max(1, len(right) // (40 * cells))])
     index.add(right)
-    found: NDArray[np.int64] = index.search(left, k)[1]
-    return found
+    neighbours: NDArray[np.int64] = index.search(left, k)[1]
+    return neighbours

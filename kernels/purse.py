@@ -115,19 +115,19 @@ class Purse:
     @contextmanager
     def sharing(self, needed: int) -> Iterator[None]:
         """A part that needs more calls than are left does with its share of them: the parts after it have theirs."""
-        held, left = self._reserved, self.remaining
+        before, left = self._reserved, self.remaining
         if self._later and left is not None and needed > left:
             self._reserved = tuple(self._with_others(step) for step in range(len(self.budget.steps) + 1))
         try:
             yield
         finally:
-            self._reserved = held
+            self._reserved = before
 
     def _with_others(self, step: int) -> int:
         """What is held of a step of the budget, with the shares of the parts to come."""
-        held, left = self._held_at(step), self.budget.left_at(step)
-        own = 0 if left is None else max(0, left - held)
-        return held + own - own // (1 + self._later)
+        reserve, left = self._held_at(step), self.budget.left_at(step)
+        own = 0 if left is None else max(0, left - reserve)
+        return reserve + own - own // (1 + self._later)
 
     def _held_at(self, step: int) -> int:
         """Calls of a step that are kept for other parts of the statement."""

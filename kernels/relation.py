@@ -107,7 +107,7 @@ class Relation:
     @property
     def on_videos(self) -> list[VirtualColumn]:
         """The conditions that were answered by frames of videos."""
-        return [held.column for held in self.answers.values() if held.origin.moments is not None]
+        return [answers.column for answers in self.answers.values() if answers.origin.moments is not None]
 
     def moments(self, columns: Sequence[VirtualColumn]) -> list[VirtualColumn]:
         """The moments of those of these columns that were answered by frames of videos."""
@@ -115,10 +115,10 @@ class Relation:
 
     def __getitem__(self, column: VirtualColumn) -> ColumnAnswers:
         """The answers to a virtual column, none at first."""
-        found = self.answers.get(column.id)
-        if found is None:
-            found = self.answers[column.id] = ColumnAnswers.of(column, self.n)
-        return found
+        answers = self.answers.get(column.id)
+        if answers is None:
+            answers = self.answers[column.id] = ColumnAnswers.of(column, self.n)
+        return answers
 
     @property
     def total(self) -> int:
@@ -134,24 +134,24 @@ class Relation:
     @property
     def derives(self) -> bool:
         """Is a condition on pairs answered from their rows?"""
-        return any(held.derived is not None for held in self.answers.values())
+        return any(answers.derived is not None for answers in self.answers.values())
 
     def labels(self, column: VirtualColumn) -> tuple[str, ...]:
         """The labels of a choice: those that were found, else those of the text."""
-        found = self[column].prompt.labels
-        return column.labels if found is None else found
+        own_labels = self[column].prompt.labels
+        return column.labels if own_labels is None else own_labels
 
     def question(self, column: VirtualColumn) -> Question:
         """What is put to the model about one row for this virtual column."""
-        held = self[column]
-        given = Parameters(
-            column.type, self.labels(column), held.prompt.descriptions, column.none_of_these, column.many
+        answers = self[column]
+        parameters = Parameters(
+            column.type, self.labels(column), answers.prompt.descriptions, column.none_of_these, column.many
         )
-        question = column.operator.question(column.text, given)
-        shown = held.prompt
+        question = column.operator.question(column.text, parameters)
+        prompt = answers.prompt
         return (
-            replace(question, examples=shown.examples, meaning=shown.meaning)
-            if shown.examples or shown.meaning
+            replace(question, examples=prompt.examples, meaning=prompt.meaning)
+            if prompt.examples or prompt.meaning
             else question
         )
 
@@ -167,22 +167,22 @@ class Relation:
                     continue
                 missing |= ~(self[column].asked_mask if rids is None else self[column].asked_mask[rids])
             count = int(missing.sum())
-            shown = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
-            if count and shown:
+            inputs = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
+            if count and inputs:
                 import pyarrow as pa
 
                 open_ = np.flatnonzero(missing) if rids is None else rids[missing]
-                names = ", ".join(quote(c.label) for c in shown)
+                names = ", ".join(quote(c.label) for c in inputs)
                 sides: dict[str, list[str]] = {}
-                for c in stage.reads or tuple(shown):
+                for c in stage.reads or tuple(inputs):
                     sides.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
-                said = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
-                found = self.duck.arrow(
+                condition = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
+                table = self.duck.arrow(
                     f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {quote(self.name)} AS r "
-                    f"JOIN __open AS o ON o.__rid = r.rowid WHERE {said})",
+                    f"JOIN __open AS o ON o.__rid = r.rowid WHERE {condition})",
                     {"__open": pa.table({"__rid": pa.array(open_.astype(np.int64))})},
                 )
-                count = int(found.column(0)[0].as_py())
+                count = int(table.column(0)[0].as_py())
             total += count
         return total
 
@@ -196,9 +196,9 @@ class Relation:
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
         seconds: list[list[float]] = []
         for j, c in enumerate(reads):
-            named, field = lists[j], self.fields.get(c)
-            lists[j], missing = loaded(named, field, self.duck.media)
-            there = [None if i in missing else value for i, value in enumerate(named)]
+            values, field = lists[j], self.fields.get(c)
+            lists[j], missing = loaded(values, field, self.duck.media)
+            there = [None if i in missing else value for i, value in enumerate(values)]
             seconds.append(lasting(there, field, self.duck.media))
             self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
         several = len({c.table for c in (*reads, *holes)}) > 1
@@ -208,13 +208,13 @@ class Relation:
                 result.append(Row())  # not asked
                 continue
             cells = tuple(_cell(c, lists[j][i], c.table if several else "", seconds[j][i]) for j, c in enumerate(reads))
-            named = []
+            hole_values: list[tuple[str, str]] = []
             for j, c in enumerate(holes, start=len(reads)):
                 value = lists[j][i]
-                said = "unknown" if value is None else str(value)
+                text = "unknown" if value is None else str(value)
                 if value is not None or cells:  # a question of holes alone, all NULL, is not asked
-                    named += [(c.name, said), (c.label, said)]
-            result.append(Row(cells, tuple(named)))
+                    hole_values += [(c.name, text), (c.label, text)]
+            result.append(Row(cells, tuple(hole_values)))
         return result
 
     def texts(self, reads: Sequence[Column]) -> list[str]:
@@ -226,8 +226,8 @@ class Relation:
         return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
 
     def _column_sql(self, column: Column) -> str:
-        found = self.fields.get(column)
-        if found is not None and found.type == "BLOB":
+        field = self.fields.get(column)
+        if field is not None and field.type == "BLOB":
             return quote(column.label)
         return f"CAST({quote(column.label)} AS VARCHAR)"
 
@@ -235,9 +235,9 @@ class Relation:
         """The values of SQL expressions over columns and answers, for these rows in this order: one column each."""
         import pyarrow as pa
 
-        wanted = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
+        rows = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
         parts = [f"{e} AS e{i}" for i, e in enumerate(expressions)]
-        return self.in_order(parts, *self._beside("__answers", wanted))
+        return self.in_order(parts, *self._beside("__answers", rows))
 
     def in_order(self, parts: Sequence[str], source: str, arrays: dict[str, pa.Table]) -> pa.Table:
         """The rows of a FROM clause in the order of its column __pos.
@@ -280,9 +280,9 @@ class Relation:
     ) -> tuple[str, dict[str, pa.Table]]:
         """A FROM clause with every column, answer (in its type) and extra array of these rows, and the Arrow table it needs."""
         answers = self.with_answers(rids, columns, **extra)
-        kept = ["__rid", "__pos", *(c.name for c in self.moments(columns)), *extra]
+        as_is = ["__rid", "__pos", *(c.name for c in self.moments(columns)), *extra]
         cast = [typed_answer(column) for column in columns]
-        return self._beside(f"(SELECT {', '.join([*kept, *cast])} FROM __answers)", answers)
+        return self._beside(f"(SELECT {', '.join([*as_is, *cast])} FROM __answers)", answers)
 
     def _beside(self, sql: str, answers: pa.Table) -> tuple[str, dict[str, pa.Table]]:
         """A FROM clause with `answers` as a and the rows of their __rid as r, and the Arrow tables it needs.
@@ -297,14 +297,14 @@ class Relation:
         import pyarrow as pa
 
         rids = answers.column("__rid").to_numpy()
-        kept = np.zeros(self.n, dtype=bool)
-        kept[rids] = True
-        table, once = quote(self.name), int(kept.sum()) == len(rids)
+        inside = np.zeros(self.n, dtype=bool)
+        inside[rids] = True
+        table, once = quote(self.name), int(inside.sum()) == len(rids)
         if not once or self.n > max(SMALL, 2 * len(rids)):
             return f"{sql} AS a JOIN {table} AS r ON r.rowid = a.__rid", {"__answers": answers}
         arrays = {"__answers": answers if (np.diff(rids) > 0).all() else answers.take(np.argsort(rids))}
         if len(rids) < self.n:
-            arrays["__kept"] = pa.table({"__kept": kept})
+            arrays["__kept"] = pa.table({"__kept": inside})
             table = f"(SELECT r.* FROM __kept POSITIONAL JOIN {table} AS r WHERE __kept.__kept)"
         return f"{sql} AS a POSITIONAL JOIN {table} AS r", arrays
 
@@ -331,10 +331,10 @@ def to_arrow(values: NDArray[np.object_]) -> pa.Array:
     """Booleans and numbers as such, all else as text (JSON for lists and structs)."""
     import pyarrow as pa
 
-    known = [v for v in values if v is not None]
-    if all(isinstance(v, bool) for v in known):
+    present = [v for v in values if v is not None]
+    if all(isinstance(v, bool) for v in present):
         return pa.array(list(values), type=pa.bool_())
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
         return pa.array([None if v is None else float(v) for v in values], type=pa.float64())
     texts = [
         None if v is None else v if isinstance(v, str) else json.dumps(v) if isinstance(v, list | dict) else str(v)

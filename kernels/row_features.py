@@ -77,14 +77,14 @@ class RowFeatures:
     def _table(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
         pictures = tuple(c for c in reads if _may_be_picture(relation.fields.get(c)))
         texts = tuple(c for c in reads if c not in pictures)
-        found = None
+        features = None
         if texts:
-            found = self.store.table(relation.texts(texts), _named(relation, texts))
+            features = self.store.table(relation.texts(texts), _named(relation, texts))
         for column in pictures:
             key = f"{relation.source}: {column.label}"
-            seen = self.store.images(_pictures(column, relation), key, partial(_read, column, relation))
-            found = seen if found is None else together(found, seen)
-        return found
+            part = self.store.images(_pictures(column, relation), key, partial(_read, column, relation))
+            features = part if features is None else together(features, part)
+        return features
 
 
 def _named(relation: Relation, texts: tuple[Column, ...]) -> str:
@@ -106,12 +106,12 @@ def _pictures(column: Column, relation: Relation) -> Iterator[list[bytes | Named
         rows = np.arange(start, min(start + PICTURES_AT_ONCE, relation.n), dtype=np.int64)
         values = relation.fetch(rows, [quote(column.label)]).column(0).to_pylist()
         digests = [None] * len(values) if media is None else media.digests(values)
-        named = [None if d is None else Named(v, d) for v, d in zip(values, digests, strict=True)]
-        read = iter(_read(column, relation, [v for v, name in zip(values, named, strict=True) if name is None]))
-        yield [next(read) if name is None else name for name in named]
+        names = [None if d is None else Named(v, d) for v, d in zip(values, digests, strict=True)]
+        read = iter(_read(column, relation, [v for v, name in zip(values, names, strict=True) if name is None]))
+        yield [next(read) if name is None else name for name in names]
 
 
 def _read(column: Column, relation: Relation, values: Sequence[Any]) -> list[bytes | None]:
     """(n,) the files of values of a column."""
-    found, _ = loaded(list(values), relation.fields.get(column), relation.duck.media)
-    return [v if isinstance(v, bytes) else None for v in found]
+    contents, _ = loaded(list(values), relation.fields.get(column), relation.duck.media)
+    return [v if isinstance(v, bytes) else None for v in contents]

@@ -74,25 +74,25 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     """
     if relation.n < FEWEST_ROWS:
         return None
-    found = await _of_texts(block, relation, ctx) if ctx.features is not None else None
+    base = await _of_texts(block, relation, ctx) if ctx.features is not None else None
     score = proxy.of(relation) if ctx.settings.proxy is not None else None
-    return found if score is None else with_proxy(found, score)
+    return base if score is None else with_proxy(base, score)
 
 
-def with_proxy(found: Guide | None, score: NDArray[np.float64]) -> Guide:
+def with_proxy(base: Guide | None, score: NDArray[np.float64]) -> Guide:
     """A guide that learns from the proxy too, and begins with the rows where it is high: it is as good as example rows.
 
     Args:
-        found: None: the proxy alone guides.
+        base: None: the proxy alone guides.
         score: (N,) with mean 0 and variance 1.
     """
     column = KNOWN * score.astype(np.float32)[:, None]
-    if found is None:
+    if base is None:
         return Guide(column, score, True)
-    matrix = np.concatenate([found.features, column], axis=1)
-    if found.prior is None or not found.has_examples:
+    matrix = np.concatenate([base.features, column], axis=1)
+    if base.prior is None or not base.has_examples:
         return Guide(matrix, score, True)
-    return Guide(matrix, score + standard(found.prior.astype(np.float32)), True)
+    return Guide(matrix, score + standard(base.prior.astype(np.float32)), True)
 
 
 async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | None:
@@ -136,8 +136,8 @@ def _of_formula(
             chances.append(sigmoid(score - FEW))
         else:
             rows = np.arange(relation.n, dtype=np.int64)
-            known = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
-            chances.append(np.asarray(known.to_numpy(zero_copy_only=False), np.float64))
+            truth = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
+            chances.append(np.asarray(truth.to_numpy(zero_copy_only=False), np.float64))
             added.append(KNOWN * standard(chances[-1].astype(np.float32)))
     chance = formula.chance(np.stack(chances))
     if len(formula.leaves) > 1:

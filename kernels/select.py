@@ -63,9 +63,9 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     Raises: BudgetError (UQL401) where the budget does not reach an answer.
     """
     every = np.arange(relation.n, dtype=np.int64)
-    found = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
-    output = await _with_values(block, found.rids, relation, ctx)
-    output.exact, output.unverified = output.exact and found.exact, found.unverified
+    chosen = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
+    output = await _with_values(block, chosen.rids, relation, ctx)
+    output.exact, output.unverified = output.exact and chosen.exact, chosen.unverified
     return output
 
 
@@ -88,10 +88,10 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     for stage in block.values.stages:
         if stage.of_pairs:
             exact = await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx) and exact
-    known = [*filter_columns, *early]
+    columns = [*filter_columns, *early]
     if block.project.distinct or block.needs_every_row:
-        return replace(whole(block, passing, known, relation, ctx), exact=exact)
-    rids = await sem_order.chosen(block, passing, known, relation, ctx)
+        return replace(whole(block, passing, columns, relation, ctx), exact=exact)
+    rids = await sem_order.chosen(block, passing, columns, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
         if not ctx.purse.fits(_unasked(rids, block.values.late, relation)):
@@ -99,8 +99,8 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             less = "add LIMIT" if block.order.limit is None else "a smaller LIMIT"
             ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.values.late, rids, relation, ctx)
-        rids, known = dropped(rids, late, relation, ctx), [*known, *late]
-    return replace(rows(block, rids, known, relation, ctx), exact=exact)
+        rids, columns = dropped(rids, late, relation, ctx), [*columns, *late]
+    return replace(rows(block, rids, columns, relation, ctx), exact=exact)
 
 
 async def ask_all(stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -181,12 +181,12 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
             "nothing was sent",
             help=f"WITH (budget = {calls}) or WITH (budget = 'all')",
         )
-    found = await _search(block, relation, ctx)
-    if ctx.settings.recall is not None and not found.exact:  # without word vectors nothing is promised
+    chosen = await _search(block, relation, ctx)
+    if ctx.settings.recall is not None and not chosen.exact:  # without word vectors nothing is promised
         ctx.partial = True
         why = "the budget ended" if relation.pool is None else "not all pairs are candidates"
         ctx.notes.append(f"the recall of {ctx.settings.recall:.0%} asked for is not certain: {why}")
-    return found
+    return chosen
 
 
 async def _every(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
@@ -222,32 +222,32 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         sampler, searched = search.sampler, Searched.of(search.known_rows)
         await _learn(block, sampler, searched, relation, ctx, rows_needed=k, reserved=reserved)
         if search.guide is None and searched.ended and len(searched.matches) < k:  # the other rows have more
-            asked = searched.labelled, await sem_filter.truth(block.filter, searched.labelled, relation, ctx)
-            search = await limit_search(k + further(k), block, relation, ctx, asked)
+            first_rows = searched.labelled, await sem_filter.truth(block.filter, searched.labelled, relation, ctx)
+            search = await limit_search(k + further(k), block, relation, ctx, first_rows)
             assert search is not None
             sampler, searched = search.sampler, Searched.of(search.known_rows)
             await _learn(block, sampler, searched, relation, ctx, rows_needed=k, reserved=reserved)
-        found = np.sort(np.array(searched.matches[:k], dtype=np.int64))
+        matches = np.sort(np.array(searched.matches[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.labelled[np.isnan(searched.answers)]
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
-        found, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
+        matches, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
         chosen = ended and not block.order.keys  # any k rows will do
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
-    found = found if surest is None else surest
-    pool = relation.pool if len(found) < k else None  # fewer than wanted: what it left out may have them
+    matches = matches if surest is None else surest
+    pool = relation.pool if len(matches) < k else None  # fewer than wanted: what it left out may have them
     _note_pool(pool, ctx)
-    left_out = pool is not None or (relation.stage is not None and len(found) < k)
+    left_out = pool is not None or (relation.stage is not None and len(matches) < k)
     ctx.partial = ctx.partial or left_out
-    if ended and relation.stage is not None and len(found) < k:
+    if ended and relation.stage is not None and len(matches) < k:
         ctx.notes.append(
             f"candidates were {relation.n:,} of {relation.total:,} rows: others may pass, and were not asked"
         )
     if not ended:
         ctx.partial = True
-        ctx.notes.append(f"first {len(found)} of {k}: the budget ended")
+        ctx.notes.append(f"first {len(matches)} of {k}: the budget ended")
     _note_unanswered(unknown, relation, ctx)
-    return Chosen(found, ended and not len(unknown) and not left_out)
+    return Chosen(matches, ended and not len(unknown) and not left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,31 +270,31 @@ async def limit_search(
     block: Block,
     relation: Relation,
     ctx: Context,
-    asked: tuple[Rids, sem_filter.Truth] | None = None,
+    first_rows: tuple[Rids, sem_filter.Truth] | None = None,
 ) -> LimitSearch | None:
     """The search for any rows that pass, of a large table among a first stage of random rows; None where nothing guides it.
 
     Args:
         limit: rows that pass, that may be wanted.
         block: without ORDER BY.
-        asked: the rows of a first stage that were asked: the search goes on among all rows.
+        first_rows: the rows of a first stage that were asked: the search goes on among all rows.
     """
-    stage = None if asked is not None else _search_stage(block, relation, ctx)
+    stage = None if first_rows is not None else _search_stage(block, relation, ctx)
     if stage is None:
         guided = await _guide(block, relation, ctx)
         if guided is None:
             return None
-        known = asked if asked is not None else await known_rows(block, relation, ctx)
-        return LimitSearch(retrieval(relation.n, relation.n, guided, ctx, limit=limit, known=known), known, guided)
+        labels = first_rows if first_rows is not None else await known_rows(block, relation, ctx)
+        return LimitSearch(retrieval(relation.n, relation.n, guided, ctx, limit=limit, known=labels), labels, guided)
     rows, among = stage
     guided = await _guide(block, among, ctx)
     if guided is None:
         return None
-    own, known = await known_rows(block, among, ctx), None
+    own, labels = await known_rows(block, among, ctx), None
     if own is not None:
-        known = rows[own[0]], await sem_filter.truth(block.filter, rows[own[0]], relation, ctx)
+        labels = rows[own[0]], await sem_filter.truth(block.filter, rows[own[0]], relation, ctx)
     search = retrieval(among.n, among.n, guided, ctx, limit=limit, known=own)
-    return LimitSearch(FirstStageSearch(rows, search), known, None)
+    return LimitSearch(FirstStageSearch(rows, search), labels, None)
 
 
 def _search_stage(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Relation] | None:
@@ -322,7 +322,9 @@ def _passing_rows(truth: sem_filter.Truth, rids: Rids, relation: Relation, ctx: 
 def _note_unanswered(rids: Rids, relation: Relation, ctx: Context, of: str = "") -> None:
     """Says how many of these rows gave no answer; clips that are not settled have a note of their own."""
     open_ = [
-        held.origin.moments.left_open[rids] for held in relation.answers.values() if held.origin.moments is not None
+        answers.origin.moments.left_open[rids]
+        for answers in relation.answers.values()
+        if answers.origin.moments is not None
     ]
     unanswered = len(rids) - int(np.logical_or.reduce(open_).sum() if open_ else 0)
     if unanswered:
@@ -332,11 +334,11 @@ def _note_unanswered(rids: Rids, relation: Relation, ctx: Context, of: str = "")
 async def _search(block: Block, relation: Relation, ctx: Context) -> Chosen:
     """As `_searched`, with what people answered since the search that is taken up in the place of what the model had answered."""
     with ctx.as_drawn():
-        found, asked, exact = await _searched(block, relation, ctx)
+        matches, asked_rids, exact = await _searched(block, relation, ctx)
     if not asking.overrule(relation, ctx):
-        return Chosen(found, exact)
-    truth = await sem_filter.truth(block.filter, asked, relation, ctx)
-    return Chosen(np.sort(asked[truth.yes]), exact)
+        return Chosen(matches, exact)
+    truth = await sem_filter.truth(block.filter, asked_rids, relation, ctx)
+    return Chosen(np.sort(asked_rids[truth.yes]), exact)
 
 
 async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Rids, bool]:
@@ -355,13 +357,13 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
         _note_pool(relation.pool, ctx)
         return np.sort(sampled.passing), sampled.labelled, exact
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
-    known = await known_rows(block, relation, ctx)
+    labels = await known_rows(block, relation, ctx)
     units = units_of(block, relation, ctx)
-    if units is not None and known is not None:
-        whole = units.whole(known[0])
-        known = known[0][whole], known[1].of(whole)
-    sampler = retrieval(relation.n, ctx.purse.remaining or 0, guided, ctx, known=known, units=units)
-    searched = Searched.of(known)
+    if units is not None and labels is not None:
+        whole = units.whole(labels[0])
+        labels = labels[0][whole], labels[1].of(whole)
+    sampler = retrieval(relation.n, ctx.purse.remaining or 0, guided, ctx, known=labels, units=units)
+    searched = Searched.of(labels)
     while True:  # once, but where it goes on with the search of a run that had fewer calls
         audit = _audit_rows(block, ctx.purse.remaining_in_step or 0, ctx) if relation.pool is None else 0
         reserved = audit * (per_row + per_passing)
@@ -429,7 +431,7 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
 
     settings, per_row = ctx.settings, max(1, len(block.filter.stages))
     assert settings.recall is not None and settings.precision is not None
-    known, left = await known_rows(block, relation, ctx), ctx.purse.remaining
+    labels, left = await known_rows(block, relation, ctx), ctx.purse.remaining
     search = PromiseSearch(
         relation.n,
         relation.n if left is None else left // per_row,
@@ -439,14 +441,14 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
         recall=settings.recall,
         precision=settings.precision,
         confidence=settings.confidence,
-        known=as_known(known),
+        known=as_known(labels),
     )
-    searched, units = Searched.of(known), units_of(block, relation, ctx)
+    searched, units = Searched.of(labels), units_of(block, relation, ctx)
 
     async def take_equal() -> None:
         if units is not None and search.parts:
-            told = np.isin(np.arange(relation.n), search.labelled)
-            equal = np.flatnonzero(np.isin(units.of, units.of[told]) & ~told)
+            is_labelled = np.isin(np.arange(relation.n), search.labelled)
+            equal = np.flatnonzero(np.isin(units.of, units.of[is_labelled]) & ~is_labelled)
             truth = await sem_filter.truth(block.filter, equal, relation, ctx)
             search.learn(equal, truth.answers)
             searched.add(equal, truth)
@@ -496,13 +498,13 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
     left = ctx.purse.remaining
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
-    known = await known_rows(block, relation, ctx)
+    labels = await known_rows(block, relation, ctx)
     shared: dict[str, Any] = {"rng": ctx.rng, "features": guided.features, "prior": guided.prior}
-    shared |= {"confidence": settings.confidence, "known": as_known(known)}
+    shared |= {"confidence": settings.confidence, "known": as_known(labels)}
     level = f"{settings.confidence:.0%}"
     if settings.recall is not None:
         search = RecallSearch(relation.n, room, recall=settings.recall, has_examples=guided.has_examples, **shared)
-        searched = await _learn(block, search, Searched.of(known), relation, ctx)
+        searched = await _learn(block, search, Searched.of(labels), relation, ctx)
         holds = search.guaranteed
         words = "as asked" if search.met else f"less than the {settings.recall:.0%} asked for: the budget ended"
         ctx.notes.append(
@@ -513,7 +515,7 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
         return Chosen(np.sort(np.array(searched.matches, dtype=np.int64)), searched.asked_all(relation.n))
     assert settings.precision is not None
     adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
-    searched = await _learn(block, adds, Searched.of(known), relation, ctx)
+    searched = await _learn(block, adds, Searched.of(labels), relation, ctx)
     extra = adds.unverified()
     ctx.notes.append(
         f"{len(searched.matches):,} rows were asked and pass; {len(extra):,} more were not asked: "
@@ -526,12 +528,12 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
     return Chosen(rids, searched.asked_all(relation.n), extra)
 
 
-def _note_found(found: int, total: Estimate, n_asked: int, n: int, ctx: Context) -> None:
+def _note_found(n_matches: int, total: Estimate, n_asked: int, n: int, ctx: Context) -> None:
     about = "?" if total.value is None else f"{total.value:,.0f}"
     low = "?" if total.low is None else f"{total.low:,.0f}"
     high = "?" if total.high is None else f"{total.high:,.0f}"
     ctx.notes.append(
-        f"found {found:,} of about {about} rows that pass ({ctx.settings.confidence:.0%}: {low}–{high}); "
+        f"found {n_matches:,} of about {about} rows that pass ({ctx.settings.confidence:.0%}: {low}–{high}); "
         f"{n_asked:,} of {n:,} rows were asked"
     )
 
@@ -579,12 +581,12 @@ class Searched:
     ended: bool = False  # it found what was wanted, or ran out of rows; False: the budget ended it
 
     @classmethod
-    def of(cls, known: tuple[Rids, sem_filter.Truth] | None) -> Searched:
+    def of(cls, labels: tuple[Rids, sem_filter.Truth] | None) -> Searched:
         """Before anything is asked: with the rows that the ledger decides."""
-        made = cls([np.zeros(0, dtype=np.int64)], [np.zeros(0)], [])
-        if known is not None:
-            made.add(*known)
-        return made
+        searched = cls([np.zeros(0, dtype=np.int64)], [np.zeros(0)], [])
+        if labels is not None:
+            searched.add(*labels)
+        return searched
 
     def add(self, rids: Rids, truth: sem_filter.Truth) -> None:
         """Rows with their answers; those that the budget did not reach are left out."""
@@ -616,14 +618,14 @@ async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None
 
 
 def audit_of(
-    n: int, budget: int, guided: Guide, ctx: Context, known: tuple[Rids, NDArray[np.float64]], units: Units | None
+    n: int, budget: int, guided: Guide, ctx: Context, labels: tuple[Rids, NDArray[np.float64]], units: Units | None
 ) -> AggregateSampler:
     """The sample of the rows that a search left over.
 
     Args:
         n: rows in all.
         budget: rows that it asks at most.
-        known: rows that were asked, and their answers: 1, 0, NaN.
+        labels: rows that were asked, and their answers: 1, 0, NaN.
         units: of the rows, each asked once; None: rows are asked one by one.
     """
 
@@ -631,25 +633,25 @@ def audit_of(
         return AGGREGATE["asd"](m, min(budget, m), rng=ctx.rng, confidence=ctx.settings.confidence, **keywords)
 
     if units is None:
-        return make(n, features=guided.features, prior=guided.prior, known=known)
+        return make(n, features=guided.features, prior=guided.prior, known=labels)
     own, size = guided.of_units(units), units.sizes.astype(np.float64)
-    return UnitSample(units, make, known=known, features=own.features, prior=own.prior, size=size, proportional=True)
+    return UnitSample(units, make, known=labels, features=own.features, prior=own.prior, size=size, proportional=True)
 
 
-def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
+def as_known(labels: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
     """Rows that the ledger decides and their answers, as samplers take them."""
-    return None if known is None else (known[0], known[1].answers)
+    return None if labels is None else (labels[0], labels[1].answers)
 
 
-def batch_size(rows_needed: int, found: int, n_asked: int) -> int:
+def batch_size(rows_needed: int, n_matches: int, n_asked: int) -> int:
     """Rows that a search for so many asks next: few in vain, at most BATCH.
 
     Args:
-        rows_needed, found: rows that pass.
+        rows_needed, n_matches: rows that pass.
         n_asked: rows so far.
     """
-    rate = (found + 1) / (n_asked + 1)
-    return min(BATCH, max(1, int(np.ceil((rows_needed - found) / rate))))
+    rate = (n_matches + 1) / (n_asked + 1)
+    return min(BATCH, max(1, int(np.ceil((rows_needed - n_matches) / rate))))
 
 
 def retrieval(
@@ -713,22 +715,24 @@ async def _learn(
         most: rows between two looks.
         after_each: what is done once their answers are told.
     """
-    asked = 0
+    n_asked = 0
     per_row, per_passing = (
         len(block.filter.stages),
         0 if rows_needed else len(block.filter.left_over(block.values.stages)),
     )
     searched.ended = False
     while True:
-        size, found = most, searched.matches
-        if rows_needed is not None and len(found) >= rows_needed:
+        size, matches = most, searched.matches
+        if rows_needed is not None and len(matches) >= rows_needed:
             searched.ended = True
             break
         if rows_needed is not None:
-            size = batch_size(rows_needed, len(found), asked)
+            size = batch_size(rows_needed, len(matches), n_asked)
         left = ctx.purse.remaining_in_step if stepwise else ctx.purse.remaining
         if left is not None:
-            passing = len(found) if units is None or not per_passing else units.count(np.array(found, dtype=np.int64))
+            passing = (
+                len(matches) if units is None or not per_passing else units.count(np.array(matches, dtype=np.int64))
+            )
             room = left - reserved - per_passing * passing
             size = min(size, room // (per_row + per_passing))
         if size <= 0:
@@ -742,7 +746,7 @@ async def _learn(
         done = truth.complete
         sampler.tell(rids, np.where(done, truth.answers, np.nan))
         searched.add(rids, truth)
-        asked += int(done.sum())
+        n_asked += int(done.sum())
         if not done.all():
             break
         if after_each is not None:

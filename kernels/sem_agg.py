@@ -84,10 +84,10 @@ async def summaries(
         ctx.notes.append(
             f"{fewer} of {len(plan)} summaries were written from random rows of their groups: all would need {calls:,} calls"
         )
-    found: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
+    answers: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
     for column, g, rows in plan:
-        found[column][g] = await _summary(column, rows, relation.source, ctx)
-    return Summaries(found, exact)
+        answers[column][g] = await _summary(column, rows, relation.source, ctx)
+    return Summaries(answers, exact)
 
 
 def _numbered(rid: int, row: Row) -> Row:
@@ -100,11 +100,11 @@ def _content(row: Row) -> tuple[str, ...]:
 
 def _thinned(rows: list[Row], calls: int, ctx: Context) -> list[Row]:
     """As many random rows as that many calls can read, in their order."""
-    kept = len(rows)
+    n_rows = len(rows)
     order = ctx.rng.permutation(len(rows))
-    while kept > 1 and calls_needed([_length(rows[i]) for i in sorted(order[:kept])]) > calls:
-        kept = max(1, kept * 3 // 4)
-    return [rows[i] for i in sorted(order[:kept])]
+    while n_rows > 1 and calls_needed([_length(rows[i]) for i in sorted(order[:n_rows])]) > calls:
+        n_rows = max(1, n_rows * 3 // 4)
+    return [rows[i] for i in sorted(order[:n_rows])]
 
 
 def _length(row: Row) -> int:
@@ -121,8 +121,8 @@ async def _summary(column: VirtualColumn, rows: list[Row], source: str, ctx: Con
     while len(parts) > 1:
         groups = [parts[i : i + FANOUT] for i in range(0, len(parts), FANOUT)]
         last = len(groups) == 1
-        shown = [[Row((Cell("part", str(p)),)) for p in group if p is not None] for group in groups]
-        parts = [await _ask(column, rows, "reduce", schema if last else None, source, ctx) for rows in shown]
+        inputs = [[Row((Cell("part", str(p)),)) for p in group if p is not None] for group in groups]
+        parts = [await _ask(column, rows, "reduce", schema if last else None, source, ctx) for rows in inputs]
     return parts[0]
 
 

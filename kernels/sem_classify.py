@@ -81,15 +81,15 @@ async def ask_each(
         source: the table that they come from.
     Returns: (q,) the answers to each question, n each.
     """
-    found: list[tuple[Answers, ...]] = []
+    replies: list[tuple[Answers, ...]] = []
     for start in range(0, len(rows), ROWS):
         part = range(start, min(start + ROWS, len(rows)))
         asks = [
             ctx.ask([_of_row(q, p, rids[i]) for q, p in zip(questions, places, strict=True)], [rows[i]], source)
             for i in part
         ]
-        found += await asyncio.gather(*asks)
-    return tuple(_together([answers[j] for answers in found]) for j in range(len(questions)))
+        replies += await asyncio.gather(*asks)
+    return tuple(_together([answers[j] for answers in replies]) for j in range(len(questions)))
 
 
 def _of_row(question: Question, place: NDArray[np.int64] | None, rid: int) -> Question:

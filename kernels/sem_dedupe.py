@@ -46,12 +46,12 @@ async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Co
         rids: (n,) the rows that pass WHERE.
     Returns: whether the numbers are those that there would be if every pair had been asked and answered.
     """
-    held, readable = relation[column], True
+    answers, readable = relation[column], True
     things = _Things.of(rids, relation.rows(rids, [column]))
-    held.values[rids], held.asked_mask[rids] = rids, True
-    for (rid, shown), why in sorted(relation.unreadable.items(), key=lambda item: item[0][0]):
-        if shown in column.reads and rid in set(rids.tolist()):
-            held.failed[rid], readable = True, False
+    answers.values[rids], answers.asked_mask[rids] = rids, True
+    for (rid, input_column), why in sorted(relation.unreadable.items(), key=lambda item: item[0][0]):
+        if input_column in column.reads and rid in set(rids.tolist()):
+            answers.failed[rid], readable = True, False
             ctx.errors.append(RowError(rid, column.text, "unreadable", why))
     search = _Search(column, things, _vectors(column, things, relation, ctx), relation, ctx)
     await search.nearest()
@@ -60,7 +60,7 @@ async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Co
     exact = search.report() and readable
     for members in search.clusters.members.values():
         same = np.concatenate([things.rids[i] for i in members])
-        held.values[same] = int(same.min())
+        answers.values[same] = int(same.min())
     return exact
 
 
@@ -86,11 +86,11 @@ class _Things:
     @classmethod
     def of(cls, rids: Rids, rows: list[Row]) -> _Things:
         """Rows without content are left out."""
-        found: dict[Row, list[int]] = {}
+        rids_of: dict[Row, list[int]] = {}
         for rid, row in zip(rids.tolist(), rows, strict=True):
             if not row.is_null:
-                found.setdefault(row, []).append(rid)
-        return cls(list(found), [np.array(own, dtype=np.int64) for own in found.values()])
+                rids_of.setdefault(row, []).append(rid)
+        return cls(list(rids_of), [np.array(own, dtype=np.int64) for own in rids_of.values()])
 
 
 class _Clusters:
@@ -140,10 +140,10 @@ class _Clusters:
         self.members[a] += self.members.pop(b)
         self.votes[a].pop(b)
         self.votes[b].pop(a)
-        for other, said in self.votes[b].items():
+        for other, votes in self.votes[b].items():
             self.votes[other].pop(b)
-            known = self.votes[a].get(other, [0, 0])
-            self.votes[a][other] = self.votes[other][a] = [x + y for x, y in zip(known, said, strict=True)]
+            own_votes = self.votes[a].get(other, [0, 0])
+            self.votes[a][other] = self.votes[other][a] = [x + y for x, y in zip(own_votes, votes, strict=True)]
         self.votes[b] = {}
         return a
 
@@ -243,14 +243,14 @@ class _Search:
         first, second = np.triu_indices(len(self.things.rows), 1)
         features, near = of_pairs(self.vectors, self.vectors, first, second)
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-        known = np.array([p for p, pair in enumerate(pairs) if not self._is_open(pair)], dtype=np.int64)
+        closed = np.array([p for p, pair in enumerate(pairs) if not self._is_open(pair)], dtype=np.int64)
         search = RecallSearch(
             len(pairs),
             len(pairs),
             rng=self.ctx.rng,
             features=features,
             prior=near,
-            known=(known, np.array([self._truth(pairs[p]) for p in known])),
+            known=(closed, np.array([self._truth(pairs[p]) for p in closed])),
             recall=recall,
             confidence=self.ctx.settings.confidence,
         )
@@ -279,10 +279,10 @@ class _Search:
     # ----------------------------------------------------------------------------------------------------------- report
     def report(self) -> bool:
         """Says what was asked and what was not, and whether the clusters are those of all pairs."""
-        ctx, about, asked = self.ctx, f'"{self.column.text}": ', len(self.clusters.answers)
+        ctx, about, n_asked = self.ctx, f'"{self.column.text}": ', len(self.clusters.answers)
         exact = not self.unanswered and not self.ended
         if self.unanswered:
-            ctx.notes.append(f"{about}{self.unanswered:,} of {asked:,} pairs gave no answer and join nothing")
+            ctx.notes.append(f"{about}{self.unanswered:,} of {n_asked:,} pairs gave no answer and join nothing")
         if split := self._contradicted():
             ctx.notes.append(
                 f"{about}a pair was said to be the same and others of the same two groups of rows were not, {split:,} times: these stay two"
@@ -292,7 +292,7 @@ class _Search:
             left = sum(1 for pair in self.near if self._is_open(pair))
             if left:
                 ctx.notes.append(
-                    f"{about}the budget ended after {asked:,} pairs; {left:,} pairs near in meaning were not asked: rows of these "
+                    f"{about}the budget ended after {n_asked:,} pairs; {left:,} pairs near in meaning were not asked: rows of these "
                     "that are the same are returned each"
                 )
         if self.promised is not None:
@@ -300,17 +300,17 @@ class _Search:
             exact, ctx.partial = exact and self.promised == 1.0, ctx.partial or short
             words = f"less than the {ctx.settings.recall:.0%} asked for: the budget ended" if short else "as asked"
             ctx.notes.append(
-                f"{about}{asked:,} of {self.total:,} pairs were asked; recall ≥ {self.promised:.0%} at {level}, {words}"
+                f"{about}{n_asked:,} of {self.total:,} pairs were asked; recall ≥ {self.promised:.0%} at {level}, {words}"
             )
         elif not self.ended and self.total > len(self.near):
             exact = False
-            ctx.notes.append(self._blocking(about, asked))
+            ctx.notes.append(self._blocking(about, n_asked))
         return exact
 
     def _blocking(self, about: str, n_asked: int) -> str:
         """What is known of the pairs that were not asked."""
-        told = [answer for pair in self.near if (answer := self.clusters.answers.get(pair)) is not None]
-        far = told[len(told) - max(1, round(FAR * len(told))) :]
+        answers = [answer for pair in self.near if (answer := self.clusters.answers.get(pair)) is not None]
+        far = answers[len(answers) - max(1, round(FAR * len(answers))) :]
         more = "WITH (recall = 0.9) searches them too"
         if ctx_recall := self.ctx.settings.recall:
             more = f"the recall of {ctx_recall:.0%} asked for is not certain: {MOST_PAIRS:,} pairs at most are searched"

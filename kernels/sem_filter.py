@@ -73,9 +73,9 @@ async def truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
         await _note_ledger(stages, relation, ctx)
         await _take_known(formula, [stages[i] for i in common], masks, rids, relation, ctx)
     for i in common:
-        wanted = _open(formula, stages[i], masks)
-        if wanted.any():
-            await asking.ask(stages[i], rids[wanted], relation, ctx)
+        is_open = _open(formula, stages[i], masks)
+        if is_open.any():
+            await asking.ask(stages[i], rids[is_open], relation, ctx)
             _read(formula, masks, rids, relation, ctx)
     _remember(formula, masks, rids, relation)
     return _truth(formula, masks)
@@ -108,9 +108,9 @@ async def _take_known(
         if not any(relation[column].origin.in_ledger for column in stage.columns):
             continue
         unasked = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
-        wanted = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
-        if len(wanted):
-            await asking.recall(stage, rids[wanted], relation, ctx)
+        positions = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
+        if len(positions):
+            await asking.recall(stage, rids[positions], relation, ctx)
             _read(formula, masks, rids, relation, ctx)
 
 
@@ -129,13 +129,13 @@ def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, c
         return planned
     counts = [relation.filters.terms.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
     state = relation.filters.of(formula)
-    known = state.profile
-    if known is None or any(n < LEAST_SEEN for n, _ in counts):
+    profile = state.profile
+    if profile is None or any(n < LEAST_SEEN for n, _ in counts):
         return planned
     total = sum(n for n, _ in counts)
     made_at, order = state.order
     if len(order) != len(stages) or total >= GROWN * made_at:
-        order, _ = best(formula, stages, learned(known), [stage.cost for stage in stages])
+        order, _ = best(formula, stages, learned(profile), [stage.cost for stage in stages])
         state.order = (total, order)
     return order
 
@@ -200,8 +200,8 @@ async def _pilot(where: SemFilter, rids: Rids, relation: Relation, ctx: Context)
     more than PILOT_SHARE of the rows.
     """
     leaves = where.formula.leaves if where.formula is not None else ()
-    known = all(relation.filters.terms.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in leaves)
-    if known or not _learns(where.stages, ctx):
+    enough = all(relation.filters.terms.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in leaves)
+    if enough or not _learns(where.stages, ctx):
         return
     if len(rids) * PILOT_SHARE < PILOT:
         return
@@ -242,8 +242,8 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
     for i, leaf in enumerate(formula.leaves):
         if not leaf.semantic:
             continue
-        known = np.logical_and.reduce([relation[c].asked_mask[rids] for c in leaf.columns])
-        pending = np.flatnonzero(known & (masks[i] == OPEN))
+        asked_mask = np.logical_and.reduce([relation[c].asked_mask[rids] for c in leaf.columns])
+        pending = np.flatnonzero(asked_mask & (masks[i] == OPEN))
         if not len(pending):
             continue
         failed = np.logical_or.reduce([relation[c].failed[rids[pending]] for c in leaf.columns])
@@ -297,12 +297,12 @@ async def first(
     Each batch is as large as the rows still wanted at the pass rate seen so far, at most doubling what was asked: few are asked in vain.
     Behind one that cost nothing (NULLs, equal rows, what the ledger knows) the next has twice as many rows, if it takes no more calls.
     """
-    found: list[int] = []
+    matches: list[int] = []
     unknown: list[Rids] = [rids[:0]]
     position, passed, free = 0, 0, 0
-    while len(found) < k and position < len(rids):
+    while len(matches) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
-        size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
+        size = min(int(np.ceil((k - len(matches)) / min(1.0, rate))), max(k - len(matches), position))
         left = ctx.purse.remaining
         if left is not None:
             size = min(size, (left - reserved) // max(1, len(where.stages)))
@@ -316,10 +316,10 @@ async def first(
         if left is None or ctx.purse.remaining != left:
             free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)
-        found += [int(r) for r in batch[:complete][result.yes[:complete]]]
+        matches += [int(r) for r in batch[:complete][result.yes[:complete]]]
         passed += int(result.yes[:complete].sum())
         unknown.append(batch[:complete][result.unknown[:complete]])
         position += complete
         if complete < len(batch):  # the budget ended here
-            return np.array(found[:k], dtype=np.int64), False, np.concatenate(unknown)
-    return np.array(found[:k], dtype=np.int64), True, np.concatenate(unknown)
+            return np.array(matches[:k], dtype=np.int64), False, np.concatenate(unknown)
+    return np.array(matches[:k], dtype=np.int64), True, np.concatenate(unknown)

@@ -46,8 +46,8 @@ class Named:
     def without(self, gone: Collection[str]) -> Named:
         """Those whose name differs from these in more than case or number."""
         low = {stem(label) for label in gone}
-        kept = [(n, d) for n, d in zip(self.labels, self.descriptions, strict=True) if stem(n) not in low]
-        return Named(tuple(n for n, _ in kept), tuple(d for _, d in kept))
+        rest = [(n, d) for n, d in zip(self.labels, self.descriptions, strict=True) if stem(n) not in low]
+        return Named(tuple(n for n, _ in rest), tuple(d for _, d in rest))
 
     def and_then(self, more: Named) -> Named:
         """These and further ones."""
@@ -110,33 +110,33 @@ def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> Non
     """What was understood by each group, where the model said it; and the groups for those who keep them."""
     ctx.groups[column.text] = (relation.labels(column), relation[column].prompt.descriptions)
     pairs = zip(relation.labels(column), relation[column].prompt.descriptions, strict=True)
-    said = [f"{name} ({about})" for name, about in pairs if about]
-    if said:
-        ctx.note_once(f'groups of "{column.text}": ', "; ".join(said))
+    descriptions = [f"{name} ({about})" for name, about in pairs if about]
+    if descriptions:
+        ctx.note_once(f'groups of "{column.text}": ', "; ".join(descriptions))
 
 
 async def _all_named(
-    column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, kept: int
+    column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, reserve: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names and descriptions of the groups of these rows; of more rows where the first request named as many groups as it may.
 
     A further request costs one call. A row that was asked before its group had a name costs one more call each.
 
     Args:
-        kept: calls that are left for rows.
+        reserve: calls that are left for rows.
     """
-    named = await _named(column, choose_rows(rids, relation, column, ctx), (), relation, ctx)
+    first = await _named(column, choose_rows(rids, relation, column, ctx), (), relation, ctx)
     if column.into is not None:  # that many are wished: none may be lost
-        return named.labels, named.descriptions
-    found, full = named, named.full
+        return first.labels, first.descriptions
+    groups, full = first, first.full
     for _ in range(PREVIEWS):
-        if not full or not ctx.purse.fits(kept + PREVIEW_PART):
+        if not full or not ctx.purse.fits(reserve + PREVIEW_PART):
             break
-        shown = choose_rows(rids, relation, column, ctx)
-        more = (await _named(column, shown, found.labels, relation, ctx, least=0)).without(found.labels)
-        found, full = found.and_then(more), len(more.labels) >= LEAST_NEW
-    found = await _distinct(column, (), found, relation, ctx)
-    return found.labels, found.descriptions
+        sample = choose_rows(rids, relation, column, ctx)
+        more = (await _named(column, sample, groups.labels, relation, ctx, least=0)).without(groups.labels)
+        groups, full = groups.and_then(more), len(more.labels) >= LEAST_NEW
+    groups = await _distinct(column, (), groups, relation, ctx)
+    return groups.labels, groups.descriptions
 
 
 async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool = True) -> None:
@@ -156,26 +156,26 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         none = rids[_in_none(column, rids, relation)]
         if len(none) < least or not ctx.purse.fits_now(2 if sampled else 2 * (1 + len(none))):
             break
-        known = relation.labels(column)
-        shown = choose_rows(none, relation, column, ctx)
-        named = (await _named(column, shown, known, relation, ctx)).without(known)
-        new = await _distinct(column, known, named, relation, ctx)
+        old = relation.labels(column)
+        sample = choose_rows(none, relation, column, ctx)
+        proposal = (await _named(column, sample, old, relation, ctx)).without(old)
+        new = await _distinct(column, old, proposal, relation, ctx)
         if not new.labels:
             break
-        relation[column].prompt.labels = (*known, *new.labels)
+        relation[column].prompt.labels = (*old, *new.labels)
         relation[column].prompt.descriptions = (*relation[column].prompt.descriptions, *new.descriptions)
         _note_groups(column, relation, ctx)
         again = none if ctx.purse.remaining is None else none[: ctx.purse.remaining]
         relation[column].asked_mask[again] = False
         await asking.ask(Stage((column,)), again, relation, ctx)
-        if _in_none(column, shown, relation).mean() > 1 - SETTLED:
+        if _in_none(column, sample, relation).mean() > 1 - SETTLED:
             break
     left = int(_in_none(column, rids, relation).sum())
     if left > max(1, LARGE_SHARE * len(rids)):
-        asked = int(relation[column].asked_mask[rids].sum())
+        n_asked = int(relation[column].asked_mask[rids].sum())
         ctx.note_once(
             f'"{column.text}": ',
-            f"{left:,} of {asked:,} rows asked are in none of the {len(relation.labels(column))} groups",
+            f"{left:,} of {n_asked:,} rows asked are in none of the {len(relation.labels(column))} groups",
         )
 
 
@@ -200,17 +200,17 @@ def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> NDArray[n
 
 
 async def _distinct(
-    column: VirtualColumn, known: tuple[str, ...], named: Named, relation: Relation, ctx: Context
+    column: VirtualColumn, old: tuple[str, ...], proposal: Named, relation: Relation, ctx: Context
 ) -> Named:
     """The groups that do not mean what another name means, one of those before them or a known one."""
-    gone = await duplicates(column, known, named.labels, relation.source, ctx)
-    return named.without(gone)
+    gone = await duplicates(column, old, proposal.labels, relation.source, ctx)
+    return proposal.without(gone)
 
 
 async def _named(
     column: VirtualColumn,
     chosen: Rids,
-    known: tuple[str, ...],
+    old: tuple[str, ...],
     relation: Relation,
     ctx: Context,
     least: int = 1,
@@ -218,33 +218,33 @@ async def _named(
     """The groups of these rows, from one request that shows them.
 
     Args:
-        known: names of groups that there are; the request is then for further ones.
+        old: names of groups that there are; the request is then for further ones.
         least: further ones.
     """
-    shown = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
-    if not shown:
+    sample = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
+    if not sample:
         return Named((), ())
-    most = column.into or min(MOST_GROUPS if known else MOST_AT_FIRST, len(shown))
-    if not known:
-        least = column.into or min(LEAST_AT_FIRST, len(shown))
-    wanted = f"up to {most} further" if known else str(least) if least == most else f"{least} to {most}"
-    parameters = [("groups", wanted)]
-    if known:
-        parameters.append(("known", "; ".join(known)))
+    most = column.into or min(MOST_GROUPS if old else MOST_AT_FIRST, len(sample))
+    if not old:
+        least = column.into or min(LEAST_AT_FIRST, len(sample))
+    count = f"up to {most} further" if old else str(least) if least == most else f"{least} to {most}"
+    parameters = [("groups", count)]
+    if old:
+        parameters.append(("known", "; ".join(old)))
     described = await ctx.describes()
     reply = await ctx.write(
         Write(
             column.text,
             task="taxonomy",
             schema=schema_of(least, most, described),
-            shown=shown,
+            shown=sample,
             parameters=tuple(parameters),
             max_tokens=300 + (TOKENS_DESCRIBED * most if described else 0),
         ),
         source=relation.source,
     )
     labels, descriptions = read_groups(reply, column.into or MOST_GROUPS)
-    return Named(labels, descriptions, len(shown) > most and len(labels) >= most)
+    return Named(labels, descriptions, len(sample) > most and len(labels) >= most)
 
 
 def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Context) -> Rids:

@@ -79,9 +79,9 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
         of_all = join.pairs is None
         n = sizes[0] * sizes[1] if of_all else int(ctx.duck.scalar(f"SELECT count(*) FROM {both}"))
         whole_pairs(n, sum(sizes), len(join.stages), f"{join.kind} JOIN", ctx)
-    shown = "".join(f", {quote(c.label)}" for c in (*left_columns, *right_columns))
+    select_list = "".join(f", {quote(c.label)}" for c in (*left_columns, *right_columns))
     name, n = ctx.duck.create(
-        f"SELECT l.rowid AS __l, r.rowid AS __r{shown} FROM {quote(left)} AS l JOIN {quote(right)} AS r ON {on} "
+        f"SELECT l.rowid AS __l, r.rowid AS __r{select_list} FROM {quote(left)} AS l JOIN {quote(right)} AS r ON {on} "
         "ORDER BY l.rowid, r.rowid"
     )
     source = f"{join.kind} join"
@@ -99,14 +99,14 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
         case "ANTI":
             sql = f"SELECT * FROM {quote(left)} WHERE rowid NOT IN {maybe} ORDER BY rowid"
         case "INNER" | "CROSS":
-            sql = f"SELECT {'* EXCLUDE (__l, __r)' if shown else '1 AS __one'} FROM {matched} ORDER BY __l, __r"
+            sql = f"SELECT {'* EXCLUDE (__l, __r)' if select_list else '1 AS __one'} FROM {matched} ORDER BY __l, __r"
         case kind:
             sql = (
                 f"SELECT {listed or '1 AS __one'} FROM {quote(left)} l {'JOIN' if kind == 'RIGHT' else 'LEFT JOIN'} {matched} m "
                 f"ON m.__l = l.rowid {kind} JOIN {quote(right)} r ON r.rowid = m.__r ORDER BY l.rowid NULLS LAST, r.rowid"
             )
-    made, _ = ctx.duck.create(sql, {"__flags": pairs.flags})
-    return Joined(made, left_side.exact and right_side.exact and pairs.exact)
+    table, _ = ctx.duck.create(sql, {"__flags": pairs.flags})
+    return Joined(table, left_side.exact and right_side.exact and pairs.exact)
 
 
 async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Context) -> Pairs:
@@ -119,11 +119,11 @@ async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Contex
     Raises: BudgetError (UQL401) where they do not fit.
     """
     n, stages = relation.n, where.stages
-    asked = [c for stage in stages for c in stage.columns]
+    columns = [c for stage in stages for c in stage.columns]
     await video_moments.take(stages, relation, ctx)
-    sem_classify.label_queries(asked, relation, ctx)
-    await prefer(asked, relation, ctx)
-    for column in asked:
+    sem_classify.label_queries(columns, relation, ctx)
+    await prefer(columns, relation, ctx)
+    for column in columns:
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
     if not ctx.purse.fits(n * len(stages)):
@@ -146,10 +146,10 @@ async def _side(
     """The rows of one side as a temporary table with columns "alias.name", and the columns it has."""
     own = [c for c in columns if c.table in aliases_in(side)]
     if isinstance(side, OuterJoin):
-        made = await outer_join(side, columns, fields, ctx)
+        joined = await outer_join(side, columns, fields, ctx)
         if side.kind in ("SEMI", "ANTI"):
             own = [c for c in own if c.table in aliases_in(side.left)]
-        return made, own
+        return joined, own
     items = tuple(BoundItem(c, c.label, "") for c in own) or (BoundItem(Number("1"), "__one", "INTEGER"),)
     table, _ = ctx.duck.create(query_sql(BoundSelect(items, side, where=where)))
     return Joined(table, True), own

@@ -43,9 +43,9 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
     if column is None or len(passing) < 2:
         return finish.chosen(block, passing, columns, relation, ctx)
     k = block.order.rows_needed
-    alone = f'"{column.text}": the order is by scores alone'
+    note = f'"{column.text}": the order is by scores alone'
     if k is None or block.order.limit is None or column.holes or not 0 < k < len(passing):
-        ctx.notes.append(alone)
+        ctx.notes.append(note)
         return finish.chosen(block, passing, columns, relation, ctx)
     extra = max(k, LEAST_EXTRA, len(passing) // 2)
     longer = replace(block, order=replace(block.order, limit=k + extra, offset=0))
@@ -56,11 +56,11 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
         return ranked[block.order.offset : k]
     cut = scores[ranked[k - 1]]
     if cut is None:  # fewer than k rows have a score
-        ctx.notes.append(alone)
+        ctx.notes.append(note)
         return ranked[block.order.offset : k]
     near = [r for i, r in enumerate(ranked) if scores[r] is not None and (i < k or abs(scores[r] - cut) <= TIE)]
     if not ctx.purse.fits(CALLS):
-        ctx.notes.append(f"{alone}: the budget leaves no comparison")
+        ctx.notes.append(f"{note}: the budget leaves no comparison")
         return ranked[block.order.offset : k]
     contest = _Contest(column, key, near, relation, ctx)
     best = [*unknown, *await contest.best(k - len(unknown))]

@@ -53,13 +53,13 @@ async def take(stages: Sequence[Stage], relation: Relation, ctx: Context, block:
         if video is not None:
             others = [s for s in stages if all(video_of(c, relation) is None for c in s.columns)]
             left = ctx.purse.remaining
-            kept = 0 if left is None else min(left // 2, relation.calls(others))
-            wanted = relation.n
+            reserve = 0 if left is None else min(left // 2, relation.calls(others))
+            n_clips = relation.n
             if block is not None and block.filter.goal is Goal.FIRST and not block.order.keys:
-                wanted = (block.order.rows_needed or wanted) if _is_alone(block.filter.formula, column) else wanted
+                n_clips = (block.order.rows_needed or n_clips) if _is_alone(block.filter.formula, column) else n_clips
             search = _Search(column, video, stage, relation, ctx)
-            if not stage.whole or not await search.ask_whole(kept, wanted):
-                await search.run(kept, wanted)
+            if not stage.whole or not await search.ask_whole(reserve, n_clips):
+                await search.run(reserve, n_clips)
 
 
 def video_of(column: VirtualColumn, relation: Relation) -> Column | None:
@@ -91,11 +91,11 @@ class _Search:
 
     def _open(self) -> None:
         """Lists the frames of the clips, and the order in which they are asked."""
-        ctx, relation, shown = self.ctx, self.relation, quote(self.video.label)
-        listed = f"unnest(__uql_frames({shown}, {literal(EVERY)})) AS __part"
+        ctx, relation, video = self.ctx, self.relation, quote(self.video.label)
+        listed = f"unnest(__uql_frames({video}, {literal(EVERY)})) AS __part"
         parts = f"SELECT * EXCLUDE (__row), {listed} FROM ({self.alike}) WHERE __row = __clip"
         name, n = ctx.duck.create(
-            f"SELECT * EXCLUDE (__part) REPLACE (__part.image AS {shown}), __part.t AS __t FROM ({parts}) ORDER BY __clip, __t"
+            f"SELECT * EXCLUDE (__part) REPLACE (__part.image AS {video}), __part.t AS __t FROM ({parts}) ORDER BY __clip, __t"
         )
         fields = dict(relation.fields)
         fields[self.video] = replace(fields[self.video], type="VARCHAR", modality=Modality.IMAGE)
@@ -107,17 +107,17 @@ class _Search:
         # by its content: whatever rows stand beside it, a clip is asked in one order, and its moment is the first in it
         self.points = turns(self.sizes, [(ctx.settings.seed, content) for content in self.content])
 
-    def _room(self, kept: int, n_clips: int) -> int:
-        """Rows that may be asked at once; 0 where `n_clips` clips are found, or no more than `kept` calls are left."""
+    def _room(self, reserve: int, n_clips: int) -> int:
+        """Rows that may be asked at once; 0 where `n_clips` clips are found, or no more than `reserve` calls are left."""
         left, missing = self.ctx.purse.remaining, n_clips - int(self.matches[self.first].sum())
-        size = CHUNK if left is None or not kept else min(CHUNK, left - kept)
+        size = CHUNK if left is None or not reserve else min(CHUNK, left - reserve)
         return max(0, min(size, missing) if n_clips < self.relation.n or missing <= 0 else size)
 
-    async def ask_whole(self, kept: int, n_clips: int) -> bool:
+    async def ask_whole(self, reserve: int, n_clips: int) -> bool:
         """Asks the files themselves, in one request each. False where some are left, which could not be sent or were not answered."""
         own, errors = self.relation[self.column], len(self.ctx.errors)
         rest = np.flatnonzero(self.first == np.arange(self.relation.n))
-        while len(rest) and (size := self._room(kept, n_clips)):
+        while len(rest) and (size := self._room(reserve, n_clips)):
             part, rest = rest[:size], rest[size:]
             await asking.ask(self.stage, part, self.relation, self.ctx)
             self.matches[part[own.values[part] == True]] = True  # noqa: E712  an array of objects
@@ -128,17 +128,17 @@ class _Search:
         own.values[:], own.asked_mask[:], own.failed[:] = own.values[self.first], True, ~self.closed[self.first]
         return bool(self.closed[self.first].all() or self.matches[self.first].sum() >= n_clips)
 
-    async def run(self, kept: int, n_clips: int) -> None:
-        """Asks frames until every clip is settled, `n_clips` clips are found, or no more than `kept` calls are left."""
+    async def run(self, reserve: int, n_clips: int) -> None:
+        """Asks frames until every clip is settled, `n_clips` clips are found, or no more than `reserve` calls are left."""
         self._open()
-        held, turn = self.frames[self.column], _places(self.points, self.clip)
+        frame_answers, turn = self.frames[self.column], _places(self.points, self.clip)
         reached, ended = 0, False
         while reached <= turn.max(initial=-1) and not ended:
             step = max(1, reached // GROWTH)
             rest = np.flatnonzero((turn >= reached) & (turn < reached + step))
             rest = rest[np.lexsort((self.points[rest], turn[rest]))]  # which clip is first is as random as the points
             while len(rest := rest[~(self.matches | self.closed)[self.clip[rest]]]) and not ended:
-                size = self._room(kept, n_clips)
+                size = self._room(reserve, n_clips)
                 if not size:
                     ended = True
                     break
@@ -148,16 +148,16 @@ class _Search:
                 self.ctx.errors[errors:] = [
                     replace(e, row=int(self.clip[e.row])) if e.row >= 0 else e for e in self.ctx.errors[errors:]
                 ]
-                self.matches[self.clip[part[held.values[part] == True]]] = True  # noqa: E712  an array of objects
-                ended = not held.asked_mask[part].all()
+                self.matches[self.clip[part[frame_answers.values[part] == True]]] = True  # noqa: E712  an array of objects
+                ended = not frame_answers.asked_mask[part].all()
             reached += step
         self._settle(n_clips)
 
     def _settle(self, n_clips: int) -> None:
         """Writes what is known of each clip into its relation, and says what is not."""
-        held, own, first = self.frames[self.column], self.relation[self.column], self.first
+        frame_answers, own, first = self.frames[self.column], self.relation[self.column], self.first
         n = self.relation.n
-        no = np.bincount(self.clip[held.values == False], minlength=n)  # noqa: E712
+        no = np.bincount(self.clip[frame_answers.values == False], minlength=n)  # noqa: E712
         settled = (self.matches | self.closed | (no == self.sizes))[first]
         own.asked_mask[:] = True
         own.failed[:] = ~settled
@@ -165,15 +165,15 @@ class _Search:
         own.values[settled & (self.sizes[first] > 0)] = False
         own.values[self.matches[first]] = True
         at = np.full(n, -1, np.int64)
-        last = np.flatnonzero(held.asked_mask)
-        yes = held.values[last] == True  # noqa: E712  an array of objects
+        last = np.flatnonzero(frame_answers.asked_mask)
+        yes = frame_answers.values[last] == True  # noqa: E712  an array of objects
         last = last[np.lexsort((np.where(yes, -self.points[last], self.points[last]), yes))]
         at[self.clip[last]] = last  # the last of each clip stays: the first yes where there is one, else the latest no
         at = at[first]
         seconds = np.full(n, np.nan)
-        seen = self.matches[first] & (at >= 0)
-        seconds[seen] = self.t[at[seen]]
-        rest = np.bincount(self.clip[~held.asked_mask], minlength=n)  # and not those that could not be read
+        has_moment = self.matches[first] & (at >= 0)
+        seconds[has_moment] = self.t[at[has_moment]]
+        rest = np.bincount(self.clip[~frame_answers.asked_mask], minlength=n)  # and not those that could not be read
         left_open = ~settled & (rest > 0)[first]
         own.origin.moments = Moments(self.frames, self.t, at, left_open, seconds)
         self._note(left_open & (first == np.arange(n)), n_clips)
@@ -182,9 +182,13 @@ class _Search:
         """Says how many clips are not settled, and what may have been missed in them."""
         if not open_.any() or self.matches[self.first].sum() >= n_clips:
             return
-        held, ctx = self.frames[self.column], self.ctx
+        frame_answers, ctx = self.frames[self.column], self.ctx
         first = np.full(self.relation.n, np.inf)  # the first point that no answer stands for
-        np.minimum.at(first, self.clip[~held.asked_mask | held.failed], self.points[~held.asked_mask | held.failed])
+        np.minimum.at(
+            first,
+            self.clip[~frame_answers.asked_mask | frame_answers.failed],
+            self.points[~frame_answers.asked_mask | frame_answers.failed],
+        )
         points = first[open_]
         missed, none = 1 - ctx.settings.confidence, int((points < 1).sum())
         whole = len(np.unique(self.first))
@@ -213,7 +217,7 @@ def turns(sizes: NDArray[np.int64], seeds: Sequence[tuple[int, ...]]) -> NDArray
         sizes: (clips,) frames of each.
         seeds: (clips,) of the points of each.
     """
-    found = []
+    all_turns = []
     for clip in np.flatnonzero(sizes).tolist():
         size, rng = int(sizes[clip]), np.random.default_rng(seeds[clip])
         points = rng.random(1)
@@ -224,8 +228,8 @@ def turns(sizes: NDArray[np.int64], seeds: Sequence[tuple[int, ...]]) -> NDArray
         frame, first = np.unique(np.minimum((points * size).astype(np.int64), size - 1), return_index=True)
         turn = np.empty(size)
         turn[frame] = first + rng.random()
-        found.append(turn)
-    return np.concatenate(found) if found else np.zeros(0)
+        all_turns.append(turn)
+    return np.concatenate(all_turns) if all_turns else np.zeros(0)
 
 
 def _places(points: NDArray[np.float64], clip: Rids) -> NDArray[np.int64]:

@@ -59,11 +59,11 @@ class Plan:
         order, sizes = self.cells.order, self.cells.sizes
         out = np.full(n_rows, 2.0 * len(sizes) / max(len(free), 1))
         if self.key is not None and len(order):
-            taken = np.ones(n_rows, bool)
-            taken[free] = False
+            others = np.ones(n_rows, bool)
+            others[free] = False
             ends = self.key[order[np.append(self.cells.starts[1:], len(order)) - 1]]
-            place = np.searchsorted(-ends, -self.key[taken], side="left")
-            out[taken] = 2 / sizes[np.minimum(place, len(sizes) - 1)]
+            place = np.searchsorted(-ends, -self.key[others], side="left")
+            out[others] = 2 / sizes[np.minimum(place, len(sizes) - 1)]
         out[order] = np.repeat(2 / sizes, sizes)
         return out
 
@@ -217,13 +217,13 @@ class AsdSampler(Draws):
         free = np.flatnonzero((self._state == 0) & ~self._certain)
         cells = min(size, len(free)) // 2
         if not self._waves:
-            made = self._first_cells(free, cells)
+            plan = self._first_cells(free, cells)
         else:
-            seen = ~np.isnan(self.answers)
-            made = self._later_cells(self.labelled[seen], self.answers[seen], free, cells)
-        pairs = made.cells.draw_pairs(self.rng)
-        self.design[pairs] = made.cells.sizes[:, None]
-        self._waves.append(Wave(made.cells, pairs, made.chances(self.n_rows, free)))
+            has_answer = ~np.isnan(self.answers)
+            plan = self._later_cells(self.labelled[has_answer], self.answers[has_answer], free, cells)
+        pairs = plan.cells.draw_pairs(self.rng)
+        self.design[pairs] = plan.cells.sizes[:, None]
+        self._waves.append(Wave(plan.cells, pairs, plan.chances(self.n_rows, free)))
         self._waiting = self.rng.permutation(pairs.ravel())
 
     def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Plan:
@@ -289,17 +289,17 @@ class AsdSampler(Draws):
         return self._parts[len(complete)]
 
     def _by_draws(self, complete: list[int]) -> list[Floats]:
-        drawn = [float(self._waves[t].pairs.size) for t in complete]
-        return [np.full(self.n_rows, n / sum(drawn)) for n in drawn]
+        n_draws = [float(self._waves[t].pairs.size) for t in complete]
+        return [np.full(self.n_rows, n / sum(n_draws)) for n in n_draws]
 
     def _fitted(self, y: Floats, kind: str, complete: list[int], past: bool) -> list[Linear]:
         """For each complete wave, the surrogate of y from the rows told in other waves (earlier ones if `past`)."""
         key = kind, y.tobytes(), past
         if key in self._fits:
             return self._fits[key]
-        told, fits = self.labelled, []
+        indices, fits = self.labelled, []
         for use in self._others(complete, past):
-            rows = told[use]
+            rows = indices[use]
             if kind == "share":
                 fits.append(self._learned(rows, y[use]))
             else:
@@ -312,8 +312,8 @@ class AsdSampler(Draws):
         drawn_in = np.full(self.n_rows, -1)
         for t, wave in enumerate(self._waves):
             drawn_in[wave.pairs.ravel()] = t
-        told, answered = drawn_in[self.labelled], ~np.isnan(self.answers)
-        return [answered & (told < t if past else told != t) for t in complete]
+        wave_of, answered = drawn_in[self.labelled], ~np.isnan(self.answers)
+        return [answered & (wave_of < t if past else wave_of != t) for t in complete]
 
     def _predictions(
         self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags, past: bool
@@ -344,9 +344,9 @@ class AsdSampler(Draws):
         if is_binary(y):
             return [(p, p * (1 - p)) for p in ps]
         out = []
-        told = self.labelled
+        indices = self.labelled
         for p in ps:
-            at = p[told]
+            at = p[indices]
             part = float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
             out.append((p, min(part, 1.0) * p * (1 - p)))
         return out
@@ -363,42 +363,42 @@ class AsdSampler(Draws):
 
     def _moments(self, variables: list[tuple[Floats, Floats | None]], inside: Flags, complete: list[int]) -> Moments:
         """Totals over the rows `inside` (N,) of one variable, or of two with x the second; each is (y, weights)."""
-        found = self._moments_from(variables, inside, complete, self.past_only)
+        moments = self._moments_from(variables, inside, complete, self.past_only)
         if self.past_only or not self.near_copies:
-            return found
-        return replace(self._moments_from(variables, inside, complete, True), totals=found.totals)
+            return moments
+        return replace(self._moments_from(variables, inside, complete, True), totals=moments.totals)
 
     def _moments_from(
         self, variables: list[tuple[Floats, Floats | None]], inside: Flags, complete: list[int], past: bool
     ) -> Moments:
         """As `_moments`, with predictions from the other waves, or from earlier ones if `past`."""
         m = len(variables)
-        told = self.labelled
+        rows = self.labelled
         nested = m < 2 or not (variables[1][0][variables[0][0] != 0] == 0).any()
         predicted = [self._predictions(y, weights, complete, inside, past) for y, weights in variables]
         dense = np.zeros((m, self.n_rows))
         for j, (y, _) in enumerate(variables):
-            dense[j, told] = y
+            dense[j, rows] = y
         totals, covariance = np.zeros(m), np.zeros((m, m))
         events, expected = 0.0, 0.0
         parts, values, differences = ([np.zeros((m, 0))] for _ in range(3))
-        drawn, stands = [np.zeros(0)], [np.zeros(0)]
+        fractions, stands = [np.zeros(0)], [np.zeros(0)]
         for i, (t, share) in enumerate(zip(complete, self._shares(complete), strict=True)):
             wave = self._waves[t]
             order, sizes = wave.cells.order, wave.cells.sizes
             before = np.ones(self.n_rows, bool)
             before[order] = False
-            before = before[told]
+            before = before[rows]
             part_of = np.where(inside, share, 0.0)
             f = np.stack([predicted[j][i][0] * part_of for j in range(m)])  # this wave's part of each prediction
             residual = (dense * part_of - f)[:, wave.pairs]  # (m, H, 2)
             for j, (y, _) in enumerate(variables):
-                known = float((y * part_of[told])[before].sum())
-                totals[j] += known + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
+                base = float((y * part_of[rows])[before].sum())
+                totals[j] += base + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
             d = residual[:, :, 0] - residual[:, :, 1]
             centre = (residual.mean(axis=2) @ sizes / max(float(sizes.sum()), 1.0))[:, None, None]
             parts.append(((residual - centre) * (sizes[:, None] / 2)).reshape(m, -1))
-            drawn.append(np.repeat(2 / sizes, 2))
+            fractions.append(np.repeat(2 / sizes, 2))
             pairs = wave.pairs.ravel()
             stands.append(np.repeat(sizes / 2, 2) * share[pairs])
             values.append((dense * inside)[:, pairs])
@@ -414,7 +414,7 @@ class AsdSampler(Draws):
             covariance,
             np.concatenate(differences, axis=1),
             np.concatenate(parts, axis=1),
-            np.concatenate(drawn),
+            np.concatenate(fractions),
             np.concatenate(stands),
             np.concatenate(values, axis=1),
             events,
@@ -449,7 +449,7 @@ class AsdSampler(Draws):
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
         complete, inside = self._complete(), self._rows_in(domain)
         within = inside[self.labelled]
-        seen = y[within]
+        values = y[within]
         if not complete:
             return self._early_total(y, inside, weights, bounds)
         moments = self._moments([(y, weights)], inside, complete)
@@ -457,18 +457,18 @@ class AsdSampler(Draws):
         if weights is None and (is_binary(y) if bounds is None else bounds == (0.0, 1.0) and is_share(y)):
             size = int(inside.sum())
             # within a group few cells, and few rows, say something of the spread
-            freedom = math.inf if domain is None else min(moments.freedom(), max(len(seen) - 1, 1))
-            each = np.ones(len(seen))
+            freedom = math.inf if domain is None else min(moments.freedom(), max(len(values) - 1, 1))
+            each = np.ones(len(values))
             event = moments.event(float(size))
             return share_interval(
-                value, variance, seen, each, float(size), size, self.level, None, freedom, event=event
+                value, variance, values, each, float(size), size, self.level, None, freedom, event=event
             )
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             whole = float(weights[inside].sum())
             each = weights[self.labelled][within]
             part, event = weights[inside], moments.event(whole)
             return share_interval(
-                value, variance, seen, each, whole, len(part), self.level, part, moments.freedom(), event=event
+                value, variance, values, each, whole, len(part), self.level, part, moments.freedom(), event=event
             )
         skew = moments.skew(read=weights is None and not is_binary(y))
         return self._open_total(value, variance, moments.freedom(), y, inside, weights, bounds, skew)
@@ -485,35 +485,35 @@ class AsdSampler(Draws):
         skew: Skew,
     ) -> Three:
         """The interval of a sum that no known whole bounds."""
-        seen = y[inside[self.labelled]]
-        n, size = len(seen), int(inside.sum())
-        if not seen.any() and weights is not None:  # values of both signs, and no row counts so far
+        values = y[inside[self.labelled]]
+        n, size = len(values), int(inside.sum())
+        if not values.any() and weights is not None:  # values of both signs, and no row counts so far
             most = intervals.wilson(0.0, n, self.level)[1]
             part = weights[inside]
             return value, most * float(np.minimum(part, 0).sum()), most * float(np.maximum(part, 0).sum())
-        if bounds is None and not seen.any():
+        if bounds is None and not values.any():
             return value, -math.inf, math.inf
-        least, most = bounds if bounds is not None else (float(seen.min()), float(seen.max()))
+        least, most = bounds if bounds is not None else (float(values.min()), float(values.max()))
         if weights is not None:
             least = min(least, float(weights[inside].min()))
         if least >= 0:
-            value = max(value, float(seen.sum()))
-        if least >= 0 and int((seen != 0).sum()) < FEW and value > 0:
+            value = max(value, float(values.sum()))
+        if least >= 0 and int((values != 0).sum()) < FEW and value > 0:
             low, high = intervals.gamma_sum(value, variance, most * size / n, self.level)
-            return value, max(low, float(seen.sum())), min(high, float(seen.sum()) + most * (size - n))
+            return value, max(low, float(values.sum())), min(high, float(values.sum()) + most * (size - n))
         least_t, most_t = skew.quantiles(self.level, moments_freedom(freedom))
         error = math.sqrt(max(variance, 0.0))
         low, high = value - most_t * error, value - least_t * error
-        return value, max(low, float(seen.sum())) if least >= 0 else low, high
+        return value, max(low, float(values.sum())) if least >= 0 else low, high
 
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
-        weights, counts = known
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
+        weights, counts = row_weights
         complete, inside = self._complete(), self._rows_in(domain)
         if not complete:
-            return self._early_ratio(y, x, known, domain)
+            return self._early_ratio(y, x, row_weights, domain)
         moments = self._moments([(y, weights), (x, counts)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
-        least, most = self._ends(y, x, known, domain)
+        least, most = self._ends(y, x, row_weights, domain)
         if bottom <= 0:
             return math.nan, least, most
         ratio = top / bottom
@@ -539,23 +539,23 @@ class AsdSampler(Draws):
 
     def _chances(self) -> Floats:
         """(n,) the rows each told row stands for: 1 if certain."""
-        told = self.labelled
-        stands = np.where(self._certain[told], 1.0, self.design[told])
-        random = ~self._certain[told]
+        rows = self.labelled
+        stands = np.where(self._certain[rows], 1.0, self.design[rows])
+        random = ~self._certain[rows]
         rest = self.n_rows - int((~random).sum())
         if random.any():
             stands[random] *= rest / stands[random].sum()
         return stands
 
     def _early_total(self, y: Floats, inside: Flags, weights: Floats | None, bounds: Bounds) -> Three:
-        told, stands = self.labelled, self._chances()
-        within = inside[told]
-        seen, size = y[within], float(inside.sum())
-        if not (~self._certain[told]).any():
+        rows, stands = self.labelled, self._chances()
+        within = inside[rows]
+        values, size = y[within], float(inside.sum())
+        if not (~self._certain[rows]).any():
             top = (0.0, 1.0) if bounds is None and weights is None and is_binary(y) else bounds
             rest = inside.copy()
-            rest[told] = False
-            base = float(seen.sum())
+            rest[rows] = False
+            base = float(values.sum())
             if weights is not None:
                 part = weights[rest]
                 return math.nan, base + float(np.minimum(part, 0).sum()), base + float(np.maximum(part, 0).sum())
@@ -567,12 +567,12 @@ class AsdSampler(Draws):
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
             share = min(value / size, 1.0)
             variance = share * (1 - share) / max(kish, 1.0) * size**2
-            return share_interval(value, variance, seen, np.ones(len(seen)), size, int(size), self.level)
+            return share_interval(value, variance, values, np.ones(len(values)), size, int(size), self.level)
         spread = float(((stands * (y - np.where(within, y, 0.0).mean()))[within] ** 2).sum())
         return self._open_total(
             value,
             spread,
-            max(len(seen) - 1, 1),
+            max(len(values) - 1, 1),
             y,
             inside,
             weights,
@@ -580,10 +580,10 @@ class AsdSampler(Draws):
             Skew.of((stands * y)[within], values=np.where(y != 0, y, np.nan)[within], stands=stands[within]),
         )
 
-    def _early_ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+    def _early_ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         stands = self._chances() * self._rows_in(domain)[self.labelled]
         bottom = float((stands * x).sum())
-        return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, known, domain)
+        return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, row_weights, domain)
 
 
 def have_near_copies(features: Matrix) -> bool:
@@ -618,7 +618,7 @@ def moments_freedom(freedom: float) -> float:
 def share_interval(
     value: float,
     variance: float,
-    seen: Floats,
+    values: Floats,
     each: Floats,
     whole: float,
     size: int,
@@ -635,7 +635,7 @@ def share_interval(
 
     Args:
         value: the estimate, and `variance` its variance.
-        seen: (n,) what the told rows add; `each`: (n,) what they would add if they counted.
+        values: (n,) what the told rows add; `each`: (n,) what they would add if they counted.
         whole: what all rows would add if all counted; `size` their number.
         confidence: of the interval.
         weights: (size,) what each row would add, where not 1.
@@ -643,9 +643,9 @@ def share_interval(
         ratio: give the share itself, not the total.
         event: what one more row that counts would add to the estimate; without it whole/n.
     """
-    n = len(seen)
-    no = float((each - seen).sum())
-    yes = float(seen.sum())
+    n = len(values)
+    no = float((each - values).sum())
+    yes = float(values.sum())
     if whole <= 0:
         return 0.0, 0.0, 0.0
     value = min(max(value, yes), whole - no) if not ratio else min(max(value, 0.0), whole)

@@ -70,10 +70,10 @@ class Effects:
         spread within groups.
         """
         n = np.bincount(place, minlength=n_groups).astype(np.float64)
-        seen = n > 0
+        has_rows = n > 0
         mean = np.bincount(place, values, minlength=n_groups) / np.maximum(n, 1)
         squares = np.bincount(place, (values - mean[place]) ** 2, minlength=n_groups)
-        inside = float(n.sum() - seen.sum())
+        inside = float(n.sum() - has_rows.sum())
         whole = float(values.var(ddof=1)) if len(values) > 1 else 0.0
         common = float(squares.sum()) / inside if inside > 0 else whole
         common += max(unseen, whole / (inside + 2))  # groups may have rows unlike the few seen, alike as these may be
@@ -83,20 +83,20 @@ class Effects:
         if whole <= 0:  # no two values differ: nothing is known of the spread
             middle = float(values.mean()) if len(values) else 0.0
             return cls(np.full(n_groups, middle), np.full(n_groups, math.inf), spread, freedom, 0.0)
-        error = common / n[seen]  # by a group's own spread, those that happen to be alike would weigh more
-        widest = WIDEST * max(math.sqrt(float(mean[seen].var())), math.sqrt(float(error.mean())))
+        error = common / n[has_rows]  # by a group's own spread, those that happen to be alike would weigh more
+        widest = WIDEST * max(math.sqrt(float(mean[has_rows].var())), math.sqrt(float(error.mean())))
         between = np.linspace(0.0, widest, SPREADS)[:, None] ** 2
         total = between + error
         weight = 1 / total
-        centre = (weight * mean[seen]).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
+        centre = (weight * mean[has_rows]).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
         logs = -0.5 * (np.log(total).sum(axis=1) + np.log(weight.sum(axis=1)))
-        logs -= 0.5 * (weight * (mean[seen] - centre) ** 2).sum(axis=1)
+        logs -= 0.5 * (weight * (mean[has_rows] - centre) ** 2).sum(axis=1)
         chance = np.exp(logs - logs.max())
         chance = (chance / chance.sum())[:, None]
-        kept = np.zeros((SPREADS, n_groups))
-        kept[:, seen] = between / total
-        mid = centre + kept * (mean - centre)
-        var = between * (1 - kept) + (1 - kept) ** 2 / weight.sum(axis=1, keepdims=True)
+        shrinkage = np.zeros((SPREADS, n_groups))
+        shrinkage[:, has_rows] = between / total
+        mid = centre + shrinkage * (mean - centre)
+        var = between * (1 - shrinkage) + (1 - shrinkage) ** 2 / weight.sum(axis=1, keepdims=True)
         expected = (chance * mid).sum(axis=0)
         variance = (chance * (var + (mid - expected) ** 2)).sum(axis=0) * np.maximum(spread / common, 1.0)
         skewness = float(((values - expected[place]) ** 3).mean()) / common**1.5
@@ -182,13 +182,13 @@ class ByGroupSampler(Draws):
 
     def _next_wave(self, remaining: int) -> None:
         remaining = min(remaining, sum(map(len, self._queues)))
-        drawn = np.bincount(self._place[self._state > 0], minlength=len(self._codes)).astype(np.float64)
+        draws = np.bincount(self._place[self._state > 0], minlength=len(self._codes)).astype(np.float64)
         if not self._begun:
             size = remaining // 3 if self.ranking.first is not None else remaining // 2
             allotted = self._evenly(min(remaining, max(size, len(self._codes), LEAST_WAVE)))
         else:
             whole = self.ranking.first is None or remaining < 2 * LEAST_WAVE
-            allotted = self._by_need(remaining if whole else max(remaining // 3, LEAST_WAVE), drawn)
+            allotted = self._by_need(remaining if whole else max(remaining // 3, LEAST_WAVE), draws)
         self._begun = True
         rows = [self._queues[g].pop() for g, n in enumerate(allotted) for _ in range(n)]
         self._waiting = self.rng.permutation(np.array(rows, np.int64)).tolist()
@@ -208,7 +208,7 @@ class ByGroupSampler(Draws):
             rows -= min(rows, len(next_))
         return allotted
 
-    def _by_need(self, rows: int, drawn: Floats) -> Indices:
+    def _by_need(self, rows: int, draws: Floats) -> Indices:
         """(G,) rows of each group, one after another to the group that needs it most."""
         fine = ~np.isnan(self.answers)
         scale = self._size.astype(np.float64) if self.ranking.totals else np.ones(len(self._size))
@@ -222,7 +222,7 @@ class ByGroupSampler(Draws):
             spread = np.ones(len(self._size))
         room = np.array([len(q) for q in self._queues])
         allotted = np.zeros(len(self._size), np.int64)
-        n = drawn.copy()
+        n = draws.copy()
         for _ in range(rows):
             gain = np.where(allotted < room, spread / np.maximum(n * (n + 1), 1e-9), -1.0)
             at = int(gain.argmax())
@@ -271,12 +271,12 @@ class ByGroupSampler(Draws):
         """
         effects, predicted = self._rest(y, x)
         inside = self._place == g
-        told = inside[self.labelled]
+        within = inside[self.labelled]
         rest = inside.copy()
         rest[self.labelled] = False
         if counts is not None:
             rest &= counts != 0
-        seen_y, seen_x, n = float(y[told].sum()), float(x[told].sum()), int(told.sum())
+        seen_y, seen_x, n = float(y[within].sum()), float(x[within].sum()), int(within.sum())
         open_ = float(rest.sum())
         if counts is None and n:
             open_ *= seen_x / n
@@ -302,28 +302,28 @@ class ByGroupSampler(Draws):
         high = sum(part.seen_y + part.open * most if part.open else part.seen_y for part in parts)
         return self._interval(parts, 1.0, (low, high))
 
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         if not is_binary(x):
             return self._quotient_of_sums(y, x, domain)
-        parts = self._parts(y, x, known[1], domain)
+        parts = self._parts(y, x, row_weights[1], domain)
         counted = sum(part.seen_x + part.open for part in parts)
         if any(part.seen_x == 0 for part in parts) or counted <= 0:
             return math.nan, -math.inf, math.inf
         ends = (-math.inf, math.inf)
-        if is_share_of(y, x, known[0]):
-            seen = sum(part.seen_y for part in parts)
-            ends = seen / counted, (seen + sum(part.open for part in parts)) / counted
+        if is_share_of(y, x, row_weights[0]):
+            total = sum(part.seen_y for part in parts)
+            ends = total / counted, (total + sum(part.open for part in parts)) / counted
         return self._interval(parts, counted, ends)
 
-    def _of_numbers(self, found: Three, seen: Floats, population: int, unknown: int) -> tuple[float, float]:
+    def _of_numbers(self, estimate: Three, values: Floats, population: int, unknown: int) -> tuple[float, float]:
         """As it was found: the rows of other groups say how far the rows of a group with one row, or with like ones, may differ."""
-        return found[1], found[2]
+        return estimate[1], estimate[2]
 
     def _of_means(
-        self, found: Three, y: Floats, x: Floats, ends: tuple[float, float], unknown: int
+        self, estimate: Three, y: Floats, x: Floats, ends: tuple[float, float], unknown: int
     ) -> tuple[float, float]:
         """As `_of_numbers`."""
-        return found[1], found[2]
+        return estimate[1], estimate[2]
 
     def _interval(self, parts: list[Part], divisor: float, ends: tuple[float, float]) -> Three:
         """The interval of a sum over a divisor, which lies between the ends; a beta interval where these are of shares.

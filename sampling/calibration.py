@@ -83,7 +83,7 @@ def soft_total(
     sampler: AggregateSampler,
     probabilities: Floats,
     answers: Floats,
-    found: Calibration,
+    audit: Calibration,
     *,
     weights: Floats | None = None,
     domain: int | None = None,
@@ -98,11 +98,11 @@ def soft_total(
     Args:
         probabilities: (n,) of the rows told, in their order; NaN where there is none.
         answers: (n,) their 1 and 0.
-        found: of an audited sample.
+        audit: of an audited sample.
         weights: (N,) what each row adds if the truth is yes; 1 where None.
         domain: a group of the sampler's; it is taken to have the bias of all rows, as every weight is.
     """
-    if not found.holds:
+    if not audit.holds:
         return None
     p = np.asarray(probabilities, np.float64)
     each = np.ones(len(p)) if weights is None else weights[sampler.labelled]
@@ -113,8 +113,8 @@ def soft_total(
         return None
     part = _weights_of(sampler, weights, domain)
     chance = math.sqrt(_doubt(p) * float((part**2).sum()))
-    bias = abs(float(part.sum())) * (found.high - found.low) / 2
-    open_ = math.hypot(bias, intervals.normal_quantile(found.confidence) * chance)
+    bias = abs(float(part.sum())) * (audit.high - audit.low) / 2
+    open_ = math.hypot(bias, intervals.normal_quantile(audit.confidence) * chance)
     low = soft.value - math.hypot(soft.value - soft.low, open_)
     high = soft.value + math.hypot(soft.high - soft.value, open_)
     low, high = max(low, float(np.minimum(part, 0).sum())), min(high, float(np.maximum(part, 0).sum()))
@@ -127,7 +127,7 @@ def soft_total(
 def soft_mean(
     sampler: AggregateSampler,
     probabilities: Floats,
-    found: Calibration,
+    audit: Calibration,
     weights: Floats,
     counted: Floats,
     *,
@@ -141,12 +141,12 @@ def soft_mean(
         counted: (N,) 1 where a row has a value, else 0.
         Others as in `soft_total`.
     """
-    if not found.holds:
+    if not audit.holds:
         return None
     p = np.asarray(probabilities, np.float64)
-    told = sampler.labelled
-    soft = sampler.ratio(weights[told] * p, counted[told] * p, weights=weights, domain=domain)
-    rows = sampler.total(counted[told] * p, (0.0, 1.0), domain=domain).value
+    indices = sampler.labelled
+    soft = sampler.ratio(weights[indices] * p, counted[indices] * p, weights=weights, domain=domain)
+    rows = sampler.total(counted[indices] * p, (0.0, 1.0), domain=domain).value
     if soft.value is None or soft.low is None or soft.high is None or not rows:
         return soft
     value, present = soft.value, _weights_of(sampler, counted, domain)
@@ -154,10 +154,10 @@ def soft_mean(
     least, most = float(part.min()), float(part.max())
     chance = math.sqrt(_doubt(p) * float(((part - value) ** 2).sum())) / rows
     bias = 0.0
-    for b in (found.low, found.high):
+    for b in (audit.low, audit.high):
         left = rows - b * len(part)
         bias = max(bias, abs((value * rows - b * float(part.sum())) / left - value) if left > 0 else most - least)
-    open_ = math.hypot(bias, intervals.normal_quantile(found.confidence) * chance)
+    open_ = math.hypot(bias, intervals.normal_quantile(audit.confidence) * chance)
     low = value - math.hypot(value - soft.low, open_)
     high = value + math.hypot(soft.high - value, open_)
     low, high = min(max(low, least), value), max(min(high, most), value)
@@ -172,12 +172,12 @@ def _weights_of(sampler: AggregateSampler, weights: Floats | None, domain: int |
 
 def _doubt(p: Floats) -> float:
     """The mean variance of a row's truth given its chance."""
-    known = p[~np.isnan(p)]
-    return float((known * (1 - known)).mean()) if len(known) else 0.0
+    chances = p[~np.isnan(p)]
+    return float((chances * (1 - chances)).mean()) if len(chances) else 0.0
 
 
-def _error(found: Estimate) -> float:
+def _error(estimate: Estimate) -> float:
     """The variance that an interval speaks of."""
-    if found.low is None or found.high is None:
+    if estimate.low is None or estimate.high is None:
         return math.inf
-    return ((found.high - found.low) / 2 / intervals.normal_quantile(found.confidence)) ** 2
+    return ((estimate.high - estimate.low) / 2 / intervals.normal_quantile(estimate.confidence)) ** 2

@@ -46,16 +46,16 @@ def best_clusters(features: Matrix, draws: int, seed: int = 0) -> Indices:
         seed: of the k-means.
     Source: Caliński & Harabasz (1974).
     """
-    found = clusters(features, 2, seed)
-    best = separation(features, found)
+    best_labels = clusters(features, 2, seed)
+    best = separation(features, best_labels)
     for k in CANDIDATES:
         if 4 * k > draws or k >= len(features):
             break
-        made = clusters(features, k, seed)
-        score = separation(features, made)
+        labels = clusters(features, k, seed)
+        score = separation(features, labels)
         if score > best:
-            found, best = made, score
-    return found
+            best_labels, best = labels, score
+    return best_labels
 
 
 def separation(features: Matrix, labels: Indices) -> float:

@@ -57,8 +57,8 @@ class Units:
 
     def whole(self, rows: Indices) -> Flags:
         """Which of some rows belong to a unit all of whose rows are among them."""
-        seen = np.bincount(self.of[rows], minlength=len(self))
-        out: Flags = (seen == self.sizes)[self.of[rows]]
+        counts = np.bincount(self.of[rows], minlength=len(self))
+        out: Flags = (counts == self.sizes)[self.of[rows]]
         return out
 
     def unit_answers(self, rows: Indices, answers: Floats) -> tuple[Indices, Floats]:
@@ -110,8 +110,8 @@ class UnitSample(LabelledRows):
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: the rows of a unit are drawn together."""
-        drawn: Floats = self.inner.expected_draws()[self.units.of]
-        return drawn
+        draws: Floats = self.inner.expected_draws()[self.units.of]
+        return draws
 
     def estimate(self) -> Estimate:
         return self.total(self.answers, (0.0, 1.0))
@@ -132,13 +132,13 @@ class UnitSample(LabelledRows):
         whole = np.ones(self.n_rows) if share else weights
         sums = self._sums(y, inside)
         unknown = int(np.isnan(y[inside[self.labelled]]).sum())
-        known = None if whole is None else self.units.sums(np.where(inside, whole, 0.0))
-        found = self.inner.total(sums, None if known is not None else bounds, weights=known)
-        found = replace(found, unknown=unknown)
+        unit_weights = None if whole is None else self.units.sums(np.where(inside, whole, 0.0))
+        estimate = self.inner.total(sums, None if unit_weights is not None else bounds, weights=unit_weights)
+        estimate = replace(estimate, unknown=unknown)
         if self._all_told(inside) and not unknown:
             value = float(np.nansum(sums))
-            return replace(found, value=value, low=value, high=value, exact=True, method="exact")
-        return found
+            return replace(estimate, value=value, low=value, high=value, exact=True, method="exact")
+        return estimate
 
     def ratio(
         self,
@@ -157,38 +157,38 @@ class UnitSample(LabelledRows):
             domain: a value of `groups`.
         """
         y, x, inside = np.asarray(y, np.float64), np.asarray(x, np.float64), self._inside(domain)
-        told = self.labelled
+        rows = self.labelled
         fine = ~(np.isnan(y) | np.isnan(x))
-        within = fine & inside[told]
+        within = fine & inside[rows]
         share = weights is None and is_share(y[fine])
         counted = counts is None and is_share(x[fine])
         top = np.ones(self.n_rows) if share else weights
         bottom = np.ones(self.n_rows) if counted else counts
         sum_y, sum_x = self._sums(y, inside), self._sums(x, inside)
-        found = self.inner.ratio(
+        estimate = self.inner.ratio(
             sum_y,
             sum_x,
             weights=None if top is None else self.units.sums(np.where(inside, top, 0.0)),
             counts=None if bottom is None else self.units.sums(np.where(inside, bottom, 0.0)),
         )
-        unknown = int((~fine & inside[told]).sum())
-        found = replace(found, unknown=unknown)
+        unknown = int((~fine & inside[rows]).sum())
+        estimate = replace(estimate, unknown=unknown)
         if self._all_told(inside) and not unknown and np.nansum(sum_x) != 0:
             value = float(np.nansum(sum_y) / np.nansum(sum_x))
-            return replace(found, value=value, low=value, high=value, exact=True, method="exact")
+            return replace(estimate, value=value, low=value, high=value, exact=True, method="exact")
         least, most = -math.inf, math.inf
         if share and counted and bool((y[within] <= x[within]).all()):
             least, most = 0.0, 1.0
-        elif weights is not None and is_share(x[fine]) and np.isclose(y[within], (weights[told] * x)[within]).all():
+        elif weights is not None and is_share(x[fine]) and np.isclose(y[within], (weights[rows] * x)[within]).all():
             among = weights[inside if counts is None else inside & (counts > 0)]
             least, most = float(among.min(initial=math.inf)), float(among.max(initial=-math.inf))
-        if found.value is None or found.low is None or found.high is None or least > most:
-            return found
-        value = min(max(found.value, least), most)
-        low, high = min(max(found.low, least), value), max(min(found.high, most), value)
+        if estimate.value is None or estimate.low is None or estimate.high is None or least > most:
+            return estimate
+        value = min(max(estimate.value, least), most)
+        low, high = min(max(estimate.low, least), value), max(min(estimate.high, most), value)
         if low == high:  # the ends agree at one of the bounds
             low, high = least, most
-        return replace(found, value=value, low=low, high=high)
+        return replace(estimate, value=value, low=low, high=high)
 
     def _inside(self, domain: int | None) -> Flags:
         if domain is None:
@@ -201,10 +201,10 @@ class UnitSample(LabelledRows):
     def _sums(self, y: Floats, inside: Flags) -> Floats:
         """(m,) the sums over the rows told of each unit told, in the order of the sampler of units; NaN where one of
         them is unknown."""
-        told, order = self.labelled, self.inner.labelled
+        rows, order = self.labelled, self.inner.labelled
         place = np.empty(len(self.units), np.int64)
         place[order] = np.arange(len(order))
-        sums = np.bincount(place[self.units.of[told]], np.where(inside[told], y, 0.0), minlength=len(order))
+        sums = np.bincount(place[self.units.of[rows]], np.where(inside[rows], y, 0.0), minlength=len(order))
         return sums.astype(np.float64)
 
     def _all_told(self, inside: Flags) -> bool:

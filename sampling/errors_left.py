@@ -51,8 +51,8 @@ class ErrorsLeft:
             largest: (n,) the largest 1/q of any row then.
             bet: λ, fixed before they were drawn.
         """
-        seen = self.n_errors + np.concatenate([[0.0], np.cumsum(errors)[:-1]])
-        more = np.stack([seen, worth, largest, np.full(len(errors), bet), errors])
+        before = self.n_errors + np.concatenate([[0.0], np.cumsum(errors)[:-1]])
+        more = np.stack([before, worth, largest, np.full(len(errors), bet), errors])
         self._draws = np.concatenate([self._draws, more], axis=1)
         self.ask(errors)
         low, high = self.n_errors, min(self._most, self.n_errors + self.free) + 1
@@ -80,8 +80,8 @@ class ErrorsLeft:
 
     def _log_capital(self, errors: int) -> float:
         """Log of the capital if the part had so many errors to begin with; no bet loses more than there is."""
-        seen, worth, largest, bet, hit = self._draws
-        mean = errors - seen
+        before, worth, largest, bet, hit = self._draws
+        mean = errors - before
         with np.errstate(divide="ignore"):
             bet = np.minimum(bet, 1 / np.maximum(largest - mean, 0.0))
             return float(np.log(np.maximum(1 + bet * (mean - worth * hit), 0.0)).sum())

@@ -77,19 +77,19 @@ class ClassModel:
             n_classes: how many classes there are, seen or not.
             design: (n,) inverse chances of being drawn, up to a factor.
         """
-        seen = np.unique(classes)
+        present = np.unique(classes)
         weights, constants = np.zeros((rows.shape[1], n_classes), np.float32), np.zeros(n_classes)
         loo = np.zeros((len(rows), n_classes))
         never = np.ones(n_classes, bool)
-        never[seen] = False
+        never[present] = False
         logistic = n_classes <= MANY
         with surrogate.one_thread():
             span = Span.of(rows, DIRECTIONS)
             if not logistic:
-                weights[:, seen], constants[seen], loo[:, seen] = _one_hot_ridge(
-                    span, np.searchsorted(seen, classes), len(seen)
+                weights[:, present], constants[present], loo[:, present] = _one_hot_ridge(
+                    span, np.searchsorted(present, classes), len(present)
                 )
-            for c in seen if logistic else ():
+            for c in present if logistic else ():
                 y = (classes == c).astype(np.float64)
                 if y.all():
                     constants[c] = loo[:, c] = 30.0  # a chance of one
@@ -175,8 +175,8 @@ class GroupBySampler(AsdSampler):
     def n_classes(self) -> int:
         """Classes seen, by their largest number."""
         answers = self.answers
-        known = answers[~np.isnan(answers)]
-        return int(known.max(initial=-1.0)) + 1
+        classes = answers[~np.isnan(answers)]
+        return int(classes.max(initial=-1.0)) + 1
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """The class of each proposed row: 0, 1, …, −1 where it does not pass, NaN where unknown."""
@@ -194,7 +194,7 @@ class GroupBySampler(AsdSampler):
 
     def shares(self, n_classes: int | None = None) -> Floats:
         """(n_classes,) the classes' shares of the rows that pass, from `counts`, made to sum to 1."""
-        values = np.array([found.value or 0.0 for found in self.counts(n_classes)])
+        values = np.array([count.value or 0.0 for count in self.counts(n_classes)])
         return values / values.sum() if values.sum() > 0 else values
 
     def _indicator(self, g: int | None) -> Floats:
@@ -243,10 +243,10 @@ class GroupBySampler(AsdSampler):
     def _wave_chances(self, t: int, use: Flags, past: bool) -> Matrix:
         """(N, K + 1) the chances of each class in wave t from the rows told that `use` (n,) names: of others, or of earlier ones."""
         if (t, past) not in self._by_wave:
-            told, answers = self.labelled, self.answers
+            rows, answers = self.labelled, self.answers
             padded = np.zeros((self.n_rows, self.n_classes + 1), np.float32)
             if use.any():
-                part = self._learned_classes(told[use], answers[use]).chances(self._units)
+                part = self._learned_classes(rows[use], answers[use]).chances(self._units)
                 padded[:, : part.shape[1]] = part
             self._by_wave[t, past] = padded
         return self._by_wave[t, past]

@@ -54,11 +54,11 @@ class ImportanceSampler(UniformSampler):
 
     def _values(self, y: Floats, inside: Flags) -> tuple[Flags, Floats]:
         """Which told rows are random draws, and what each stands for (n,), scaled up where not every draw was told yet."""
-        told = self.labelled
-        random = ~self._certain[told]
+        rows = self.labelled
+        random = ~self._certain[rows]
         n = int(random.sum())
         scale = self._planned / n if n else 0.0
-        return random, np.where(random, self._stands[told] * scale, 1.0) * y * inside[told]
+        return random, np.where(random, self._stands[rows] * scale, 1.0) * y * inside[rows]
 
     def _spread(self, a: Floats, b: Floats) -> float:
         """The covariance of two totals from what their n draws stand for."""
@@ -72,18 +72,24 @@ class ImportanceSampler(UniformSampler):
         random, values = self._values(y, inside)
         if not random.any():
             return super()._total(y, weights, domain, bounds)
-        told, size = self.labelled, int(inside.sum())
+        rows, size = self.labelled, int(inside.sum())
         value, variance = float(values.sum()), self._spread(values[random], values[random])
-        seen = y[inside[told]]
+        group_values = y[inside[rows]]
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
-            stands = self._stands[told][random]
+            stands = self._stands[rows][random]
             kish = float(stands.sum()) ** 2 / float((stands**2).sum())
-            variance = max(variance, 0.0) if len(seen) and 0 < seen.sum() < len(seen) else (size**2) / max(kish, 1.0)
-            return share_interval(value, variance, seen, np.ones(len(seen)), float(size), size, self.level)
+            variance = (
+                max(variance, 0.0)
+                if len(group_values) and 0 < group_values.sum() < len(group_values)
+                else (size**2) / max(kish, 1.0)
+            )
+            return share_interval(
+                value, variance, group_values, np.ones(len(group_values)), float(size), size, self.level
+            )
         half = intervals.t_quantile(self.level, int(random.sum()) - 1) * math.sqrt(variance)
         return value, value - half, value + half
 
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         inside = self._rows_in(domain)
         random, top = self._values(y, inside)
         _, bottom = self._values(x, inside)

@@ -52,18 +52,18 @@ class Skew:
 
     @classmethod
     def of(
-        cls, parts: Floats, drawn: Floats | float = 0.0, values: Floats | None = None, stands: Floats | float = 1.0
+        cls, parts: Floats, fractions: Floats | float = 0.0, values: Floats | None = None, stands: Floats | float = 1.0
     ) -> Skew:
         """From what each draw adds to the estimate.
 
         Args:
             parts: (n,) what each draw stands for times how far its value is from what was expected of it.
-            drawn: (n,), or one number: the share of the rows that a draw stands for that is drawn, in [0, 1].
+            fractions: (n,), or one number: the share of the rows that a draw stands for that is drawn, in [0, 1].
             values: (n,) the values of the draws that count, NaN of the others; None: shares, whose tails end at 1.
             stands: (n,), or one number: what each draw stands for.
         """
         z = parts - parts.mean() if len(parts) else parts
-        left = np.broadcast_to(1.0 - np.asarray(drawn, np.float64), z.shape)
+        left = np.broadcast_to(1.0 - np.asarray(fractions, np.float64), z.shape)
         spread, n = float((left * z**2).sum()), len(z)
         if n < 3 or spread <= 0:
             return cls()

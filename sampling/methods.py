@@ -129,8 +129,8 @@ def _stratified(s: Sample) -> AggregateSampler:
 
         strata = best_clusters(s.matrix, s.budget)
     else:
-        wanted = STRATA if s.strata is None or s.strata == "auto" else s.strata
-        strata = strata_of(s.n_rows, s.features, s.prior, s.groups, wanted)
+        n_strata = STRATA if s.strata is None or s.strata == "auto" else s.strata
+        strata = strata_of(s.n_rows, s.features, s.prior, s.groups, n_strata)
     return StratifiedSampler(s.n_rows, s.budget, strata=strata, size=s.size, **s.common)
 
 

@@ -23,7 +23,7 @@ class Audit:
 
 
 def corrected(
-    found: Estimate,
+    estimate: Estimate,
     whole: float,
     audit: Audit,
     bounds: tuple[float, float] | None = None,
@@ -37,40 +37,47 @@ def corrected(
     themselves. The audited rows must be random within each class; for a sum, the errors must not depend on the value.
 
     Args:
-        found: a count or a sum, with its interval.
+        estimate: a count or a sum, with its interval.
         whole: what it would be if the truth were yes for every row: of a count, N.
         audit: judged rows.
         bounds: what it can be; [0, whole] if None.
         squares: sum of the squares of what each row would add; `whole`, as of a count, if None.
     Returns: value, low and high, never exact; all that is possible where the audit does not show that tpr > fpr.
     Source: Rogan & Gladen (1978); Zou & Donner (2008), MOVER, for the interval.
-    >>> found = Estimate(900.0, 800.0, 1000.0)
-    >>> result = corrected(found, 10_000, Audit(yes=100, hits=95, no=400, false_alarms=32))
+    >>> estimate = Estimate(900.0, 800.0, 1000.0)
+    >>> result = corrected(estimate, 10_000, Audit(yes=100, hits=95, no=400, false_alarms=32))
     >>> round(result.value), result.low < 115 < result.high
     (124, True)
     """
     least, most = (0.0, float(whole)) if bounds is None else bounds
-    open_ = replace(found, low=least, high=most, exact=False, method=METHOD)
-    if found.value is None or found.low is None or found.high is None or not audit.yes or not audit.no or least == most:
+    open_ = replace(estimate, low=least, high=most, exact=False, method=METHOD)
+    if (
+        estimate.value is None
+        or estimate.low is None
+        or estimate.high is None
+        or not audit.yes
+        or not audit.no
+        or least == most
+    ):
         return open_
-    tpr, fpr, tprs, fprs = _rates(audit, found.confidence)
+    tpr, fpr, tprs, fprs = _rates(audit, estimate.confidence)
     if tprs[0] <= fprs[1]:
         return replace(open_, value=None)
 
     def truth(answer: float, hit: float, alarm: float) -> float:
         return (answer - alarm * whole) / (hit - alarm)
 
-    middle = truth(found.value, tpr, fpr)
-    others = [[truth(said, tpr, fpr) for said in (found.low, found.high)]]
-    others += [[truth(found.value, hit, fpr) for hit in tprs], [truth(found.value, tpr, alarm) for alarm in fprs]]
+    middle = truth(estimate.value, tpr, fpr)
+    others = [[truth(end, tpr, fpr) for end in (estimate.low, estimate.high)]]
+    others += [[truth(estimate.value, hit, fpr) for hit in tprs], [truth(estimate.value, tpr, alarm) for alarm in fprs]]
     share = min(max(middle / whole, 0.0), 1.0) if whole else 0.0
     errors = (tpr * (1 - tpr) * share + fpr * (1 - fpr) * (1 - share)) * (abs(whole) if squares is None else squares)
-    others.append(_around(middle, math.sqrt(errors) / (tpr - fpr), found.confidence))
-    return _possible(open_, middle, others, (least, most), found, 1 / (tpr - fpr))
+    others.append(_around(middle, math.sqrt(errors) / (tpr - fpr), estimate.confidence))
+    return _possible(open_, middle, others, (least, most), estimate, 1 / (tpr - fpr))
 
 
 def corrected_mean(
-    found: Estimate,
+    estimate: Estimate,
     count: Estimate,
     mean: float,
     n_rows: int,
@@ -85,7 +92,7 @@ def corrected_mean(
     fpr): the rows missed are like those found, the false alarms like all rows.
 
     Args:
-        found: the mean over the rows that the model says yes to; count: their number.
+        estimate: the mean over the rows that the model says yes to; count: their number.
         mean: over all rows; n_rows: their number.
         audit: judged rows.
         bounds: the least and the greatest value of a row.
@@ -96,13 +103,13 @@ def corrected_mean(
     >>> round(result.value, 1), result.low < 6.0 < result.high
     (5.9, True)
     """
-    open_ = replace(found, low=bounds[0], high=bounds[1], exact=False, method=METHOD)
-    known = (found.value, found.low, found.high, count.value, count.low, count.high)
-    if any(v is None or not math.isfinite(v) for v in known) or not audit.yes or not audit.no or not n_rows:
+    open_ = replace(estimate, low=bounds[0], high=bounds[1], exact=False, method=METHOD)
+    numbers = (estimate.value, estimate.low, estimate.high, count.value, count.low, count.high)
+    if any(v is None or not math.isfinite(v) for v in numbers) or not audit.yes or not audit.no or not n_rows:
         return open_
-    a, a_low, a_high, c, c_low, c_high = (float(v) for v in known if v is not None)
+    a, a_low, a_high, c, c_low, c_high = (float(v) for v in numbers if v is not None)
     c, c_low, c_high = c / n_rows, c_low / n_rows, c_high / n_rows
-    tpr, fpr, tprs, fprs = _rates(audit, found.confidence)
+    tpr, fpr, tprs, fprs = _rates(audit, estimate.confidence)
     if tprs[0] <= fprs[1] or c <= fpr:
         return replace(open_, value=None)
 
@@ -116,8 +123,8 @@ def corrected_mean(
         return replace(open_, value=_within(middle, *bounds))
     share = min((c - fpr) / (tpr - fpr), 1.0)
     spread = (tpr * (1 - tpr) * share + fpr * (1 - fpr) * (1 - share)) * (variance + (mean - middle) ** 2) / n_rows
-    others.append(_around(middle, math.sqrt(spread) / (c - fpr), found.confidence))
-    return _possible(open_, middle, others, bounds, found, c / (c - fpr))
+    others.append(_around(middle, math.sqrt(spread) / (c - fpr), estimate.confidence))
+    return _possible(open_, middle, others, bounds, estimate, c / (c - fpr))
 
 
 def _rates(audit: Audit, confidence: float) -> tuple[float, float, tuple[float, float], tuple[float, float]]:
@@ -143,29 +150,30 @@ def _possible(
     middle: float,
     others: list[list[float]],
     bounds: tuple[float, float],
-    found: Estimate,
+    estimate: Estimate,
     slope: float,
 ) -> Estimate:
     """Value, low and high. A middle that cannot be is moved to the nearest that can, and its interval reaches as far
     from there.
 
-    The value lies between the middle, which has no bias, and what was found, which varies less: nearer to the middle
+    The value lies between the middle, which has no bias, and the estimate, which varies less: nearer to the middle
     the farther apart they are for their spread. The interval is that of the middle.
 
     Args:
-        slope: by how much the middle moves with what was found.
+        slope: by how much the middle moves with the estimate.
     Source: Green & Strawderman (1991), Journal of the American Statistical Association 86.
     """
     centre = _within(middle, *bounds)
     low, high = _joined(middle, others)
     low, high = min(low, centre - (middle - low)), max(high, centre + (high - middle))
     low, high = _within(low, *bounds), _within(high, *bounds)
-    said = found.value or 0.0
-    spread, of_found = _variance(low, high, found.confidence), _variance(found.low, found.high, found.confidence)
-    together = slope * of_found
-    apart = spread + of_found - 2 * together + (said - centre) ** 2
+    apparent = estimate.value or 0.0
+    spread = _variance(low, high, estimate.confidence)
+    of_apparent = _variance(estimate.low, estimate.high, estimate.confidence)
+    together = slope * of_apparent
+    apart = spread + of_apparent - 2 * together + (apparent - centre) ** 2
     part = min(max((spread - together) / apart, 0.0), 1.0) if apart > 0 else 0.0
-    return replace(open_, value=_within(centre + part * (said - centre), low, high), low=low, high=high)
+    return replace(open_, value=_within(centre + part * (apparent - centre), low, high), low=low, high=high)
 
 
 def _variance(low: float | None, high: float | None, confidence: float) -> float:

@@ -42,21 +42,21 @@ class PairSampler(StratifiedSampler):
         super().more(min(budget, self.n_rows - 1), look)
 
     def _allocate(self, draws: int) -> None:
-        held = np.array([len(order) for order in self._orders])
-        share = np.full(len(held), 0.5 / max(1, len(held) - 1))
-        share[-1] = 0.5 if len(held) > 1 else 1.0
-        wanted = np.maximum(np.minimum(np.floor(share * draws).astype(np.int64), held), self._n_drawn)
-        rest = draws - int(wanted.sum())
+        available = np.array([len(order) for order in self._orders])
+        share = np.full(len(available), 0.5 / max(1, len(available) - 1))
+        share[-1] = 0.5 if len(available) > 1 else 1.0
+        quotas = np.maximum(np.minimum(np.floor(share * draws).astype(np.int64), available), self._n_drawn)
+        rest = draws - int(quotas.sum())
         if rest > 0:
-            wanted[-1] += min(rest, int(held[-1] - wanted[-1]))
-        new = [order[a:b] for order, a, b in zip(self._orders, self._n_drawn, wanted, strict=True)]
-        self._n_drawn = wanted
+            quotas[-1] += min(rest, int(available[-1] - quotas[-1]))
+        new = [order[a:b] for order, a, b in zip(self._orders, self._n_drawn, quotas, strict=True)]
+        self._n_drawn = quotas
         self._queue = np.concatenate([self._queue, self.rng.permutation(np.concatenate(new))])
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: by the rows that each stratum stands for."""
-        drawn = np.bincount(self._stratum[self.labelled], minlength=len(self.sizes))
-        return (drawn / np.maximum(self.sizes, 1))[self._stratum]
+        draws = np.bincount(self._stratum[self.labelled], minlength=len(self.sizes))
+        return (draws / np.maximum(self.sizes, 1))[self._stratum]
 
     def total(
         self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
@@ -104,39 +104,39 @@ class PairSampler(StratifiedSampler):
         least, most = bounds or ((0.0, 1.0) if counted else (-math.inf, math.inf))
         value = below = above = 0.0
         for h, size in enumerate(self.sizes.tolist()):
-            drawn = y[stratum == h]
+            sample = y[stratum == h]
             if not size:
                 continue
-            if not len(drawn):
+            if not len(sample):
                 middle = size * float(y.mean()) if len(y) else math.nan
                 low, high = size * least, size * most
             else:
-                middle = size * float(drawn.mean())
+                middle = size * float(sample.mean())
                 if counted:
-                    low, high = intervals.count(int(drawn.sum()), len(drawn), size, self.level)
+                    low, high = intervals.count(int(sample.sum()), len(sample), size, self.level)
                 else:
                     own = None if weights is None else weights[self._stratum == h]
-                    low, high = expansion_interval(drawn, size, self.level, bounds, own)
+                    low, high = expansion_interval(sample, size, self.level, bounds, own)
             value, below, above = value + middle, math.hypot(below, middle - low), math.hypot(above, high - middle)
         return value, value - below, value + above
 
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         totals, c = self._cells(np.stack([y, x]), np.ones(len(y), bool), self.sizes)
         if totals[1] <= 0:
             return math.nan, -math.inf, math.inf
         ratio = float(totals[0] / totals[1])
         freedom = max(int(((x != 0) | (y != 0)).sum()) - 1, 1)
         low, high = intervals.fieller(totals[0], totals[1], c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
-        if is_share_of(y, x, known[0]):
+        if is_share_of(y, x, row_weights[0]):
             low, high = max(low, 0.0), min(high, 1.0)
         return ratio, low, high
 
     def _possible(
-        self, found: Three, seen: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
+        self, estimate: Three, values: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
     ) -> Three:
         """A count is no lower than the rows seen."""
-        value, low, high = found
-        return (value, max(low, float(seen.sum())), high) if weights is None and bounds == (0.0, 1.0) else found
+        value, low, high = estimate
+        return (value, max(low, float(values.sum())), high) if weights is None and bounds == (0.0, 1.0) else estimate
 
-    def _of_numbers(self, found: Three, seen: Floats, population: int, unknown: int) -> tuple[float, float]:
-        return super()._of_numbers(found, seen, int(self.sizes.sum()), unknown)
+    def _of_numbers(self, estimate: Three, values: Floats, population: int, unknown: int) -> tuple[float, float]:
+        return super()._of_numbers(estimate, values, int(self.sizes.sum()), unknown)

@@ -219,9 +219,9 @@ class PromiseSearch(Search):
         matches = right + missed + unknown
         return (right / returned if returned else 1.0), (right / matches if matches else 1.0)
 
-    def _closeness(self, held: tuple[float, float]) -> float:
+    def _closeness(self, bounds: tuple[float, float]) -> float:
         """How far the worse of the two is above its target; both must hold, and a precision that does not is worse."""
-        precision, recall = held[0] - self.precision + 1e-12, held[1] - self.recall + 1e-12
+        precision, recall = bounds[0] - self.precision + 1e-12, bounds[1] - self.recall + 1e-12
         return min(precision, recall) if precision >= 0 else precision - 1
 
     # ---------------------------------------------------------------------------------------------------------- asking
@@ -264,21 +264,21 @@ class PromiseSearch(Search):
             return np.zeros(0, np.int64)
         self._learn()
         if not self.parts:
-            known, calls = (self.labelled, self.answers), self._part()
+            labels, calls = (self.labelled, self.answers), self._part()
             more = min(len(self.labelled), self.budget // 2 - self.n_proposed, self.n_rows - len(self.labelled))
             if calls > WORTH * len(self.labelled) and more >= LEAST_BATCH:  # a better score is worth more than it takes
-                self.parts, self._pilot = (), self._learner(more, known)
+                self.parts, self._pilot = (), self._learner(more, labels)
                 return self._choose(k)
             self._pilot = None
         plan, left = self._plan(), self.budget - self.n_proposed
         short = sum(need.calls for need in plan) > left
-        alone = self._plan(rejected=False) if short else plan
+        precision_plan = self._plan(rejected=False) if short else plan
         # first the precision of the rows accepted: else none is returned unasked
-        if 0 < sum(need.calls for need in alone) <= left:
-            plan = alone
-        asked, drawn = sum(need.n_likeliest for need in plan), sum(need.n_random for need in plan)
-        room = min(k, max(LEAST_BATCH, (asked + drawn) // PARTS), asked + drawn)
-        first = room * asked // max(asked + drawn, 1) if short and drawn else min(asked, room)
+        if 0 < sum(need.calls for need in precision_plan) <= left:
+            plan = precision_plan
+        n_likeliest, n_random = sum(need.n_likeliest for need in plan), sum(need.n_random for need in plan)
+        room = min(k, max(LEAST_BATCH, (n_likeliest + n_random) // PARTS), n_likeliest + n_random)
+        first = room * n_likeliest // max(n_likeliest + n_random, 1) if short and n_random else min(n_likeliest, room)
         tops, sizes = _shared(first, [n.n_likeliest for n in plan]), _shared(room - first, [n.n_random for n in plan])
         chosen = [np.zeros(0, np.int64)]
         for part, need, top, size in zip(self.parts, plan, tops, sizes, strict=True):
@@ -302,10 +302,10 @@ class PromiseSearch(Search):
     def _learn(self) -> None:
         """Learn the chance of a match from all answers, where there are enough more of them."""
         rows, y = self.labelled, self.answers
-        seen = ~np.isnan(y)
-        if not seen.any() or len(y) < GROWN * self._fitted_at:
+        has_answer = ~np.isnan(y)
+        if not has_answer.any() or len(y) < GROWN * self._fitted_at:
             return
-        rows, y, self._fitted_at = rows[seen], y[seen], len(y)
+        rows, y, self._fitted_at = rows[has_answer], y[has_answer], len(y)
         design = self._pilot.design[rows] if self._pilot is not None else None
         best = math.inf
         for features in self._views:
@@ -344,11 +344,11 @@ class PromiseSearch(Search):
         yes, unknown = int((self._answer == 1).sum()), int((self._answer == 2).sum())
         sorted_parts = [self._sorted(part) for part in self.parts]
         accepted, bound = next(((p.errors.free, p.errors.remaining) for p in self.parts if p.accepted), (0, 0))
-        found = 0.0  # matches among the rejected rows that will be asked
+        matches = 0.0  # matches among the rejected rows that will be asked
         plan: list[Needed] = []
         for part, wrong in reversed(list(zip(self.parts, sorted_parts, strict=True))):  # the rejected rows first
             gain = np.concatenate([[0.0], np.cumsum(wrong)])
-            returned = yes + found + gain + accepted
+            returned = yes + matches + gain + accepted
             if part.accepted:  # errors of its own that are asked are returned no more
                 allowed = (1 - self.precision) * (returned - 2 * gain)
             else:
@@ -356,7 +356,7 @@ class PromiseSearch(Search):
                 allowed = (1 - self.recall) / self.recall * (returned - wrong_returned) - unknown
             allowed = np.floor(allowed + 1e-9)
             need = needed(part.errors, wrong, allowed) if part.accepted or rejected else Needed(0, 0, 0)
-            found = float(gain[need.n_likeliest]) if not part.accepted else found
+            matches = float(gain[need.n_likeliest]) if not part.accepted else matches
             plan.append(need)
         return plan[::-1]
 
@@ -373,10 +373,10 @@ def _learner(
     rng: np.random.Generator,
     confidence: float,
     rows: int,
-    known: Known | None,
+    labels: Known | None,
 ) -> AsdSampler:
     """The sampler of so many rows that teach what the score is worth."""
-    return AsdSampler(n_rows, rows, rng=rng, features=features, prior=prior, known=known, confidence=confidence)
+    return AsdSampler(n_rows, rows, rng=rng, features=features, prior=prior, known=labels, confidence=confidence)
 
 
 def _shared(n: int, weights: list[int]) -> list[int]:

@@ -142,8 +142,9 @@ class LearnedSearch(Search):
         self._buffer = np.zeros(n_rows, np.float32)
         self._fitted_at = 0
         self._ready = False
-        alone = not self.has_examples and limit is None  # few rows that are wanted soon are not looked for at random
-        self._random_first = min(RANDOM_AT_FIRST, budget // 32) if alone else 0
+        # few rows that are wanted soon are not looked for at random
+        starts_random = not self.has_examples and limit is None
+        self._random_first = min(RANDOM_AT_FIRST, budget // 32) if starts_random else 0
         # Beta(1 + hits, 4 + misses) of the prior's top rows, and of random rows
         self._arms = np.array([[1.0, 4.0], [1.0, 4.0]])
         self._arm_of: dict[int, int] = {}
@@ -158,8 +159,8 @@ class LearnedSearch(Search):
 
     def _labels(self) -> tuple[Indices, Floats]:
         rows, y = self.labelled, self.answers
-        seen = ~np.isnan(y)
-        return rows[seen], y[seen]
+        has_answer = ~np.isnan(y)
+        return rows[has_answer], y[has_answer]
 
     def _choose(self, k: int) -> Indices:
         k = min(k, self.batch)

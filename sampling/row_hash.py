@@ -42,16 +42,16 @@ def rows_below(start: int, stop: int, bound: int) -> NDArray[np.int64]:
         start, stop: of the rows looked at, `stop` not among them.
         bound: in [0, 2⁶⁴).
     """
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     for first in range(start, stop, AT_ONCE):
         rows = np.arange(first, min(stop, first + AT_ONCE), dtype=np.int64)
-        found.append(rows[row_hashes(rows) <= np.uint64(bound)])
-    return np.concatenate(found)
+        parts.append(rows[row_hashes(rows) <= np.uint64(bound)])
+    return np.concatenate(parts)
 
 
 def lowest(rows: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
     """(n,) which of the rows have the `count` lowest hashes."""
-    kept = np.ones(len(rows), dtype=bool)
+    is_lowest = np.ones(len(rows), dtype=bool)
     if count < len(rows):
-        kept[np.argpartition(row_hashes(rows), count)[count:]] = False
-    return kept
+        is_lowest[np.argpartition(row_hashes(rows), count)[count:]] = False
+    return is_lowest

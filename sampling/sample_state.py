@@ -34,8 +34,8 @@ def is_share_of(y: Floats, x: Floats, weights: Floats | None) -> bool:
         x: (n,) likewise.
         weights: (N,) the stored values of all rows, which must be 0 or 1 too; None: there are none.
     """
-    known = weights is None or is_binary(weights)
-    return known and is_binary(y) and is_binary(x) and bool((y <= x).all())
+    binary_weights = weights is None or is_binary(weights)
+    return binary_weights and is_binary(y) and is_binary(x) and bool((y <= x).all())
 
 
 def unlike(n: int, confidence: float) -> float:
@@ -184,27 +184,29 @@ class Draws(LabelledRows, ABC):
             low, high = self._of_numbers((value, low, high), zero[inside & ~missing], population, unknown)
             if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
                 low, high = -math.inf, math.inf
-        shown = None if math.isnan(value) else value
-        return Estimate(shown, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method)
+        finite_value = None if math.isnan(value) else value
+        return Estimate(
+            finite_value, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method
+        )
 
     def _possible(
-        self, found: Three, seen: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
+        self, estimate: Three, values: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
     ) -> Three:
         """A total no lower and no higher than the rows seen and the weights of the others allow."""
         if weights is None and bounds != (0.0, 1.0):
-            return found
+            return estimate
         rest = self._rows_in(domain)
         rest[self.labelled] = False
-        least = most = float(seen.sum())
+        least = most = float(values.sum())
         if weights is None:
             most += float(rest.sum())
         else:
             least += float(np.minimum(weights[rest], 0.0).sum())
             most += float(np.maximum(weights[rest], 0.0).sum())
-        value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in found)
+        value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in estimate)
         # all rows seen agree: others may differ, as many as no sample would show
         if least < most and math.isclose(low, high, rel_tol=1e-9):
-            more = unlike(len(seen), self.level) * (most - least) if len(seen) else most - least
+            more = unlike(len(values), self.level) * (most - least) if len(values) else most - least
             low, high = max(low - more, least), min(high + more, most)
         return value, low, high
 
@@ -236,8 +238,8 @@ class Draws(LabelledRows, ABC):
         share = is_share_of(zero_y, zero_x, weights)
         value, low, high = self._quotient(zero_y, zero_x, everything, (weights, counts), domain)
         if unknown:
-            seen = (zero_x != 0) & inside & ~missing
-            each = zero_y[seen] / zero_x[seen] if seen.any() else np.array([-math.inf, math.inf])
+            usable = (zero_x != 0) & inside & ~missing
+            each = zero_y[usable] / zero_x[usable] if usable.any() else np.array([-math.inf, math.inf])
             if share:
                 each = np.array([0.0, 1.0])
             for one in (float(each.min()), float(each.max())):
@@ -261,11 +263,11 @@ class Draws(LabelledRows, ABC):
             low, high = self._of_means((value, low, high), zero_y[counted], zero_x[counted], ends, unknown)
             if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
                 low, high = ends
-        known_value = None if math.isnan(value) else value
-        if exact and known_value is None:
+        finite_value = None if math.isnan(value) else value
+        if exact and finite_value is None:
             return Estimate(None, None, None, self.confidence, True, self.calls, 0, "exact")
         method = "exact" if exact else self.method
-        return Estimate(known_value, float(low), float(high), self.confidence, exact, self.calls, unknown, method)
+        return Estimate(finite_value, float(low), float(high), self.confidence, exact, self.calls, unknown, method)
 
     # what a method fills in
 
@@ -278,8 +280,8 @@ class Draws(LabelledRows, ABC):
         """Value and interval for a y without NaN, of the rows of the domain, when not every one of them was asked."""
 
     @abstractmethod
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
-        """The same for total(y)/total(x), `known` the weights of each; NaN for a value that is not defined."""
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
+        """The same for total(y)/total(x), `row_weights` the weights of each; NaN for a value that is not defined."""
 
     # parts
 
@@ -295,10 +297,12 @@ class Draws(LabelledRows, ABC):
             raise ValueError("a total or a ratio within a group needs the groups of all rows")
         return self.groups[self.labelled] == domain, int((self.groups == domain).sum())
 
-    def _quotient(self, y: Floats, x: Floats, everything: Flags | None, known: Weights, domain: int | None) -> Three:
+    def _quotient(
+        self, y: Floats, x: Floats, everything: Flags | None, row_weights: Weights, domain: int | None
+    ) -> Three:
         """The ratio, exact where `everything` (n,) names the rows told, which are all that there are."""
         if everything is None:
-            return self._ratio(y, x, known, domain)
+            return self._ratio(y, x, row_weights, domain)
         bottom = float(x[everything].sum())
         value = float(y[everything].sum()) / bottom if bottom else math.nan
         return (value, value, value) if bottom else (math.nan, -math.inf, math.inf)
@@ -313,23 +317,23 @@ class Draws(LabelledRows, ABC):
         least, most = bounds if bounds is not None else self._range(y[inside & ~missing])
         return np.where(missing, least, y), np.where(missing, most, y)
 
-    def _range(self, seen: Floats) -> tuple[float, float]:
-        if is_binary(seen):
+    def _range(self, values: Floats) -> tuple[float, float]:
+        if is_binary(values):
             return 0.0, 1.0
-        return min(0.0, float(seen.min())), max(0.0, float(seen.max()))
+        return min(0.0, float(values.min())), max(0.0, float(values.max()))
 
-    def _of_numbers(self, found: Three, seen: Floats, population: int, unknown: int) -> tuple[float, float]:
-        """The interval of a sum of numbers of which nothing but the rows `seen` tells how large they are.
+    def _of_numbers(self, estimate: Three, values: Floats, population: int, unknown: int) -> tuple[float, float]:
+        """The interval of a sum of numbers of which nothing but `values` tells how large they are.
 
         Open from one row; where all are alike, other values may hold for as many rows as no sample would show.
         """
-        value, low, high = found
-        if len(seen) < 2:
+        value, low, high = estimate
+        if len(values) < 2:
             return -math.inf, math.inf
-        if np.ptp(seen) > 0:
+        if np.ptp(values) > 0:
             return low, high
-        others = unknown + unlike(len(seen), self.level) * (population - len(seen) - unknown)
-        more = abs(float(seen[0])) * others
+        others = unknown + unlike(len(values), self.level) * (population - len(values) - unknown)
+        more = abs(float(values[0])) * others
         return min(low, value - more), max(high, value + more)
 
     def _of_shares(self, value: float, n: int) -> tuple[float, float]:
@@ -338,10 +342,10 @@ class Draws(LabelledRows, ABC):
         return max(0.0, value - share), min(1.0, value + share)
 
     def _of_means(
-        self, found: Three, y: Floats, x: Floats, ends: tuple[float, float], unknown: int
+        self, estimate: Three, y: Floats, x: Floats, ends: tuple[float, float], unknown: int
     ) -> tuple[float, float]:
         """The same of a ratio of numbers, by the rows that count; `ends`: the least and the greatest that it can be."""
-        value, low, high = found
+        value, low, high = estimate
         if math.isnan(value):
             return low, high
         if len(y) < 2:
@@ -353,9 +357,9 @@ class Draws(LabelledRows, ABC):
         most = ends[1] if math.isfinite(ends[1]) else value + abs(value)
         return min(low, value - share * (value - least)), max(high, value + share * (most - value))
 
-    def _ends(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> tuple[float, float]:
+    def _ends(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> tuple[float, float]:
         """A mean of stored values lies among them; else the ends are open."""
-        weights, counts = known
+        weights, counts = row_weights
         if (
             weights is None
             or is_binary(weights)

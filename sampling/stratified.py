@@ -39,9 +39,9 @@ class StratifiedSampler(Draws):
     def _allocate(self, draws: int) -> None:
         """Take rows of each stratum up to its share of `draws` in all, and queue them in random order."""
         sizes = np.array([len(order) for order in self._orders])
-        wanted = np.maximum(allocate(sizes, draws), self._n_drawn)
-        new = [o[a:b] for o, a, b in zip(self._orders, self._n_drawn, wanted, strict=True)]
-        self._n_drawn = wanted
+        quotas = np.maximum(allocate(sizes, draws), self._n_drawn)
+        new = [o[a:b] for o, a, b in zip(self._orders, self._n_drawn, quotas, strict=True)]
+        self._n_drawn = quotas
         self._queue = np.concatenate([self._queue, self.rng.permutation(np.concatenate(new))]) if new else self._queue
 
     def more(self, budget: int, look: int = 0) -> None:
@@ -58,27 +58,27 @@ class StratifiedSampler(Draws):
         inside = np.ones(self.n_rows, bool)
         if domain is not None and self.groups is not None:
             inside = self.groups == domain
-        told = self.labelled
-        certain = self._certain[told]
+        rows = self.labelled
+        certain = self._certain[rows]
         frame = np.ones(self.n_rows, bool)
-        frame[told[certain]] = False
+        frame[rows[certain]] = False
         sizes = np.bincount(self._stratum[frame], minlength=len(self._orders))
-        return certain & inside[told], ~certain, sizes, inside
+        return certain & inside[rows], ~certain, sizes, inside
 
     def _cells(self, values: Floats, random: Flags, sizes: Indices) -> tuple[Floats, Floats]:
         """(m,) totals and (m, m) covariance over the strata of (m, n) values; a stratum without draws gets the mean of
         all."""
         rows = np.flatnonzero(random)
         stratum = self._stratum[self.labelled[rows]]
-        drawn = values[:, rows]
+        sample = values[:, rows]
         n = np.bincount(stratum, minlength=len(sizes)).astype(float)
-        sums = np.stack([np.bincount(stratum, v, minlength=len(sizes)) for v in drawn])
-        overall = drawn.mean(axis=1, keepdims=True) if len(rows) else np.zeros((len(values), 1))
+        sums = np.stack([np.bincount(stratum, v, minlength=len(sizes)) for v in sample])
+        overall = sample.mean(axis=1, keepdims=True) if len(rows) else np.zeros((len(values), 1))
         means = np.where(n > 0, sums / np.maximum(n, 1), overall)
         # spread of a stratum: its own draws and one more with the mean and spread of all
-        deviation = drawn - means[:, stratum]
+        deviation = sample - means[:, stratum]
         m = len(values)
-        whole = (drawn - overall) @ (drawn - overall).T / max(len(rows) - 1, 1)
+        whole = (sample - overall) @ (sample - overall).T / max(len(rows) - 1, 1)
         covariance = np.zeros((m, m))
         for h in range(len(sizes)):
             if sizes[h] == 0 or n[h] >= sizes[h]:
@@ -91,26 +91,26 @@ class StratifiedSampler(Draws):
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
         certain, random, sizes, inside = self._parts(domain)
-        told = self.labelled
+        rows = self.labelled
         base, size = float(y[certain].sum()), int(inside.sum())
-        within = inside[told]
+        within = inside[rows]
         if not (random & within).any():
             return self._nothing_drawn(y, base, size - int(within.sum()), inside, weights, bounds)
         totals, covariance = self._cells((y * within)[None, :], random, sizes)
         value, variance = base + float(totals[0]), float(covariance[0, 0])
-        seen = y[within]
+        values = y[within]
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
-            return share_interval(value, variance, seen, np.ones(len(seen)), float(size), size, self.level)
+            return share_interval(value, variance, values, np.ones(len(values)), float(size), size, self.level)
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
-            each = weights[told][within]
+            each = weights[rows][within]
             whole = float(weights[inside].sum())
-            freedom = float(len(seen) - 1)
-            return share_interval(value, variance, seen, each, whole, size, self.level, weights[inside], freedom)
-        drawn = y[random & within]
-        if int((drawn != 0).sum()) < 2:
-            low, high = expansion_interval(drawn, size - int(certain.sum()), self.level, bounds)
+            freedom = float(len(values) - 1)
+            return share_interval(value, variance, values, each, whole, size, self.level, weights[inside], freedom)
+        sample = y[random & within]
+        if int((sample != 0).sum()) < 2:
+            low, high = expansion_interval(sample, size - int(certain.sum()), self.level, bounds)
             return value, base + low, base + high
-        half = intervals.t_quantile(self.level, len(drawn) - 1) * math.sqrt(variance)
+        half = intervals.t_quantile(self.level, len(sample) - 1) * math.sqrt(variance)
         return value, value - half, value + half
 
     def _nothing_drawn(
@@ -130,7 +130,7 @@ class StratifiedSampler(Draws):
             return math.nan, -math.inf, math.inf
         return math.nan, base + rest * bounds[0], base + rest * bounds[1]
 
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         certain, random, sizes, inside = self._parts(domain)
         within = inside[self.labelled]
         if not (random & within).any():
@@ -141,10 +141,12 @@ class StratifiedSampler(Draws):
             return math.nan, -math.inf, math.inf
         ratio = top / bottom
         counted = within & ((x != 0) | (y != 0))
-        if is_share_of(y, x, known[0]):
+        if is_share_of(y, x, row_weights[0]):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
-            seen = y[counted]
-            return share_interval(top, variance, seen, np.ones(len(seen)), bottom, self.n_rows, self.level, ratio=True)
+            values = y[counted]
+            return share_interval(
+                top, variance, values, np.ones(len(values)), bottom, self.n_rows, self.level, ratio=True
+            )
         freedom = max(int(counted.sum()) - 1, 1)
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
         return ratio, low, high
@@ -158,14 +160,14 @@ def allocate(sizes: Indices, draws: int) -> Indices:
         return np.zeros(len(sizes), np.int64)
     exact = sizes * (draws / sizes.sum())
     least = np.minimum(sizes, LEAST)
-    given = np.maximum(np.floor(exact).astype(np.int64), least)
-    given = np.minimum(given, sizes)
-    while given.sum() > draws:  # the largest excess gives way, of the strata with draws to spare first
-        spare = given > least if (given > least).any() else given > 0
-        given[int(np.where(spare, given - exact, -math.inf).argmax())] -= 1
-    while given.sum() < draws:
-        given[int(np.where(given < sizes, exact - given, -math.inf).argmax())] += 1
-    out: Indices = given.astype(np.int64)
+    quotas = np.maximum(np.floor(exact).astype(np.int64), least)
+    quotas = np.minimum(quotas, sizes)
+    while quotas.sum() > draws:  # the largest excess gives way, of the strata with draws to spare first
+        spare = quotas > least if (quotas > least).any() else quotas > 0
+        quotas[int(np.where(spare, quotas - exact, -math.inf).argmax())] -= 1
+    while quotas.sum() < draws:
+        quotas[int(np.where(quotas < sizes, exact - quotas, -math.inf).argmax())] += 1
+    out: Indices = quotas.astype(np.int64)
     return out
 
 

@@ -87,8 +87,8 @@ class TwoStageSample:
     @property
     def labelled(self) -> Indices:
         """(m,) the rows with an answer, in order."""
-        found: Indices = self.rows[self.inner.labelled]
-        return found
+        rows: Indices = self.rows[self.inner.labelled]
+        return rows
 
     @property
     def answers(self) -> Floats:
@@ -97,8 +97,8 @@ class TwoStageSample:
 
     def propose(self, k: int) -> Indices:
         """As in `AggregateSampler`."""
-        found: Indices = self.rows[self.inner.propose(k)]
-        return found
+        rows: Indices = self.rows[self.inner.propose(k)]
+        return rows
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `AggregateSampler`."""
@@ -115,8 +115,8 @@ class TwoStageSample:
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: any row could have been in the first stage."""
-        drawn = np.minimum(self.inner.expected_draws(), 1.0) * len(self.rows) / self.n_rows
-        return np.resize(drawn, self.n_rows)
+        draws = np.minimum(self.inner.expected_draws(), 1.0) * len(self.rows) / self.n_rows
+        return np.resize(draws, self.n_rows)
 
     def estimate(self) -> Estimate:
         """The number of rows whose answer is 1."""
@@ -133,10 +133,10 @@ class TwoStageSample:
             weights: (N,) where y = weight · (0 or 1) and the weight of every row is known.
             domain: a value of `groups`.
         """
-        found = self.inner.total(y, bounds, weights=self._of(weights), domain=domain)
+        estimate = self.inner.total(y, bounds, weights=self._of(weights), domain=domain)
         every, n = self._sizes(domain)
-        if found.value is None or found.low is None or found.high is None or not n:
-            return replace(found, exact=False)
+        if estimate.value is None or estimate.low is None or estimate.high is None or not n:
+            return replace(estimate, exact=False)
         share = weights is None and is_share(y[~np.isnan(y)])
         if share:  # at each end, so that where no row counts the spread is that of the rows that may
 
@@ -144,15 +144,15 @@ class TwoStageSample:
                 p = min(max(total / n, 0.0), 1.0)
                 return math.sqrt(p * (1 - p))
 
-            below, above = deviation(found.low), deviation(found.high)
+            below, above = deviation(estimate.low), deviation(estimate.high)
         else:
             below = above = self._deviation(np.nan_to_num(y), weights, domain)
-        ends = self._widened((found.value, found.low, found.high), n * below, n * above, domain)
+        ends = self._widened((estimate.value, estimate.low, estimate.high), n * below, n * above, domain)
         value, low, high = (every / n * end for end in ends)
         if share:
             least = float(np.nansum(y if domain is None else y[self._told_in(domain)]))
             low, high = max(low, least), min(high, float(every))
-        return replace(found, value=value, low=low, high=high, exact=False)
+        return replace(estimate, value=value, low=low, high=high, exact=False)
 
     def ratio(
         self,
@@ -170,25 +170,25 @@ class TwoStageSample:
             weights, counts: (N,) the same of every row, where y and x are that times 0 or 1.
             domain: a value of `groups`.
         """
-        found = self.inner.ratio(y, x, weights=self._of(weights), counts=self._of(counts), domain=domain)
-        if found.value is None or found.low is None or found.high is None:
-            return replace(found, exact=False)
+        estimate = self.inner.ratio(y, x, weights=self._of(weights), counts=self._of(counts), domain=domain)
+        if estimate.value is None or estimate.low is None or estimate.high is None:
+            return replace(estimate, exact=False)
         open_ = np.isnan(y) | np.isnan(x)
         zero_y, zero_x = np.where(open_, 0.0, y), np.where(open_, 0.0, x)
         below = self.inner.total(zero_x, weights=self._of(counts), domain=domain).value
         if not below:
-            return replace(found, exact=False)
-        spread = self._deviation(zero_y - found.value * zero_x, None, domain) * self._sizes(domain)[1] / below
-        value, low, high = self._widened((found.value, found.low, found.high), spread, spread, domain)
+            return replace(estimate, exact=False)
+        spread = self._deviation(zero_y - estimate.value * zero_x, None, domain) * self._sizes(domain)[1] / below
+        value, low, high = self._widened((estimate.value, estimate.low, estimate.high), spread, spread, domain)
         if weights is None and is_share(zero_x) and bool(((zero_y >= 0) & (zero_y <= zero_x)).all()):
             low, high = max(low, 0.0), min(high, 1.0)
-        return replace(found, value=value, low=low, high=high, exact=False)
+        return replace(estimate, value=value, low=low, high=high, exact=False)
 
     def _widened(
-        self, found: tuple[float, float, float], below: float, above: float, domain: int | None
+        self, estimate: tuple[float, float, float], below: float, above: float, domain: int | None
     ) -> tuple[float, float, float]:
         """Value and interval with the spread of the first stage, `below` and `above` the deviations of one row's part times n."""
-        value, low, high = found
+        value, low, high = estimate
         every, n = self._sizes(domain)
         level: float = getattr(self.inner, "level", 0.95)
         unit = normal_quantile(level) * math.sqrt(1 / n - 1 / every)
@@ -210,8 +210,8 @@ class TwoStageSample:
 
     def _told_in(self, domain: int) -> Flags:
         assert self.groups is not None
-        found: Flags = self.groups[self.inner.labelled] == domain
-        return found
+        inside: Flags = self.groups[self.inner.labelled] == domain
+        return inside
 
     def _of(self, values: Floats | None) -> Floats | None:
         return None if values is None else values[self.rows]
@@ -236,8 +236,8 @@ class FirstStageSearch:
 
     def propose(self, k: int) -> Indices:
         """As in `RetrievalSampler`."""
-        found: Indices = self.rows[self.inner.propose(k)] if not self.is_poor else self.rows[:0]
-        return found
+        rows: Indices = self.rows[self.inner.propose(k)] if not self.is_poor else self.rows[:0]
+        return rows
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `RetrievalSampler`."""
@@ -250,5 +250,5 @@ class FirstStageSearch:
 
     def matches(self) -> Indices:
         """As in `RetrievalSampler`."""
-        found: Indices = self.rows[self.inner.matches()]
-        return found
+        rows: Indices = self.rows[self.inner.matches()]
+        return rows

@@ -44,8 +44,8 @@ class UniformSampler(Draws):
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
         certain, random, size = self._parts(domain)
-        base, drawn = float(y[certain].sum()), y[random]
-        n = len(drawn)
+        base, sample = float(y[certain].sum()), y[random]
+        n = len(sample)
         if bounds is None and weights is not None:
             bounds = min(0.0, float(weights.min())), max(0.0, float(weights.max()))
         if n == 0:
@@ -55,26 +55,28 @@ class UniformSampler(Draws):
                 else ((0.0, 1.0) if weights is None and len(y) and is_binary(y) else (-math.inf, math.inf))
             )
             return math.nan, base + size * least, base + size * most
-        value = base + size * float(drawn.mean())
-        if is_binary(drawn) and bounds in (None, (0.0, 1.0)) and (weights is None) and is_binary(y[random | certain]):
-            low, high = intervals.count(int(drawn.sum()), n, size, self.level)
+        value = base + size * float(sample.mean())
+        if is_binary(sample) and bounds in (None, (0.0, 1.0)) and (weights is None) and is_binary(y[random | certain]):
+            low, high = intervals.count(int(sample.sum()), n, size, self.level)
         else:
-            low, high = expansion_interval(drawn, size, self.level, bounds, weights)
+            low, high = expansion_interval(sample, size, self.level, bounds, weights)
         return value, base + low, base + high
 
-    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
         stored = (
-            known[0] if domain is None or known[0] is None or self.groups is None else known[0][self.groups == domain]
+            row_weights[0]
+            if domain is None or row_weights[0] is None or self.groups is None
+            else row_weights[0][self.groups == domain]
         )
         return ratio_of_samples(y[random], x[random], size, base, self.level, stored)
 
 
 def expansion_interval(
-    drawn: Floats, size: int, confidence: float, bounds: Bounds = None, weights: Floats | None = None
+    sample: Floats, size: int, confidence: float, bounds: Bounds = None, weights: Floats | None = None
 ) -> tuple[float, float]:
-    """The interval for the sum over `size` rows of which `drawn` (n ≥ 1) is a random sample.
+    """The interval for the sum over `size` rows of which `sample` (n ≥ 1) is a random sample.
 
     Student's t; where few rows add to the sum, Fay and Feuer's gamma interval for what is positive and for what is
     negative, with the spread reduced for the finite population. Where all are 0 and no bounds are known, nothing is
@@ -82,49 +84,49 @@ def expansion_interval(
     of the weight: heavy tails that the sample missed.
 
     Args:
-        drawn: (n,) the values of the random rows, n ≥ 1.
+        sample: (n,) the values of the random rows, n ≥ 1.
         size: rows that they stand for, themselves included.
         confidence: of the interval, in (0, 1).
         bounds: the least and the greatest value of a row, where known.
         weights: (N,) the value of each row if it counts, where stored.
     """
-    n = len(drawn)
+    n = len(sample)
     if n >= size:
-        return float(drawn.sum()), float(drawn.sum())
-    many = int((drawn != 0).sum())
+        return float(sample.sum()), float(sample.sum())
+    many = int((sample != 0).sum())
     if bounds is None and many == 0:
         return -math.inf, math.inf
-    few = _few_add(drawn, size, confidence, bounds) if many < FEW or n < 2 else (math.inf, -math.inf)
+    few = _few_add(sample, size, confidence, bounds) if many < FEW or n < 2 else (math.inf, -math.inf)
     if many < 2:
         return few
-    variance = float(drawn.var(ddof=1))
+    variance = float(sample.var(ddof=1))
     if weights is not None:
         share = many / n
         variance = max(variance, share * float((weights**2).mean()) - (share * float(weights.mean())) ** 2)
     unit = size * math.sqrt(variance / n * (1 - n / size))
-    least, most = _skew(drawn, None if weights is not None else drawn, drawn != 0, n / size).quantiles(
+    least, most = _skew(sample, None if weights is not None else sample, sample != 0, n / size).quantiles(
         confidence, n - 1
     )
-    middle = size * float(drawn.mean())
+    middle = size * float(sample.mean())
     low, high = min(few[0], middle - most * unit), max(few[1], middle - least * unit)
-    return (max(low, float(drawn.sum())) if _never_negative(drawn, bounds) else low), high
+    return (max(low, float(sample.sum())) if _never_negative(sample, bounds) else low), high
 
 
-def _skew(parts: Floats, values: Floats | None, counted: Flags, drawn: float) -> intervals.Skew:
+def _skew(parts: Floats, values: Floats | None, counted: Flags, fraction: float) -> intervals.Skew:
     """Of n draws that stand for equally many rows; the tails of shares and of stored values (None) are known."""
     tail = None if values is None or is_binary(values) else np.where(counted, values, np.nan)
-    return intervals.Skew.of(parts, drawn, tail)
+    return intervals.Skew.of(parts, fraction, tail)
 
 
-def _never_negative(drawn: Floats, bounds: Bounds) -> bool:
-    return bool(drawn.min() >= 0) and (bounds is None or bounds[0] >= 0)
+def _never_negative(sample: Floats, bounds: Bounds) -> bool:
+    return bool(sample.min() >= 0) and (bounds is None or bounds[0] >= 0)
 
 
-def _few_add(drawn: Floats, size: int, confidence: float, bounds: Bounds) -> tuple[float, float]:
+def _few_add(sample: Floats, size: int, confidence: float, bounds: Bounds) -> tuple[float, float]:
     """Fay and Feuer's interval for a sum to which few of the rows drawn add."""
-    n, many = len(drawn), int((drawn != 0).sum())
-    up, down = np.maximum(drawn, 0.0), np.maximum(-drawn, 0.0)
-    least, most = bounds if bounds is not None else (float(drawn.min()), float(drawn.max()))
+    n, many = len(sample), int((sample != 0).sum())
+    up, down = np.maximum(sample, 0.0), np.maximum(-sample, 0.0)
+    least, most = bounds if bounds is not None else (float(sample.min()), float(sample.max()))
     both = least < 0 < most
     level = (1 + confidence) / 2 if both else confidence
     shrink = (1 - n / size) * (1 - many / n if many < n else 1.0)

@@ -146,9 +146,9 @@ class UnverifiedSearch(Search):
     def _learn(self) -> None:
         """Fit on all answers, sort the rows not asked, and lay out the sets."""
         rows, y = self.labelled, self.answers
-        seen = ~np.isnan(y)
-        design = self._learner.design[rows[seen]] if self._learner is not None else None
-        fit = surrogate.probability(self.features[rows[seen]], y[seen], design, SEARCH_DIRECTIONS)
+        has_answer = ~np.isnan(y)
+        design = self._learner.design[rows[has_answer]] if self._learner is not None else None
+        fit = surrogate.probability(self.features[rows[has_answer]], y[has_answer], design, SEARCH_DIRECTIONS)
         p = fit.predict(self.features)
         self._scores_now = p
         free = np.flatnonzero(self._answer == -1)

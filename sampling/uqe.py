@@ -78,8 +78,8 @@ class UqeSearch(Search):
 
     def _choose(self, k: int) -> Indices:
         k = min(k, self.batch)
-        seen = ~np.isnan(self.answers)
-        rows, y = self.labelled[seen], self.answers[seen]
+        has_answer = ~np.isnan(self.answers)
+        rows, y = self.labelled[has_answer], self.answers[has_answer]
         if len(y) == 0 or y.min() == y.max() or self.features.shape[1] == 0:
             return self._random(k)
         from sklearn.linear_model import LogisticRegression

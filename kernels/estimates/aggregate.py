@@ -50,12 +50,12 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     calls, codes = _calls(block, ctx), _concrete_codes(block, relation, ctx)
     await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     whole = sample_bounds.of_all_rows(block, calls, codes, relation)
-    sizes, known = None if codes is None else np.bincount(codes), ""
+    sizes, whole_table = None if codes is None else np.bincount(codes), ""
     if relation.stage is not None and (codes is not None or whole):
-        known, sizes = sample_bounds.of_table(
+        whole_table, sizes = sample_bounds.of_table(
             block, {c: f"__a{i}" for i, c in enumerate(calls) if c in whole}, relation, ctx
         )
-    of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes, sizes, known)
+    of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes, sizes, whole_table)
     only_seen = sample_bounds.unsampled([c for c in calls if c not in whole], relation, ctx)
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
     await _check_estimable(block, only_seen, stored.boundless, relation, ctx)
@@ -63,33 +63,33 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
 
     def excess(so_far: Sampled) -> float:
         """How many times as wide as the user's `error` allows is the widest interval?"""
-        asked, _, group_codes = _sample_columns(of, so_far)
-        wanted = ctx.settings.error or 0.0
+        sample, _, group_codes = _sample_columns(of, so_far)
+        error = ctx.settings.error or 0.0
         widths = [0.0] if group_codes else [math.inf]
         for code in group_codes:
-            measure = _Measure(of, so_far, asked, stored, code)
-            widths += [half_width(measure.call(c)) / wanted for c in watched]
+            measure = _Measure(of, so_far, sample, stored, code)
+            widths += [half_width(measure.call(c)) / error for c in watched]
         return max(widths)
 
-    shown = {item.name: item.expr for item in block.project.items if item.expr in watched}
+    live_items = {item.name: item.expr for item in block.project.items if item.expr in watched}
 
     def report(so_far: Sampled) -> None:
         """Tells the estimates so far of the items that are an aggregate each."""
         assert ctx.on_estimate is not None
         measure = _Measure(of, so_far, _sample_columns(of, so_far)[0], stored, 0)
-        for name, call in shown.items():
+        for name, call in live_items.items():
             assert isinstance(call, Call)
-            found = measure.call(call)
-            if found.value is not None:
-                ctx.on_estimate(name, found)
+            estimate = measure.call(call)
+            if estimate.value is not None:
+                ctx.on_estimate(name, estimate)
 
     chances = await soft(of)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    given = {*only_seen, *whole, *stored.weights, *stored.scales}
-    target = Target.of(of, [c for c in calls if c not in given])
-    told_live = bool(shown) and not block.aggregate.keys and checked is None and chances is None
-    purpose = Purpose(codes, sizes, stored.importance, excess, target, report if told_live else None)
+    exempt = {*only_seen, *whole, *stored.weights, *stored.scales}
+    target = Target.of(of, [c for c in calls if c not in exempt])
+    is_live = bool(live_items) and not block.aggregate.keys and checked is None and chances is None
+    purpose = Purpose(codes, sizes, stored.importance, excess, target, report if is_live else None)
     sampled = await draw(block, relation, ctx, purpose)
     if checked is None and chances is None:
         await judged.note_errors(block, calls, relation, ctx)
@@ -102,16 +102,16 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
         ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")
         groups = _exact(of, sampled)
-        for call, found in groups.estimates.items():
+        for call, by_group in groups.estimates.items():
             groups.estimates[call] = [
-                replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
+                replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in by_group
             ]
         return replace(groups, exact=False, sample_only=frozenset(calls))
     groups = _estimated(of, (only_seen, whole), sampled, stored, checked, chances)
-    shown_widths = [e for call in watched for e in groups.estimates[call]]
-    note_error(shown_widths, len(sampled.labelled), relation.total, ctx)
-    if told_live and relation.pool is None:
-        note_wide(shown_widths, len(sampled.labelled), relation.total, ctx)
+    estimates = [e for call in watched for e in groups.estimates[call]]
+    note_error(estimates, len(sampled.labelled), relation.total, ctx)
+    if is_live and relation.pool is None:
+        note_wide(estimates, len(sampled.labelled), relation.total, ctx)
     return groups
 
 
@@ -122,20 +122,20 @@ def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
         block.project.qualify,
         *(k.expr for k in block.order.keys),
     ]
-    found: dict[Call, None] = {}
+    calls: dict[Call, None] = {}
     for expr in exprs:
-        found.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
-    return tuple(found)
+        calls.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
+    return tuple(calls)
 
 
 def _columns(block: Block) -> tuple[VirtualColumn, ...]:
     """The virtual columns of the rows that pass that keys and aggregates need."""
-    asked = [c for stage in (*block.filter.stages, *after_stages(block)) for c in stage.columns]
-    wanted = virtuals(
+    columns = [c for stage in (*block.filter.stages, *after_stages(block)) for c in stage.columns]
+    needs = virtuals(
         *(k.expr for k in block.aggregate.keys), *(i.expr for i in block.project.items), block.aggregate.having
     )
-    wanted += virtuals(block.project.qualify, *(k.expr for k in block.order.keys))
-    return tuple(c for c in dict.fromkeys(asked) if c in wanted)
+    needs += virtuals(block.project.qualify, *(k.expr for k in block.order.keys))
+    return tuple(c for c in dict.fromkeys(columns) if c in needs)
 
 
 def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) -> NDArray[np.bool_]:
@@ -253,15 +253,15 @@ def _estimated(
     block, relation, ctx, calls, columns, codes = of.block, of.relation, of.ctx, of.calls, of.columns, of.codes
     only_seen, whole = apart
     passing = sampled.passing
-    asked, representatives, group_codes = _sample_columns(of, sampled)
+    sample, representatives, group_codes = _sample_columns(of, sampled)
     confidence = ctx.settings.confidence
     few = codes is not None and codes.max(initial=0) < MOST_GROUPS
     if codes is not None and few and block.filter.formula is None:  # they are there, asked or not
-        found_codes, representatives = np.unique(codes, return_index=True)
-        group_codes = [int(c) for c in found_codes]
+        present_codes, representatives = np.unique(codes, return_index=True)
+        group_codes = [int(c) for c in present_codes]
     elif chances is not None and codes is not None:  # a row without a yes counts for its group too
-        found_codes, first = np.unique(codes[sampled.labelled], return_index=True)
-        group_codes, representatives = [int(c) for c in found_codes], sampled.labelled[first]
+        present_codes, first = np.unique(codes[sampled.labelled], return_index=True)
+        group_codes, representatives = [int(c) for c in present_codes], sampled.labelled[first]
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.aggregate.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     groups = Groups("", keys, names, exact=False, sample_only=only_seen)
@@ -269,29 +269,29 @@ def _estimated(
         groups.estimates[call] = []
     for quotient in of.quotients:
         groups.ratios[quotient] = []
-    parts = [(code, asked) for code in group_codes]
+    parts = [(code, sample) for code in group_codes]
     labels: list[tuple[str | None, ...]] = []
     if any(many_of(key.expr) for key in block.aggregate.keys):
-        found_in = memberships(block.aggregate.keys, group_codes, representatives, columns, relation, ctx)
-        parts = [(0, replace(asked, group=np.where(np.isin(asked.group, m.codes), 0, -1))) for m in found_in]
-        representatives = np.array([m.row for m in found_in], dtype=np.int64)
-        labels = [m.labels for m in found_in]
-    known = {call: names[call] for call in calls if call in whole}
-    seen = {call: names[call] for call in calls if call not in whole and (call in only_seen or is_bound(call))}
+        member_groups = memberships(block.aggregate.keys, group_codes, representatives, columns, relation, ctx)
+        parts = [(0, replace(sample, group=np.where(np.isin(sample.group, m.codes), 0, -1))) for m in member_groups]
+        representatives = np.array([m.row for m in member_groups], dtype=np.int64)
+        labels = [m.labels for m in member_groups]
+    whole_names = {call: names[call] for call in calls if call in whole}
+    sample_names = {call: names[call] for call in calls if call not in whole and (call in only_seen or is_bound(call))}
     measures: list[_Measure] = []
     correct = None if checked is None else Correction.of(checked, of)
     if checked is not None:
         _note_audit(checked, codes is not None, ctx)
-    for code, asked in parts:
-        measure = _Measure(of, sampled, asked, stored, code)
+    for code, sample in parts:
+        measure = _Measure(of, sampled, sample, stored, code)
         measures.append(measure)
-        for call in (c for c in calls if c not in seen and c not in known):
-            found = measure.call(call)
+        for call in (c for c in calls if c not in sample_names and c not in whole_names):
+            estimate = measure.call(call)
             if chances is not None:
-                found = chances.call(call, found, sampled, code)
+                estimate = chances.call(call, estimate, sampled, code)
             if correct is not None:
-                found = correct.call(call, found, measure.counted(call), code)
-            groups.estimates[call].append(found)
+                estimate = correct.call(call, estimate, measure.counted(call), code)
+            groups.estimates[call].append(estimate)
         for quotient, (top, bottom) in of.quotients.items():
             share = measure.quotient(top, bottom)
             if chances is not None:
@@ -299,47 +299,49 @@ def _estimated(
             if correct is not None:
                 share = correct.quotient(top, bottom, share, measure.counted(bottom), code)
             groups.ratios[quotient].append(share)
-        inside = asked.group[asked.at] == code if block.aggregate.keys else np.ones(len(asked.at), bool)
+        inside = sample.group[sample.at] == code if block.aggregate.keys else np.ones(len(sample.at), bool)
         groups.members.append(passing[inside])
     _note_open_ends(groups, measures, ctx)
     tables = []
-    if seen:
-        tables.append(of_parts(seen, groups.members, bool(block.aggregate.keys), columns, relation, ctx))
-        for call, name in seen.items():
+    if sample_names:
+        tables.append(of_parts(sample_names, groups.members, bool(block.aggregate.keys), columns, relation, ctx))
+        for call, name in sample_names.items():
             unknown = [measure.unknown(call) for measure in measures]
             groups.estimates[call] = sample_bounds.bounds_from_sample(
                 call, values_of(tables[-1], name, unknown, ctx), unknown, sampled, confidence
             )
-    if known:
+    if whole_names:
         every = np.arange(relation.n, dtype=np.int64)
         rows = [every] if codes is None else [every[codes == code] for code in group_codes]
-        tables.append(of.known_table or of_parts(known, rows, bool(block.aggregate.keys), (), relation, ctx))
-        for call in known:
-            groups.estimates[call] = [exactly(v, confidence, 0) for v in values_of(tables[-1], known[call], parts, ctx)]
-    estimated = {c: n for c, n in names.items() if c not in seen and c not in known}
+        tables.append(of.known_table or of_parts(whole_names, rows, bool(block.aggregate.keys), (), relation, ctx))
+        for call in whole_names:
+            groups.estimates[call] = [
+                exactly(v, confidence, 0) for v in values_of(tables[-1], whole_names[call], parts, ctx)
+            ]
+    estimated = {c: n for c, n in names.items() if c not in sample_names and c not in whole_names}
     extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(len(parts), dtype=np.float64)}
     for aggregated, name in estimated.items():
         values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(values, dtype=np.float64)
     groups.table = _group_table(of, keys, estimated, representatives, extra, labels, tables)
     if block.aggregate.keys and not sampled.every:
-        open_groups = int(asked.open_group.sum())
+        open_groups = int(sample.open_group.sum())
         groups.every = note_unseen(of, group_codes, sampled, open_groups)
-    if block.aggregate.keys and any(not e.exact for found in groups.estimates.values() for e in found):
+    if block.aggregate.keys and any(not e.exact for estimates in groups.estimates.values() for e in estimates):
         note_few(of, groups.members, group_codes, sampled)
     return groups
 
 
 def _note_open_ends(groups: Groups, measures: list[_Measure], ctx: Context) -> None:
     """Says why a number has no interval."""
-    for call, found in groups.estimates.items():
-        open_ = [g for g, e in enumerate(found) if not e.exact and e.low == -np.inf and e.high == np.inf]
+    for call, estimates in groups.estimates.items():
+        open_ = [g for g, e in enumerate(estimates) if not e.exact and e.low == -np.inf and e.high == np.inf]
         if not open_ or not isinstance(call, Call):
             continue
         few = sum(measures[g].count_known(call) < 2 for g in open_)
         for n, why in ((few, "fewer than two rows with a value were seen"), (len(open_) - few, "too few rows count")):
             if n:
-                where = "" if len(found) == 1 else f" of {n:,} group{'' if n == 1 else 's'}"
+                where = "" if len(estimates) == 1 else f" of {n:,} group{'' if n == 1 else 's'}"
                 ctx.notes.append(f"{call.name.upper()}{where} has no interval: {why}; a larger budget gives one")
 
 
@@ -399,10 +401,10 @@ def _group_table(
 def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, Rids, list[int]]:
     """What is known of the rows asked; one row of each group found, in the order of their codes; the codes."""
     block, relation, ctx, calls, columns, codes = of.block, of.relation, of.ctx, of.calls, of.columns, of.codes
-    told, truth = sampled.labelled, sampled.truth.answers
+    rids, truth = sampled.labelled, sampled.truth.answers
     at = np.flatnonzero(sampled.truth.yes)
-    passing = told[at]
-    n = len(told)
+    passing = rids[at]
+    n = len(rids)
     group = np.full(n, -1, dtype=np.int64)
     open_group = np.zeros(n, dtype=bool)
     flags = dict(zip(columns, _failed(columns, passing, relation).T, strict=True))
@@ -445,13 +447,13 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
             [0],
         )
     if codes is not None:  # an unknown row still lies in a known group
-        group[np.isnan(truth)] = codes[told[np.isnan(truth)]]
+        group[np.isnan(truth)] = codes[rids[np.isnan(truth)]]
     fine = ~key_failed
-    found, first = np.unique(local[fine], return_index=True)
+    group_codes, first = np.unique(local[fine], return_index=True)
     return (
         _SampleColumns(truth, at, group, open_group, arguments, missing),
         passing[fine][first],
-        [int(c) for c in found],
+        [int(c) for c in group_codes],
     )
 
 
@@ -465,11 +467,11 @@ def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualCol
 
 def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Floats:
     """1 for the first row of each distinct value in its group, 0 for the others: their sum counts the distinct values seen."""
-    seen: set[tuple[int, str]] = set()
+    pairs: set[tuple[int, str]] = set()
     marks = np.zeros(len(values))
     for i, (value, group) in enumerate(zip(values, groups, strict=True)):
-        if value is not None and (int(group), value) not in seen:
-            seen.add((int(group), value))
+        if value is not None and (int(group), value) not in pairs:
+            pairs.add((int(group), value))
             marks[i] = 1.0
     return marks
 
@@ -477,17 +479,17 @@ def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Float
 class _Measure:
     """The estimates of one group."""
 
-    def __init__(self, of: Aggregation, sampled: Sampled, asked: _SampleColumns, stored: Stored, code: int) -> None:
-        self.sampled, self.sample, self.stored, self.code = sampled, asked, stored, code
+    def __init__(self, of: Aggregation, sampled: Sampled, sample: _SampleColumns, stored: Stored, code: int) -> None:
+        self.sampled, self.sample, self.stored, self.code = sampled, sample, stored, code
         grouped = bool(of.block.aggregate.keys)
         self.domain = code if of.codes is not None and grouped else None
         self.confidence = of.ctx.settings.confidence
         self.searched = bool(of.relation.on_videos)
-        member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
-        counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
+        member = sample.group == code if grouped else np.ones(len(sample.truth), dtype=bool)
+        counted = np.where(np.isnan(sample.truth), np.nan, sample.truth)
         inside = np.where(member, counted, 0.0)
         self.inside = np.where(
-            asked.open_group & ~member, np.nan, inside
+            sample.open_group & ~member, np.nan, inside
         )  # (labelled,) 1 in the group, 0 not, NaN unknown
         # of a group whose rows are known the sampler picks them itself, and learns from those of other groups too
         self.passing = self.inside if self.domain is None else counted
@@ -505,22 +507,22 @@ class _Measure:
         y, keywords = self._sum(call), self._keywords(call)
         read = self._is_read(call) and keywords.get("weights") is None
         if not (read and np.isin(y[~np.isnan(y)], (0.0, 1.0)).all()):
-            found = self.sampler.total(y, None, **keywords)
+            estimate = self.sampler.total(y, None, **keywords)
         else:  # numbers that happen to be 0 and 1 in the sample are not counts
             twice = self.sampler.total(2 * y, None, **keywords)
             value, low, high = (None if v is None else v / 2 for v in (twice.value, twice.low, twice.high))
-            found = replace(twice, value=value, low=low, high=high)
-        seen = self.count_known(call)
-        if found.unknown and not seen:  # nothing is known of values that were not seen
-            return replace(found, value=None, low=float("-inf"), high=float("inf"))
-        if read and (seen < 2 or not np.nan_to_num(y).any()) and not found.exact:  # the others may be of any size
-            return replace(found, low=float("-inf"), high=float("inf"))
-        return found
+            estimate = replace(twice, value=value, low=low, high=high)
+        n_values = self.count_known(call)
+        if estimate.unknown and not n_values:  # nothing is known of values that were not seen
+            return replace(estimate, value=None, low=float("-inf"), high=float("inf"))
+        if read and (n_values < 2 or not np.nan_to_num(y).any()) and not estimate.exact:  # others may be of any size
+            return replace(estimate, low=float("-inf"), high=float("inf"))
+        return estimate
 
     def count_known(self, call: Call) -> int:
         """Rows of the group whose value for an aggregate is known, and not NULL."""
-        known = (self.inside == 1.0) & ~self.sample.missing[call] & ~np.isnan(self.sample.arguments[call])
-        return int(known.sum())
+        has_value = (self.inside == 1.0) & ~self.sample.missing[call] & ~np.isnan(self.sample.arguments[call])
+        return int(has_value.sum())
 
     def _is_boundless(self, call: Call) -> bool:
         """Does it add up NaN, infinity, or numbers whose squares are not numbers?"""
@@ -581,9 +583,9 @@ class _Measure:
         y = self._count(top) if top.name == "count" else self._sum(top)
         x = self._count(bottom) if bottom.name == "count" else self._sum(bottom)
         keywords = self._keywords(top)
-        known = self.stored.presence if bottom.name == "count" else self.stored.weights
-        if bottom in known and bottom.filter in (None, top.filter):
-            keywords["counts"] = known[bottom]
+        row_values = self.stored.presence if bottom.name == "count" else self.stored.weights
+        if bottom in row_values and bottom.filter in (None, top.filter):
+            keywords["counts"] = row_values[bottom]
         return self._settle_ratio(self.sampler.ratio(y, x, **keywords), y, x)
 
     @property
@@ -591,17 +593,17 @@ class _Measure:
         return self.sampled.sampler
 
     def _keywords(self, call: Call | None = None) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        keywords: dict[str, Any] = {}
         if self.domain is not None:
-            found["domain"] = self.domain
+            keywords["domain"] = self.domain
         if call is not None:
-            known = self.stored.presence if call.name == "count" else self.stored.weights
-            if call in known:
-                found["weights"] = known[call]
+            row_values = self.stored.presence if call.name == "count" else self.stored.weights
+            if call in row_values:
+                keywords["weights"] = row_values[call]
             elif call in self.stored.scales:
                 most = self.stored.most(call, self._sum(call), self.sampled.labelled)
-                found |= {} if most is None else {"weights": most}
-        return found
+                keywords |= {} if most is None else {"weights": most}
+        return keywords
 
     def _count(self, call: Call) -> Floats:
         """1 where the row counts: it passes, is in the group, and its argument is not NULL."""
@@ -623,10 +625,10 @@ class _Measure:
     def _distinct(self, call: Call) -> Estimate:
         """COUNT(DISTINCT …): at least as many values as were seen."""
         values = self.sample.arguments[call][(self.inside == 1.0) & ~self.sample.missing[call]]
-        seen, unknown, calls = float(np.nansum(values)), self.unknown(call), len(self.sampled.labelled)
+        n_distinct, unknown, calls = float(np.nansum(values)), self.unknown(call), len(self.sampled.labelled)
         if self.sampled.every and not unknown:
-            return exactly(seen, self.confidence, calls)
-        return Estimate(seen, seen, float("inf"), self.confidence, False, calls, unknown, "at least")
+            return exactly(n_distinct, self.confidence, calls)
+        return Estimate(n_distinct, n_distinct, float("inf"), self.confidence, False, calls, unknown, "at least")
 
 
 def scaled(quotient: Expr) -> tuple[Call, Call]:
@@ -639,14 +641,14 @@ def scaled(quotient: Expr) -> tuple[Call, Call]:
 
 def _quotients(block: Block, calls: tuple[Call, ...]) -> dict[Expr, tuple[Call, Call]]:
     """Quotients of two aggregates in the items, up to constant factors: they have an interval of their own (Fieller)."""
-    found: dict[Expr, tuple[Call, Call]] = {}
+    quotients: dict[Expr, tuple[Call, Call]] = {}
     for item in block.project.items:
         for node in walk(item.expr):
             if isinstance(node, Binary) and node.op == "/":
                 top, bottom = _factor_of(node.left), _factor_of(node.right)
                 if top in calls and bottom in calls and top is not None and bottom is not None:
-                    found[node] = (top, bottom)
-    return found
+                    quotients[node] = (top, bottom)
+    return quotients
 
 
 def _factor_of(expr: Expr) -> Call | None:

@@ -52,29 +52,29 @@ def user_labels(
         answer: SQL of the answer.  only: a condition in SQL.
     """
     table = ".".join(quote(part) for part in name.split("."))
-    shown = ", ".join(f"{quote(c.name)} AS {quote(c.label)}" for c in columns)
+    select_list = ", ".join(f"{quote(c.name)} AS {quote(c.label)}" for c in columns)
     try:
-        made, n = ctx.duck.create(
-            f"SELECT {shown}, {answer} AS __answer FROM {table} WHERE answer IS NOT NULL"
+        temp_table, n = ctx.duck.create(
+            f"SELECT {select_list}, {answer} AS __answer FROM {table} WHERE answer IS NOT NULL"
             + (f" AND {only}" if only else "")
         )
-        found = ctx.duck.arrow(f"SELECT __answer FROM {quote(made)} ORDER BY rowid").column(0).to_pylist()
+        labels = ctx.duck.arrow(f"SELECT __answer FROM {quote(temp_table)} ORDER BY rowid").column(0).to_pylist()
     except duckdb.Error as error:
-        wanted = ", ".join(dict.fromkeys(c.name for c in columns))
+        column_names = ", ".join(dict.fromkeys(c.name for c in columns))
         raise DataError(
             f"{setting} = '{name}' is not a table of judged rows: {str(error).splitlines()[0]}",
             code="UQL504",
-            help=f"it needs the columns {wanted} and a {'BOOLEAN ' if 'BOOLEAN' in answer else ''}column answer",
+            help=f"it needs the columns {column_names} and a {'BOOLEAN ' if 'BOOLEAN' in answer else ''}column answer",
         ) from error
-    return Relation(ctx.duck, made, n, dict(relation.fields), name), np.array(
-        found, dtype=bool if "BOOLEAN" in answer else object
+    return Relation(ctx.duck, temp_table, n, dict(relation.fields), name), np.array(
+        labels, dtype=bool if "BOOLEAN" in answer else object
     )
 
 
 def columns_read(block: Block) -> tuple[Column, ...]:
     """The columns that the conditions of a WHERE show the model."""
-    found = (c for stage in block.filter.stages for v in stage.columns for c in (*v.reads, *v.holes))
-    return tuple(dict.fromkeys(found))
+    columns = (c for stage in block.filter.stages for v in stage.columns for c in (*v.reads, *v.holes))
+    return tuple(dict.fromkeys(columns))
 
 
 def _beside_budget(calls: int, rows: Relation, ctx: Context) -> AbstractContextManager[None]:
@@ -109,15 +109,15 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
     rids: Rids = np.arange(rows.n, dtype=np.int64)
     if condition is None:
         with _beside_budget(rows.calls(stages), rows, ctx):
-            said = await sem_filter.truth(block.filter, rids, rows, ctx)
-        positive, known = said.yes, said.yes | said.no
+            model_truth = await sem_filter.truth(block.filter, rids, rows, ctx)
+        positive, has_answer = model_truth.yes, model_truth.yes | model_truth.no
     else:
         with _beside_budget(rows.calls(stages), rows, ctx):
             await asking.ask(stages[0], rids, rows, ctx)
-        held = rows[condition]
-        known = held.asked_mask & ~held.failed
-        positive = known & (held.values == True)  # noqa: E712 - an array of objects
-    yes, no = known & truth, known & ~truth
+        answers = rows[condition]
+        has_answer = answers.asked_mask & ~answers.failed
+        positive = has_answer & (answers.values == True)  # noqa: E712 - an array of objects
+    yes, no = has_answer & truth, has_answer & ~truth
     return Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
 
 
@@ -154,5 +154,5 @@ async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: 
     with _beside_budget(rows.calls((stage,)), rows, ctx):
         await asking.ask(stage, rids, rows, ctx)
     p = rows[column].probabilities.astype(np.float64)
-    known = ~np.isnan(p)
-    return calibration(p[known], truth[known].astype(np.float64), ctx.settings.confidence)
+    has_value = ~np.isnan(p)
+    return calibration(p[has_value], truth[has_value].astype(np.float64), ctx.settings.confidence)

@@ -30,19 +30,19 @@ METHOD = "attribute"
 def doubted(groups: Groups, of: Aggregation) -> Groups:
     """The groups with intervals in place of exact numbers; an aggregate of which nothing can be said is open-ended."""
     block, codes, relation, ctx = of.block, of.codes, of.relation, of.ctx
-    rows = sum(held.derived.rows_asked for held in relation.answers.values() if held.derived is not None)
+    rows = sum(answers.derived.rows_asked for answers in relation.answers.values() if answers.derived is not None)
     inside = None
     if not block.aggregate.keys:
         inside = [np.ones(relation.n, dtype=bool)]
     elif codes is not None:
         inside = [codes == codes[members[0]] for members in groups.members]
-    for call, found in groups.estimates.items():
+    for call, estimates in groups.estimates.items():
         assert isinstance(call, Call)
         plain = call.name == "count" and call.filter is None and not call.distinct
         plain = plain and (not call.args or isinstance(call.args[0], Star))
-        counts = _counts(block, found, inside, relation, ctx) if plain and inside is not None else None
+        counts = _counts(block, estimates, inside, relation, ctx) if plain and inside is not None else None
         groups.estimates[call] = [
-            _widened(replace(e, calls=rows), counts[g] if counts is not None else None) for g, e in enumerate(found)
+            _widened(replace(e, calls=rows), counts[g] if counts is not None else None) for g, e in enumerate(estimates)
         ]
     groups.exact = False
     return groups
@@ -70,14 +70,14 @@ def _counts(
     level = ctx.settings.confidence
     if way.wrong is not None:  # of all pairs, at most
         return [_apart(n, way.wrong * relation.n, pairs) for n, pairs in zip(counted, inside, strict=True)]
-    found = np.empty((DRAWS, len(inside)))
+    counts = np.empty((DRAWS, len(inside)))
     for k in range(DRAWS):
-        drawn = way.draw_answers(ctx.rng)
-        if drawn is None:
+        answers = way.draw_answers(ctx.rng)
+        if answers is None:
             return None
-        passes = formula.evaluate(drawn[None, :]) == TRUE
-        found[k] = [np.count_nonzero(passes & pairs) for pairs in inside]
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        passes = formula.evaluate(answers[None, :]) == TRUE
+        counts[k] = [np.count_nonzero(passes & pairs) for pairs in inside]
+    low, high = np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 

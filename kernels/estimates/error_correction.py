@@ -45,12 +45,12 @@ def audited(block: Block, calls: tuple[Call, ...]) -> VirtualColumn | None:
         if semantic:
             raise _refused("aggregates of what the model reads are not", semantic[0])
         return None
-    found = {column for call in semantic for column in (condition_counted(call),)}
-    if len(found) > 1 or None in found:
+    conditions = {column for call in semantic for column in (condition_counted(call),)}
+    if len(conditions) > 1 or None in conditions:
         raise _refused(
             "of aggregates without a quoted WHERE only the count and share of one condition are", semantic[0]
         )
-    return found.pop()
+    return conditions.pop()
 
 
 def _refused(what: str, where: Expr | None) -> DataError:
@@ -98,33 +98,33 @@ class Correction:
             values[call] = np.ones(of.relation.n) if is_semantic(call) else values_of(call, of.relation, of.ctx)
         return cls(audit, of.block.filter.formula is not None, values, of.codes)
 
-    def call(self, call: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
+    def call(self, call: Call, estimate: Estimate, count: Estimate, code: int) -> Estimate:
         """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to.
 
         Args:
-            found: its estimate by the model's answers.
+            estimate: its estimate by the model's answers.
             count: of the rows in the group with a value that the model says yes to.
             code: of the group.
         """
         if not self._concerns(call):
-            return found
+            return estimate
         value = self._inside(call, code)
         if call.name in MEANS and condition_counted(call) is None:
             present = value[~np.isnan(value)]
             bounds = (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
             mean, variance = (float(present.mean()), float(present.var())) if len(present) else (0.0, 0.0)
-            return corrected_mean(found, count, mean, len(present), self.audit, bounds, variance)
+            return corrected_mean(estimate, count, mean, len(present), self.audit, bounds, variance)
         value = np.nan_to_num(value)
         if call.name in MEANS:  # the share of a condition
-            return corrected(found, 1.0, self.audit, squares=1 / max(len(value), 1))
+            return corrected(estimate, 1.0, self.audit, squares=1 / max(len(value), 1))
         bounds = float(np.minimum(value, 0.0).sum()), float(np.maximum(value, 0.0).sum())
-        return corrected(found, float(value.sum()), self.audit, bounds, float((value**2).sum()))
+        return corrected(estimate, float(value.sum()), self.audit, bounds, float((value**2).sum()))
 
-    def quotient(self, top: Call, bottom: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
+    def quotient(self, top: Call, bottom: Call, estimate: Estimate, count: Estimate, code: int) -> Estimate:
         """The estimate of top / bottom in a group; `count`: the estimate of `bottom` before its correction.
 
         Args:
-            found: its estimate by the model's answers.
+            estimate: its estimate by the model's answers.
             count: the estimate of `bottom` before its correction.
             code: of the group.
         """
@@ -135,15 +135,15 @@ class Correction:
                 each = y[x != 0] / x[x != 0]
                 bounds = (float(each.min()), float(each.max())) if len(each) else (0.0, 0.0)
                 variance = float(each.var()) if len(each) else 0.0
-                return corrected_mean(found, count, whole, int(np.count_nonzero(x)), self.audit, bounds, variance)
+                return corrected_mean(estimate, count, whole, int(np.count_nonzero(x)), self.audit, bounds, variance)
             case True, False:
                 squares = float((y**2).sum()) / float(x.sum()) ** 2 if x.any() else 0.0
-                return corrected(found, whole, self.audit, (min(whole, 0.0), max(whole, 0.0)), squares)
+                return corrected(estimate, whole, self.audit, (min(whole, 0.0), max(whole, 0.0)), squares)
             case False, True:
                 squares = float((x**2).sum()) / float(y.sum()) ** 2 if y.any() else 0.0
-                upside_down = corrected(_inverse(found), 1 / whole if whole else 0.0, self.audit, squares=squares)
+                upside_down = corrected(_inverse(estimate), 1 / whole if whole else 0.0, self.audit, squares=squares)
                 return replace(_inverse(upside_down), method=upside_down.method)
-        return found
+        return estimate
 
     def _inside(self, call: Call, code: int) -> Floats:
         return self.values[call] if self.codes is None else self.values[call][self.codes == code]
@@ -153,11 +153,11 @@ class Correction:
         return self.of_where or condition_counted(call) is not None
 
 
-def _inverse(found: Estimate) -> Estimate:
+def _inverse(estimate: Estimate) -> Estimate:
     """Of 1 / a number from 0 on."""
 
     def one(value: float | None) -> float | None:
         return None if value is None else 1 / value if value > 0 else math.inf
 
-    value = None if not found.value else 1 / found.value
-    return replace(found, value=value, low=one(found.high), high=one(found.low))
+    value = None if not estimate.value else 1 / estimate.value
+    return replace(estimate, value=value, low=one(estimate.high), high=one(estimate.low))

@@ -41,19 +41,19 @@ def rows_needed(spread: float, error: float, n: float, confidence: float) -> flo
     return of_many * n / (of_many + n) if of_many else 0.0
 
 
-def rows_foretold(times: float, asked: int, n: int) -> int:
-    """The rows of n that make an interval as narrow as asked for, where `asked` of them make it so many times as wide.
+def rows_foretold(times: float, sample_size: int, n: int) -> int:
+    """The rows of n that make an interval as narrow as asked for, where `sample_size` of them make it so many times as wide.
 
     Its square goes with 1/rows − 1/n, as that of a mean of a sample without replacement. Without an interval: twice as many.
 
     Args:
         times: how many times as wide as asked for the interval is; inf: there is none.
-        asked: rows so far.
+        sample_size: rows so far.
         n: rows in all.
     """
     if not math.isfinite(times):
-        return min(2 * asked, n)
-    return math.ceil(1 / ((1 / asked - 1 / n) / times**2 + 1 / n)) if asked < n else n
+        return min(2 * sample_size, n)
+    return math.ceil(1 / ((1 / sample_size - 1 / n) / times**2 + 1 / n)) if sample_size < n else n
 
 
 def half_width(estimate: Estimate) -> float:
@@ -64,39 +64,39 @@ def half_width(estimate: Estimate) -> float:
     return 0.0 if high == low else (high - low) / (2 * abs(value)) if value else math.inf
 
 
-def note_wide(found: Sequence[Estimate], asked: int, n: int, ctx: Context) -> None:
+def note_wide(estimates: Sequence[Estimate], sample_size: int, n: int, ctx: Context) -> None:
     """Says of a wide interval about how many rows would narrow it, where a user asked for no error and more rows would.
 
     Args:
-        found: the estimates of a statement without groups.
-        asked: rows of the sample.
+        estimates: the estimates of a statement without groups.
+        sample_size: rows of the sample.
         n: rows in all.
     """
-    widest = max((half_width(e) for e in found), default=0.0)
-    if ctx.settings.error is not None or not WIDE < widest < math.inf or any(e.unknown for e in found):
+    widest = max((half_width(e) for e in estimates), default=0.0)
+    if ctx.settings.error is not None or not WIDE < widest < math.inf or any(e.unknown for e in estimates):
         return
-    needed = rows_foretold(widest / OFFERED, max(asked, 1), n)
+    needed = rows_foretold(widest / OFFERED, max(sample_size, 1), n)
     ctx.notes.append(
         f"the interval is wide: about {needed:,} of {n:,} rows would give ±{OFFERED:.0%}: WITH (error = {OFFERED:g})"
     )
 
 
-def note_error(found: Sequence[Estimate], asked: int, n: int, ctx: Context) -> None:
+def note_error(estimates: Sequence[Estimate], sample_size: int, n: int, ctx: Context) -> None:
     """Says of `error = x` that it was not reached, and how many rows about would reach it.
 
     Args:
-        found: the estimates that it is about.
-        asked: rows of the sample.
+        estimates: the estimates that it is about.
+        sample_size: rows of the sample.
         n: rows in all.
     """
-    wanted = ctx.settings.error
-    widest = max((half_width(e) for e in found), default=0.0)
-    if wanted is None or widest <= wanted * (1 + 1e-9):
+    error = ctx.settings.error
+    widest = max((half_width(e) for e in estimates), default=0.0)
+    if error is None or widest <= error * (1 + 1e-9):
         return
     ctx.partial = True
     got = f"±{widest:.0%}" if math.isfinite(widest) else "an open interval"
-    needed = rows_foretold(widest / wanted, max(asked, 1), n)
+    needed = rows_foretold(widest / error, max(sample_size, 1), n)
     ctx.notes.append(
-        f"the error of ±{wanted:.0%} asked for was not reached: {got} after {asked:,} rows; about {needed:,} of {n:,} "
+        f"the error of ±{error:.0%} asked for was not reached: {got} after {sample_size:,} rows; about {needed:,} of {n:,} "
         "rows would reach it: give a larger budget"
     )

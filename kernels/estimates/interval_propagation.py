@@ -49,7 +49,11 @@ class _Item:
 
 def ask_counts(output: Output) -> tuple[int, int]:
     """Rows asked for the estimates of a sub-query, and those of them that gave no answer."""
-    listed = [e for found in (output.estimates or {}).values() for e in (found if isinstance(found, list) else [found])]
+    listed = [
+        e
+        for of_column in (output.estimates or {}).values()
+        for e in (of_column if isinstance(of_column, list) else [of_column])
+    ]
     return max((e.calls for e in listed), default=0), max((e.unknown for e in listed), default=0)
 
 
@@ -61,9 +65,9 @@ def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[st
     of = table.column_names
     table = table.rename_columns(list(names))
     for i, (old, new) in enumerate(zip(of, names, strict=True)):
-        found = (output.estimates or {}).get(old)
-        listed = found if isinstance(found, list) else [found] * table.num_rows
-        if found is None or all(e is not None and (e.exact or e.method == "nothing seen") for e in listed):
+        of_column = (output.estimates or {}).get(old)
+        listed = of_column if isinstance(of_column, list) else [of_column] * table.num_rows
+        if of_column is None or all(e is not None and (e.exact or e.method == "nothing seen") for e in listed):
             continue
         bounds[new] = (f"__low{i}", f"__high{i}")
         number = any(e is not None and e.value is not None for e in listed)
@@ -90,25 +94,25 @@ def of_union(
         rows: of the UNION; the last two columns say the side (0, 1) and the place on it, from 1 on.
         confidence: of exact numbers beside estimates.
     """
-    found: Estimates = {}
+    estimates: Estimates = {}
     sides = [(int(s), int(p) - 1) for s, p in zip(*(rows.column(i).to_pylist() for i in (-2, -1)), strict=True)]
     for i, item in enumerate(items):
         of = [(side.estimates or {}).get(side.table.column_names[i]) for side in (left, right)]
         if of == [None, None]:
             continue
         values = rows.column(i).to_pylist()
-        made = []
+        by_row = []
         for (s, p), value in zip(sides, values, strict=True):
             one = of[s]
             one = one[p] if isinstance(one, list) else one
-            made.append(one or exactly(value, confidence, 0))
-        found[item.name] = made
-    return found or None
+            by_row.append(one or exactly(value, confidence, 0))
+        estimates[item.name] = by_row
+    return estimates or None
 
 
 def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
     """The block with more items: each that holds estimated numbers, at the ends of their intervals."""
-    items, found = list(block.project.items), []
+    items, estimate_items = list(block.project.items), []
     for i, item in enumerate(block.project.items):
         leaves = [node for node in walk(item.expr) if isinstance(node, Expr) and node in inner.bounds]
         if not leaves:
@@ -117,10 +121,10 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
         if _has_range(block, item, leaves):
             for expr in corners(item.expr, leaves, inner.bounds):
                 items.append(BoundItem(expr, f"__corner{len(items)}", "DOUBLE"))
-        found.append(_Item(i, list(range(at, len(items)))))
-    if not found:
+        estimate_items.append(_Item(i, list(range(at, len(items)))))
+    if not estimate_items:
         return block, []
-    return replace(block, project=replace(block.project, items=tuple(items))), found
+    return replace(block, project=replace(block.project, items=tuple(items))), estimate_items
 
 
 def with_ends(block: Block, inner: Inner) -> Block:
@@ -146,23 +150,23 @@ def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
 
 
 def strip_added_columns(
-    output: Output, block: Block, carried: Sequence[_Item], inner: Inner, confidence: float
+    output: Output, block: Block, estimate_items: Sequence[_Item], inner: Inner, confidence: float
 ) -> Output:
     """The output with the added columns taken off again, and the intervals of what was estimated below.
 
     Args:
-        carried: the items that hold estimated numbers, and the items added for them.
+        estimate_items: the items that hold estimated numbers, and the items added for them.
         inner: what the sub-queries estimated.
         confidence: of the intervals.
     """
     n = len(block.project.items)
     estimates: Estimates = dict(output.estimates or {})
     values = output.table.columns
-    for part in carried:
+    for part in estimate_items:
         name = block.project.items[part.at].name
         own = estimates.get(name)
         ends_of = [_ends(output, at, estimates) for at in part.corners]
-        made = [
+        by_row = [
             between(
                 [number(v), *(end for ends in ends_of for end in ends[row])], confidence, inner.calls, inner.unknown
             )
@@ -171,17 +175,17 @@ def strip_added_columns(
         listed = (
             isinstance(own, list)
             if own is not None
-            else (block.aggregate.present and bool(block.aggregate.keys)) or len(made) != 1
+            else (block.aggregate.present and bool(block.aggregate.keys)) or len(by_row) != 1
         )
-        estimates[name] = made if listed else made[0]
+        estimates[name] = by_row if listed else by_row[0]
     if block.aggregate.present and (not inner.certain or chosen_by(block, inner)):
         counts = {i.name for i in block.project.items if isinstance(i.expr, Call) and i.expr.name == "count"}
-        for name, found in list(estimates.items()):
-            estimates[name] = open_ended(found, 0.0 if name in counts else -inf)
+        for name, of_column in list(estimates.items()):
+            estimates[name] = open_ended(of_column, 0.0 if name in counts else -inf)
     names = {item.name for item in block.project.items}
     table: pa.Table = output.table.select(list(range(n)))
-    kept = {name: found for name, found in estimates.items() if name in names}
-    return replace(output, table=table, estimates=kept or None)
+    of_items = {name: of_column for name, of_column in estimates.items() if name in names}
+    return replace(output, table=table, estimates=of_items or None)
 
 
 def _ends(output: Output, at: int, estimates: Estimates) -> list[tuple[float | None, ...]]:

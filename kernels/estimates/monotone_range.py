@@ -73,10 +73,10 @@ def corners(expr: Expr, leaves: Sequence[Expr], ends: Mapping[Expr, tuple[Expr, 
         ends: the lowest and the highest value of each.
     Returns: 2^k expressions; one is NULL where a divisor has another sign at its ends than at the numbers themselves.
     """
-    found: list[Expr] = []
+    expressions: list[Expr] = []
     for choice in product((0, 1), repeat=len(leaves)):
-        found.append(_replaced(expr, {leaf: ends[leaf][end] for leaf, end in zip(leaves, choice, strict=True)}))
-    return found
+        expressions.append(_replaced(expr, {leaf: ends[leaf][end] for leaf, end in zip(leaves, choice, strict=True)}))
+    return expressions
 
 
 def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
@@ -89,8 +89,8 @@ def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
             return replace(below, right=Case(None, (When(same_sign, below.right),)))
         return below
 
-    made: Expr = moved(expr)
-    return made
+    result: Expr = moved(expr)
+    return result
 
 
 def number(value: object) -> float | None:
@@ -106,13 +106,13 @@ def between(values: Sequence[float | None], confidence: float, calls: int = 0, u
         calls, unknown: rows asked for the numbers below, and those without an answer.
     """
     numbers = [v for v in values if v is not None and not isnan(v)]
-    known = len(values) > 1 and len(numbers) == len(values)
-    low, high = (min(numbers), max(numbers)) if known else (-inf, inf)
+    is_bounded = len(values) > 1 and len(numbers) == len(values)
+    low, high = (min(numbers), max(numbers)) if is_bounded else (-inf, inf)
     return Estimate(values[0], low, high, confidence, False, calls, unknown, METHOD)
 
 
-def open_ended(found: Estimate | list[Estimate], low: float = -inf) -> Estimate | list[Estimate]:
+def open_ended(estimate: Estimate | list[Estimate], low: float = -inf) -> Estimate | list[Estimate]:
     """Estimates of which it is not known how far off they are: over rows of which some may be missing, or over other estimates."""
-    if isinstance(found, list):
-        return [replace(e, low=low, high=inf, exact=False, method=METHOD) for e in found]
-    return replace(found, low=low, high=inf, exact=False, method=METHOD)
+    if isinstance(estimate, list):
+        return [replace(e, low=low, high=inf, exact=False, method=METHOD) for e in estimate]
+    return replace(estimate, low=low, high=inf, exact=False, method=METHOD)

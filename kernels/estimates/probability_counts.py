@@ -77,14 +77,14 @@ class Soft:
 
     def _chances(self, sampled: Sampled) -> tuple[Floats, Floats]:
         """(n,) the chances of the rows told, in the sampler's order, and their yes and no; a NULL row is no for sure."""
-        rows, held = sampled.labelled, self.of.relation[self.column]
-        p = held.probabilities[rows].astype(np.float64)
+        rows, column_answers = sampled.labelled, self.of.relation[self.column]
+        p = column_answers.probabilities[rows].astype(np.float64)
         if self.of_where:
             answers = sampled.truth.answers
         else:
-            known = held.asked_mask[rows] & ~held.failed[rows]
-            said = held.values[rows] == True  # noqa: E712 - an array of objects
-            answers = np.where(known, said.astype(np.float64), np.nan)
+            has_answer = column_answers.asked_mask[rows] & ~column_answers.failed[rows]
+            yes = column_answers.values[rows] == True  # noqa: E712 - an array of objects
+            answers = np.where(has_answer, yes.astype(np.float64), np.nan)
         return np.where(np.isnan(p), answers, 1 - p if self.negated else p), answers
 
 
@@ -111,30 +111,30 @@ async def soft(of: Aggregation) -> Soft | None:
         raise _refused("soft counts by one model's probabilities, and there are two models", "leave models or soft out")
     if ctx.settings.audit is not None:
         model = "the model"
-        found = await audited_probabilities(column, relation, ctx)
+        calibration = await audited_probabilities(column, relation, ctx)
     else:
-        model, said = await ctx.gate.audited(relation.question(column))
-        if said is None:
+        model, audit = await ctx.gate.audited(relation.question(column))
+        if audit is None:
             raise _refused(
                 f'the probabilities that {model} gives of "{column.text}" were not checked against labels', HOW
             )
-        found = Calibration(int(said["rows"]), said["bias"], said["error"], said["z"])
-    found = Calibration(found.rows, found.bias, found.error, found.z, ctx.settings.confidence)
-    if not found.holds:
+        calibration = Calibration(int(audit["rows"]), audit["bias"], audit["error"], audit["z"])
+    calibration = replace(calibration, confidence=ctx.settings.confidence)
+    off = (
+        f"over {calibration.rows:,} labelled rows they are off by {calibration.bias:+.3f} on average "
+        f"({calibration.confidence:.0%}: {calibration.low:+.3f} to {calibration.high:+.3f})"
+    )
+    if not calibration.holds:
         raise _refused(
-            f'the probabilities that {model} gives of "{column.text}" are not calibrated: over {found.rows:,} labelled rows they '
-            f"are off by {found.bias:+.3f} on average ({found.confidence:.0%}: {found.low:+.3f} to {found.high:+.3f}), "
-            f"and their spread has z = {found.z:.1f}",
+            f'the probabilities that {model} gives of "{column.text}" are not calibrated: {off}, '
+            f"and their spread has z = {calibration.z:.1f}",
             f"leave soft out, label more rows, or: {HOW}",
         )
-    ctx.notes.append(
-        f'counted by the probabilities of "{column.text}": over {found.rows:,} labelled rows they are off by '
-        f"{found.bias:+.3f} on average ({found.confidence:.0%}: {found.low:+.3f} to {found.high:+.3f})"
-    )
+    ctx.notes.append(f'counted by the probabilities of "{column.text}": {off}')
     values = {call: np.ones(relation.n) if is_semantic(call) else values_of(call, relation, ctx) for call in calls}
     # SUM(v)/COUNT(*) is AVG(v)
     values |= {replace(top, name="avg"): values[top] for top, _ in quotients.values() if of_where}
-    return Soft(column, of_where, negated, found, values, of)
+    return Soft(column, of_where, negated, calibration, values, of)
 
 
 def _condition(block: Block, calls: tuple[Call, ...]) -> tuple[VirtualColumn, bool, bool]:
@@ -145,11 +145,11 @@ def _condition(block: Block, calls: tuple[Call, ...]) -> tuple[VirtualColumn, bo
     of_where = leaf.column if isinstance(leaf, Virtual) and leaf.column.is_condition else None
     adds = all(c.name in {"count", "sum", *MEANS} and not c.distinct for c in calls)
     concrete = adds and not any(is_semantic(key.expr) for key in block.aggregate.keys)
-    asked = [c for c in calls if is_semantic(c)]
-    if formula is not None and of_where is not None and concrete and not asked:
+    semantic = [c for c in calls if is_semantic(c)]
+    if formula is not None and of_where is not None and concrete and not semantic:
         return of_where, True, formula.program != (0,)
-    found = {condition_counted(c) for c in asked}
-    if formula is None and concrete and len(found) == 1 and (column := found.pop()) is not None:
+    conditions = {condition_counted(c) for c in semantic}
+    if formula is None and concrete and len(conditions) == 1 and (column := conditions.pop()) is not None:
         return column, False, False
     raise _refused(WHAT, "leave soft out")
 

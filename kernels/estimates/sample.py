@@ -211,31 +211,31 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         )  # the example rows cost a call
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
-    alone = left == 0  # budget 0: the ledger alone
-    known = (
+    ledger_only = left == 0  # budget 0: the ledger alone
+    ledger_rows = (
         None
-        if fits or stage is not None or (after and not alone)
-        else await known_rows(block, relation, ctx, every=alone)
+        if fits or stage is not None or (after and not ledger_only)
+        else await known_rows(block, relation, ctx, every=ledger_only)
     )
     own_size = size if stage is None or size is None else size[stage[0]]
     own_groups = groups if stage is None or groups is None else groups[stage[0]]
     classes: _Classes | _Shares | Values | None = None
-    if not fits and not alone and relation.pool is None:
+    if not fits and not ledger_only and relation.pool is None:
         classes = _values(target, relation, max(0, room), ctx, groups) or _classes(
             block, among, max(0, room), ctx, own_groups
         )
     condition = condition_of(block) if guided is not None else None
     size_of_look = min(pilot or 0, max(0, room))
     planned = size_of_look if watched else max(0, room)
-    if units is not None and known is not None:
-        whole = units.whole(known[0])
-        known = known[0][whole], known[1].of(whole)
+    if units is not None and ledger_rows is not None:
+        whole = units.whole(ledger_rows[0])
+        ledger_rows = ledger_rows[0][whole], ledger_rows[1].of(whole)
     sampler = (
         classes.sampler
         if classes
         else of_pool(relation.pool, planned, ctx, groups)
         if relation.pool is not None
-        else _sampler(among.n, planned, fits, ctx, guided, own_groups, own_size, known, None if fits else units)
+        else _sampler(among.n, planned, fits, ctx, guided, own_groups, own_size, ledger_rows, None if fits else units)
     )
     if stage is not None:
         sampler = TwoStageSample(n, stage[0], sampler, own_groups, purpose.sizes)
@@ -246,39 +246,39 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     if block.filter.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
         for column in block.values.groups:
             await sem_group.taxonomy(column, np.arange(relation.n, dtype=np.int64), relation, ctx, sampled=not fits)
-    drawn = _SampleState(sampler, n)
+    state = _SampleState(sampler, n)
     pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
-    if known is not None:
-        drawn.rows.append(known[0])
-        drawn.truths.append(known[1])
-        pending.append(known[0][known[1].yes])
+    if ledger_rows is not None:
+        state.rows.append(ledger_rows[0])
+        state.truths.append(ledger_rows[1])
+        pending.append(ledger_rows[0][ledger_rows[1].yes])
     if watched:
         sampler.more(size_of_look)
-    foretold = 0  # rows that the intervals take, by the pilot
-    named = all(relation[column].prompt.labels is not None for column in block.values.groups)
+    forecast = 0  # rows that the intervals take, by the pilot
+    has_names = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
         left = ctx.purse.remaining if fits else ctx.purse.remaining_in_step
-        if isinstance(classes, _Classes) and left is not None and tokens is None and named:
+        if isinstance(classes, _Classes) and left is not None and tokens is None and has_names:
             classes.plan(max(0, left - reopened))
         elif isinstance(classes, Values) and left is not None and tokens is None:
-            sampler.more(drawn.n_asked + left // max(1, per_passing))
+            sampler.more(state.n_asked + left // max(1, per_passing))
         waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)
         step = CHUNK
         if left is not None and not fits:
-            later = per_passing if named else len(after)
-            kept = (0 if named else taxonomies) + later * waiting + reopened
-            step = min(step, (left - kept) // max(1, per_row + later))
-            if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
+            later = per_passing if has_names else len(after)
+            reserve = (0 if has_names else taxonomies) + later * waiting + reopened
+            step = min(step, (left - reserve) // max(1, per_row + later))
+            if not has_names:  # the taxonomy is completed on the first rows, so that the others are asked once
                 step = min(step, max(sem_group.SHOWN, room // 4))
         if tokens is not None:
-            step = min(step, room - drawn.n_asked)
-        if rides and not named:
+            step = min(step, room - state.n_asked)
+        if rides and not has_names:
             step = min(step, FIRST_ROWS)
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
             if tokens is not None and not (watched and size_of_look < room):
-                grown = min(by_calls, drawn.n_asked + tokens.rows(drawn.labelled))
+                grown = min(by_calls, state.n_asked + tokens.rows(state.labelled))
                 if grown >= room + 2:
                     room = grown
                     if not watched:
@@ -288,27 +288,27 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
                 if pending and after:  # what the rows that pass hold, as far as it is not asked yet
                     await classify(after, block, np.concatenate(pending), relation, ctx, sampled=True)
                     pending = []
-                times = excess(drawn.sampled())
+                times = excess(state.sampled())
                 if times <= 1:
                     break
-                needed = rows_foretold(times, drawn.n_asked, n)
-                if not foretold:
-                    foretold = needed
+                needed = rows_foretold(times, state.n_asked, n)
+                if not forecast:
+                    forecast = needed
                     if _free_to_grow(ctx):
-                        room = _granted(needed, drawn.n_asked, n, per_row + per_passing, ctx)
+                        room = _granted(needed, state.n_asked, n, per_row + per_passing, ctx)
                     needed = int(CAUTIOUS * needed)
-                size_of_look = min(max(needed, math.ceil(GROWTH * drawn.n_asked)), room)
-                if size_of_look >= drawn.n_asked + 2:
+                size_of_look = min(max(needed, math.ceil(GROWTH * state.n_asked)), room)
+                if size_of_look >= state.n_asked + 2:
                     sampler.more(size_of_look)
                     continue
             if fits or not ctx.next_step():
                 break
-            told = drawn.n_asked if units is None else units.count(drawn.labelled)
-            kept = (0 if named else taxonomies) + (per_passing if named else len(after)) * waiting
-            grown = _room(ctx.purse.remaining_in_step, n, kept, per_row + (per_passing if named else len(after)))
-            room = by_calls = told + max(0, grown)
+            n_units = state.n_asked if units is None else units.count(state.labelled)
+            reserve = (0 if has_names else taxonomies) + (per_passing if has_names else len(after)) * waiting
+            grown = _room(ctx.purse.remaining_in_step, n, reserve, per_row + (per_passing if has_names else len(after)))
+            room = by_calls = n_units + max(0, grown)
             if watched:
-                size_of_look = min(max(size_of_look, math.ceil(GROWTH * drawn.n_asked)), room)
+                size_of_look = min(max(size_of_look, math.ceil(GROWTH * state.n_asked)), room)
             if watched or guided is not None or classes is not None:  # a uniform sample ends with the calls
                 sampler.more(size_of_look if watched else room)
             continue
@@ -317,29 +317,29 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         ended = not truth.complete.all()  # by a limit other than calls: what follows was not drawn
         if ended:
-            asked = int(np.argmin(truth.complete))
-            rids, truth = rids[:asked], truth.first(asked)
+            n_complete = int(np.argmin(truth.complete))
+            rids, truth = rids[:n_complete], truth.first(n_complete)
         if classes is not None:  # the sampler learns from the groups: they are asked before it is told
             await classify(after, block, rids[truth.yes], relation, ctx, sampled=not fits)
-            drawn.tell(rids, truth, classes.answers(rids, truth, relation, ctx))
-            named = True
+            state.tell(rids, truth, classes.answers(rids, truth, relation, ctx))
+            has_names = True
             if purpose.report is not None:
-                _report(block, drawn, purpose, ctx)
+                _report(block, state, purpose, ctx)
             if ended:
                 break
             continue
-        drawn.tell(rids, truth)
+        state.tell(rids, truth)
         pending.append(rids[truth.yes])
         if after and waiting + len(pending[-1]) >= sem_group.SHOWN:
             await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
-            pending, named = [], True
+            pending, has_names = [], True
         if not (after and pending):
-            _report(block, drawn, purpose, ctx)
+            _report(block, state, purpose, ctx)
         if ended:
             break
     if after and pending:
         await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
-    return drawn.sampled()
+    return state.sampled()
 
 
 def _first_stage(
@@ -374,9 +374,9 @@ def _first_stage(
     return ctx.features.first_stage(relation, n)
 
 
-def _room(left: int | None, n: int, kept: int, each: int) -> int:
-    """The rows that calls pay for, at `each` calls a row, less those `kept` for something else."""
-    return n if left is None else (left - kept) // max(1, each)
+def _room(left: int | None, n: int, reserve: int, each: int) -> int:
+    """The rows that calls pay for, at `each` calls a row, less a `reserve` for something else."""
+    return n if left is None else (left - reserve) // max(1, each)
 
 
 def _free_to_grow(ctx: Context) -> bool:
@@ -384,19 +384,19 @@ def _free_to_grow(ctx: Context) -> bool:
     return ctx.settings.budget is None and ctx.settings.max_tokens is None
 
 
-def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -> int:
+def _granted(needed: int, n_asked: int, n: int, calls_of_row: int, ctx: Context) -> int:
     """The rows that may be asked where no budget is given: half more than the pilot foretells.
 
     Raises: BudgetError (UQL401) with the need, where their price is above `confirm_over`.
     """
     rows = min(n, int(SPARE * needed))
-    calls, limit = (rows - asked) * calls_of_row, ctx.settings.confirm_over
+    calls, limit = (rows - n_asked) * calls_of_row, ctx.settings.confirm_over
     usd, error = calls * ctx.purse.usd_a_call, ctx.settings.error
     if limit is not None and usd > limit:
-        about = (needed - asked) * calls_of_row
+        about = (needed - n_asked) * calls_of_row
         raise BudgetError(
             f"error = {error:g} takes about {about:,} calls more, at most {calls:,}, up to ${usd:.2f}: more than "
-            f"confirm_over = ${limit:g}; the answers of the {asked:,} rows asked are kept",
+            f"confirm_over = ${limit:g}; the answers of the {n_asked:,} rows asked are kept",
             help=f"WITH (error = {error:g}, budget = {calls}) allows them, or SET uql.confirm_over, or a larger error",
         )
     ctx.purse.allow(calls)
@@ -454,17 +454,17 @@ class _Tokens:
         """Rows to begin with, where so many are thought to be paid for."""
         return max(min(estimated, LEAST_PAID), estimated // 2)
 
-    def rows(self, asked: Rids) -> int:
-        """More rows that the tokens left pay for almost surely, after those `asked`: m rows take m·mean + 2·sd·√m tokens.
+    def rows(self, rids: Rids) -> int:
+        """More rows that the tokens left pay for almost surely, after `rids`: m rows take m·mean + 2·sd·√m tokens.
 
         What is left leaves room for one more request at its upper bound, so the last row has that; a row longer than those
         so far takes more.
         """
         left = self.ctx.purse.tokens_left
-        if left is None or len(asked) < LEAST_PAID:
+        if left is None or len(rids) < LEAST_PAID:
             return 0
-        scale = self.slack * (self.at_first - left) / float(self.each[asked].sum())
-        longer = float(np.quantile(self.each, LONG)) - float(self.each[asked].max())
+        scale = self.slack * (self.at_first - left) / float(self.each[rids].sum())
+        longer = float(np.quantile(self.each, LONG)) - float(self.each[rids].max())
         room = left - max(0.0, scale * longer)
         if room < 0 or scale <= 0:
             return 0
@@ -484,21 +484,21 @@ class _Classes:
     def plan(self, left: int) -> None:
         """Fits the waves to come to the calls left. A row of theirs costs what one before it did, with the groups that were
         named and the rows that were asked again since the last look."""
-        told = len(self.sampler.labelled)
-        if self.before is not None and told > self.before[0]:
+        n_rows = len(self.sampler.labelled)
+        if self.before is not None and n_rows > self.before[0]:
             spent = self.before[1] - left
-            self.sampler.replan(int(left * (told - self.before[0]) / spent) if spent > 0 else left)
-        self.before = told, left
+            self.sampler.replan(int(left * (n_rows - self.before[0]) / spent) if spent > 0 else left)
+        self.before = n_rows, left
 
     def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
         """(n,) the number of the row's group, −1 where it does not pass, NaN where that is unknown."""
-        found = np.where(truth.no, -1.0, np.nan)
-        held = relation[self.column]
+        numbers = np.where(truth.no, -1.0, np.nan)
+        column_answers = relation[self.column]
         for i in np.flatnonzero(truth.yes):
             rid = rids[i]
-            if held.asked_mask[rid] and not held.failed[rid]:
-                found[i] = self.codes.setdefault(held.values[rid], len(self.codes))
-        return found
+            if column_answers.asked_mask[rid] and not column_answers.failed[rid]:
+                numbers[i] = self.codes.setdefault(column_answers.values[rid], len(self.codes))
+        return numbers
 
 
 @dataclass(slots=True)
@@ -510,10 +510,10 @@ class _Shares:
 
     def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
         """(n,) whether the condition holds, NaN where that is unknown."""
-        held = relation[self.column]
-        known = held.asked_mask[rids] & ~held.failed[rids]
-        values = held.values[rids]
-        return np.array([float(bool(v)) if k else np.nan for v, k in zip(values, known, strict=True)])
+        column_answers = relation[self.column]
+        has_answer = column_answers.asked_mask[rids] & ~column_answers.failed[rids]
+        values = column_answers.values[rids]
+        return np.array([float(bool(v)) if k else np.nan for v, k in zip(values, has_answer, strict=True)])
 
 
 def _classes(
@@ -568,8 +568,8 @@ def _tokens_of_rows(
         return None
     each = np.zeros(relation.n)
     for stage in (*block.filter.stages, *after):
-        shown = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
-        table = ctx.duck.arrow(f"SELECT CAST({shown} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
+        length = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
+        table = ctx.duck.arrow(f"SELECT CAST({length} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
         chars = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
         fixed = request_tokens(stage, 0.0) + sum(c.operator.answer_tokens for c in stage.columns)
         each += fixed + chars / CHARS_PER_TOKEN
@@ -618,28 +618,28 @@ def _sampler(
     guided: Guide | None,
     groups: NDArray[np.int64] | None,
     size: NDArray[np.float64] | None,
-    known: tuple[Rids, Truth] | None = None,
+    ledger_rows: tuple[Rids, Truth] | None = None,
     units: Units | None = None,
 ) -> AggregateSampler:
     method = "uniform" if fits or guided is None else method_of(ctx)
     own = guided if guided is None or units is None else guided.of_units(units)
     extra: dict[str, Any] = {} if own is None else {"features": own.features, "prior": own.prior}
-    if known is not None:
-        extra["known"] = (known[0], known[1].answers)
-    found: AggregateSampler
+    if ledger_rows is not None:
+        extra["known"] = (ledger_rows[0], ledger_rows[1].answers)
+    sampler: AggregateSampler
     if units is None:
-        found = _make(method, n, room, ctx, groups=groups, size=None if fits else size, **extra)
+        sampler = _make(method, n, room, ctx, groups=groups, size=None if fits else size, **extra)
     else:
-        known_of = extra.pop("known", None)
+        ledger_answers = extra.pop("known", None)
         weight = units.sums(np.ones(n) if size is None else size)
 
         def make(m: int, **keywords: Any) -> AggregateSampler:
             return _make(method, m, min(room, m), ctx, size=weight, proportional=True, **extra, **keywords)
 
-        found = UnitSample(units, make, known=known_of, groups=groups)
+        sampler = UnitSample(units, make, known=ledger_answers, groups=groups)
     if method == "uniform":
-        found.more(n)  # it may grow by what cheap rows leave over
-    return found
+        sampler.more(n)  # it may grow by what cheap rows leave over
+    return sampler
 
 
 def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | None = None) -> AggregateSampler:
@@ -694,14 +694,14 @@ def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> Aggre
     return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=settings.confidence, strata=settings.strata, **extra)
 
 
-def _report(block: Block, drawn: _SampleState, purpose: Purpose, ctx: Context) -> None:
+def _report(block: Block, state: _SampleState, purpose: Purpose, ctx: Context) -> None:
     """The estimates so far, for who watches the run."""
-    if ctx.on_estimate is None or drawn.n_asked < TOLD_AGAIN * drawn.n_reported:
+    if ctx.on_estimate is None or state.n_asked < TOLD_AGAIN * state.n_reported:
         return
-    drawn.n_reported = drawn.n_asked
+    state.n_reported = state.n_asked
     if purpose.report is not None:
-        purpose.report(drawn.sampled())
+        purpose.report(state.sampled())
     elif block.filter.formula is not None:
-        so_far = drawn.sampler.estimate()
+        so_far = state.sampler.estimate()
         if so_far.value is not None:
             ctx.on_estimate("rows that pass", so_far)

@@ -40,14 +40,14 @@ def unsampled(calls: Sequence[Call], relation: Relation, ctx: Context) -> frozen
     Args:
         calls: the aggregates of the query.
     """
-    found = {c for c in calls if c.name not in ESTIMATED | ONE_SIDED or (c.distinct and c.name != "count")}
-    found |= {c for c in calls if c.name in ONE_SIDED and len(c.args) > 1}  # max(x, 3): the three largest, as a list
-    open_ = [c for c in calls if c not in found and c.name != "count" and not isinstance(c.args[0], Star)]
+    others = {c for c in calls if c.name not in ESTIMATED | ONE_SIDED or (c.distinct and c.name != "count")}
+    others |= {c for c in calls if c.name in ONE_SIDED and len(c.args) > 1}  # max(x, 3): the three largest, as a list
+    open_ = [c for c in calls if c not in others and c.name != "count" and not isinstance(c.args[0], Star)]
     if open_:
         arguments = [expression(c.args[0], flat_column, null_virtual, sub_query) for c in open_]
         types = ctx.duck.types(f"SELECT {', '.join(arguments)} FROM {quote(relation.name)}")
-        found |= {c for c, type in zip(open_, types, strict=True) if not NUMBER.fullmatch(type) and type != '"NULL"'}
-    return frozenset(found)
+        others |= {c for c, type in zip(open_, types, strict=True) if not NUMBER.fullmatch(type) and type != '"NULL"'}
+    return frozenset(others)
 
 
 def of_all_rows(
@@ -119,12 +119,12 @@ def of_table(
     every, n_groups = ctx.duck.create(f"SELECT {listed} FROM {rows} GROUP BY {places}")
     codes = f"SELECT DISTINCT {', '.join(keys)} FROM {quote(relation.name)}"
     same = " AND ".join(f"c.{name} IS NOT DISTINCT FROM t.{name}" for name in names)
-    table, found = ctx.duck.create(
+    table, n_present = ctx.duck.create(
         f"SELECT c.__part, t.* EXCLUDE ({', '.join(names)}) FROM {quote(every)} AS t JOIN "
         f"(SELECT *, row_number() OVER (ORDER BY {', '.join(names)}) - 1 AS __part FROM ({codes})) AS c ON {same}"
     )
-    if n_groups > found:
-        few = f"{n_groups - found:,} of {n_groups:,} groups have no row among the {relation.n:,} random ones"
+    if n_groups > n_present:
+        few = f"{n_groups - n_present:,} of {n_groups:,} groups have no row among the {relation.n:,} random ones"
         ctx.notes.append(f"{few} and are not shown")
     sizes = ctx.duck.arrow(f"SELECT __size FROM {quote(table)} ORDER BY __part").column(0).to_numpy()
     return table, sizes.astype(np.int64)
@@ -153,9 +153,11 @@ def bounds_from_sample(
         values: what DuckDB made of the rows of each group.
         unknown: rows asked of which it is not known what they add, of each group.
     """
-    asked = len(sampled.labelled)
+    sample_size = len(sampled.labelled)
     return [
-        exactly(value, confidence, asked) if sampled.every and not open_ else _of(call, value, confidence, asked, open_)
+        exactly(value, confidence, sample_size)
+        if sampled.every and not open_
+        else _of(call, value, confidence, sample_size, open_)
         for value, open_ in zip(values, unknown, strict=True)
     ]
 

@@ -50,30 +50,30 @@ class Stored:
                     presence[call] = present
         boundless = set()
         for values in (weights, scales):
-            for call, known in values.items():
-                finite = np.abs(known) <= MOST
+            for call, row_values in values.items():
+                finite = np.abs(row_values) <= MOST
                 if not finite.all():
                     boundless.add(call)
-                    values[call] = np.where(finite, known, 0.0)
+                    values[call] = np.where(finite, row_values, 0.0)
         return cls(weights, presence, scales, frozenset(boundless))
 
     @property
     def importance(self) -> Floats | None:
         """(N,) how much a row's answer matters to the sums and means of a query, each as much as another: the root of the
         mean of the squares of what it adds to each, in units of that one's own root mean square. None: nothing is known."""
-        known = [*self.weights.values(), *self.scales.values()]
-        parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in known if len(w)]
+        row_values = [*self.weights.values(), *self.scales.values()]
+        parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in row_values if len(w)]
         return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
-    def most(self, call: Call, y: Floats, told: NDArray[np.int64]) -> Floats | None:
+    def most(self, call: Call, y: Floats, rids: NDArray[np.int64]) -> Floats | None:
         """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read;
         None where signs differ, or all are alike.
 
         Args:
-            y: (n,) what the rows `labelled` add.
+            y: (n,) what the rows `rids` add.
         """
         scale = self.scales[call]
-        read = np.divide(y, scale[told], out=np.zeros_like(y), where=(scale[told] != 0) & ~np.isnan(y))
+        read = np.divide(y, scale[rids], out=np.zeros_like(y), where=(scale[rids] != 0) & ~np.isnan(y))
         if (scale < 0).any() or (read < 0).any() or len(np.unique(read[read != 0])) < 2:  # all alike: no greatest value
             return None
         return scale * float(read.max())
@@ -155,10 +155,10 @@ def _concrete(condition: Expr | None) -> list[Expr]:
 
 def _sql(terms: Sequence[Expr], present: Expr | None, ctx: Context) -> str | None:
     """SQL that is true where the terms hold and a value is not NULL."""
-    known = [f"coalesce({ctx.duck.expression(term)}, false)" for term in terms]
+    parts = [f"coalesce({ctx.duck.expression(term)}, false)" for term in terms]
     if present is not None and not isinstance(present, Number):
-        known.append(f"({ctx.duck.expression(present)}) IS NOT NULL")
-    return " AND ".join(known) or None
+        parts.append(f"({ctx.duck.expression(present)}) IS NOT NULL")
+    return " AND ".join(parts) or None
 
 
 def _of_rows(sql: str, relation: Relation, ctx: Context) -> Floats:
@@ -179,8 +179,8 @@ def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
     Args:
         call: an aggregate that reads no text.
     """
-    found = _of_rows(number(call, ctx), relation, ctx)
-    return np.where(found == 0.0, np.nan, found) if call.name == "count" else found
+    values = _of_rows(number(call, ctx), relation, ctx)
+    return np.where(values == 0.0, np.nan, values) if call.name == "count" else values
 
 
 def argument(call: Call, ctx: Context) -> str:

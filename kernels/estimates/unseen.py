@@ -16,47 +16,49 @@ from uql.sampling.intervals import unseen_share
 FEW_ROWS = 5  # of a group, asked: fewer are noted
 
 
-def note_unseen(of: Aggregation, found: Sequence[int], sampled: Sampled, unknown: int) -> bool:
+def note_unseen(of: Aggregation, groups: Sequence[int], sampled: Sampled, unknown: int) -> bool:
     """Says which groups may be missing; False where some may.
 
     Args:
-        found: the groups shown.
+        groups: the groups shown.
         unknown: rows asked whose group is not known.
     """
-    asked, codes, ctx = len(sampled.labelled), of.codes, of.ctx
+    sample_size, codes, ctx = len(sampled.labelled), of.codes, of.ctx
     if codes is not None:
-        unseen = len(np.unique(codes)) - len(found)
+        unseen = len(np.unique(codes)) - len(groups)
         if unseen:
-            what = f"{unseen} group{'' if unseen == 1 else 's'} had no row that passed among the {asked} rows asked"
+            what = (
+                f"{unseen} group{'' if unseen == 1 else 's'} had no row that passed among the {sample_size} rows asked"
+            )
             ctx.notes.append(f"{what} and {'is' if unseen == 1 else 'are'} not shown")
         return not unseen
     level = ctx.settings.confidence
     open_ = [column for column in of.block.values.groups if not sem_group.stays(column, ctx)]
     hits = unknown + sum(sem_group.in_none(column, sampled.passing, of.relation) for column in open_)
-    share = unseen_share(sampled.sampler.expected_draws(), hits, len(found), level)
+    share = unseen_share(sampled.sampler.expected_draws(), hits, len(groups), level)
     which = f"groups below {ceil(1000 * share) / 1000:.1%} of the rows" if share < 1 else "groups of any size"
-    ctx.notes.append(f"{which} may be missing: {asked} rows were asked ({level:.0%})")
+    ctx.notes.append(f"{which} may be missing: {sample_size} rows were asked ({level:.0%})")
     return False
 
 
-def note_few(of: Aggregation, members: Sequence[Rids], found: Sequence[int], sampled: Sampled) -> None:
+def note_few(of: Aggregation, members: Sequence[Rids], groups: Sequence[int], sampled: Sampled) -> None:
     """Says how many of the groups shown rest on few rows, and, where DuckDB knows the groups, which budget asks more of each.
 
     Args:
         members: the rows of each group that were asked and count.
-        found: the groups shown.
+        groups: the groups shown.
     """
     block, codes = of.block, of.codes
     if codes is None:
-        asked = np.array([len(rids) for rids in members])
-        wanted, help_ = np.full(len(asked), FEW_ROWS), ""
+        counts = np.array([len(rids) for rids in members])
+        targets, help_ = np.full(len(counts), FEW_ROWS), ""
     else:
         sizes = np.bincount(codes)
-        asked = np.bincount(codes[sampled.labelled], minlength=len(sizes))[list(found)]
-        wanted = np.minimum(sizes[list(found)], FEW_ROWS)
-        calls = int(wanted.sum()) * max(1, len(block.filter.stages) + len(block.filter.left_over(after_stages(block))))
+        counts = np.bincount(codes[sampled.labelled], minlength=len(sizes))[list(groups)]
+        targets = np.minimum(sizes[list(groups)], FEW_ROWS)
+        calls = int(targets.sum()) * max(1, len(block.filter.stages) + len(block.filter.left_over(after_stages(block))))
         help_ = f": WITH (budget = {calls}) allows for so many of each"
-    few, none = int((asked < wanted).sum()), int((asked == 0).sum())
+    few, none = int((counts < targets).sum()), int((counts == 0).sum())
     if few:
         without = f", {none:,} of them none" if none else ""
-        of.ctx.notes.append(f"{few:,} of {len(asked):,} groups have fewer than {FEW_ROWS} rows asked{without}{help_}")
+        of.ctx.notes.append(f"{few:,} of {len(counts):,} groups have fewer than {FEW_ROWS} rows asked{without}{help_}")

@@ -66,15 +66,15 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     """
     if relation[column].derived is not None:
         return True
-    named = await _named(column, ctx)
-    sides_of = _sides_of(column, named is not None)
+    comparison = await _named(column, ctx)
+    sides_of = _sides_of(column, comparison is not None)
     if not relation.n or sides_of is None or relation.pool is not None:
         return False
-    if named is None and ctx.settings.method != METHOD and ctx.purse.fits(relation.calls((Stage((column,)),))):
+    if comparison is None and ctx.settings.method != METHOD and ctx.purse.fits(relation.calls((Stage((column,)),))):
         return False
     sides = (Side.of(column, sides_of[0], relation), Side.of(column, sides_of[1], relation))
-    if named is not None:
-        return await compare(column, named, sides, relation, ctx)
+    if comparison is not None:
+        return await compare(column, comparison, sides, relation, ctx)
     rows = set(sides[0].rows) | set(sides[1].rows)
     check = min(RANDOM_PAIRS + FOUND_PAIRS, relation.n)
     if not ctx.purse.fits_now(1 + len(rows) + check):
@@ -82,30 +82,30 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     proposal = await propose(column, sides, relation.source, ctx)
     if proposal is None:
         return False
-    asked = AttributeValues(proposal, sides, ctx, relation.source)
-    drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
-    agreed, n = await _agreement(column, asked, drawn, relation, ctx)
+    attribute_values = AttributeValues(proposal, sides, ctx, relation.source)
+    random_pairs = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
+    agreed, n = await _agreement(column, attribute_values, random_pairs, relation, ctx)
     if n == 0 or agreed < LEAST_AGREEMENT * n:
         ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
         return False
-    said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
-    yes = np.flatnonzero((said == 1) & ~relation[column].asked_mask)
+    predictions = await attribute_values.pairs(np.arange(relation.n, dtype=np.int64))
+    yes = np.flatnonzero((predictions == 1) & ~relation[column].asked_mask)
     confirmed, m = 0, 0
     if len(yes):
         some = np.sort(ctx.rng.choice(yes, min(FOUND_PAIRS, len(yes)), replace=False)).astype(np.int64)
-        confirmed, m = await _agreement(column, asked, some, relation, ctx)
+        confirmed, m = await _agreement(column, attribute_values, some, relation, ctx)
         if confirmed < LEAST_AGREEMENT * m:
             ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {confirmed} of {m} pairs found hold')
             return False
-    fill = (said >= 0) & ~relation[column].asked_mask
-    relation[column].values[fill] = (said[fill] == 1).astype(object)
+    fill = (predictions >= 0) & ~relation[column].asked_mask
+    relation[column].values[fill] = (predictions[fill] == 1).astype(object)
     relation[column].asked_mask |= fill
     apply_corrections(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
     await _ask_or_leave(column, np.flatnonzero(~relation[column].asked_mask).astype(np.int64), relation, ctx)
     if fill.any():
         level = ctx.settings.confidence
         low, high = clopper_pearson(agreed, n, level)
-        relation[column].derived = Checked(1 - low, len(asked.values))
+        relation[column].derived = Checked(1 - low, len(attribute_values.values))
         ctx.notes.append(
             f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
             f"({level:.0%}: {low:.1%}–{high:.1%})"
@@ -137,10 +137,10 @@ async def prefer(columns: Sequence[VirtualColumn], relation: Relation, ctx: Cont
 
 async def _named(column: VirtualColumn, ctx: Context) -> AttributeComparison | None:
     """The comparison that the condition is by its words, where the model cannot weigh two texts; None where pairs are to be asked."""
-    found = attribute_comparison(column.text) if column.is_condition else None
-    if found is None or ctx.settings.method not in (None, METHOD):
+    comparison = attribute_comparison(column.text) if column.is_condition else None
+    if comparison is None or ctx.settings.method not in (None, METHOD):
         return None
-    return None if (await ctx.gate.provider()).capabilities.weighs_pairs else found
+    return None if (await ctx.gate.provider()).capabilities.weighs_pairs else comparison
 
 
 async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -156,13 +156,13 @@ async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, c
     ctx.notes.append(f'"{column.text}": {len(rids):,} pairs have a row with none of the values, and are unknown')
 
 
-def _sides_of(column: VirtualColumn, named: bool) -> tuple[tuple[Column, ...], tuple[Column, ...]] | None:
+def _sides_of(column: VirtualColumn, has_comparison: bool) -> tuple[tuple[Column, ...], tuple[Column, ...]] | None:
     """The columns of both sides: those of two tables, or the two of one table that a comparison by its words names."""
     own = tuple(dict.fromkeys(columns_of(column)))
     if column.is_pair_condition:
         one, two = dict.fromkeys(c.table for c in own)
         return tuple(c for c in own if c.table == one), tuple(c for c in own if c.table == two)
-    if not named or not column.is_condition or len(column.reads) != 2 or column.holes:
+    if not has_comparison or not column.is_condition or len(column.reads) != 2 or column.holes:
         return None
     return (own[0],), (own[1],)
 
@@ -171,9 +171,9 @@ async def _agreement(
     column: VirtualColumn, attribute_values: AttributeValues, rids: Rids, relation: Relation, ctx: Context
 ) -> tuple[int, int]:
     """Asks these pairs outright: how many the attribute gets right, of how many that have both answers."""
-    said = await attribute_values.pairs(rids)
+    predictions = await attribute_values.pairs(rids)
     await asking.ask(Stage((column,)), rids, relation, ctx)
     answers = relation[column].values[rids]
-    both = np.array([v is not None for v in answers], dtype=bool) & (said >= 0)
-    right = [bool(v) == bool(s) for v, s in zip(answers[both], said[both], strict=True)]
+    both = np.array([v is not None for v in answers], dtype=bool) & (predictions >= 0)
+    right = [bool(v) == bool(s) for v, s in zip(answers[both], predictions[both], strict=True)]
     return sum(right), int(both.sum())

@@ -72,23 +72,23 @@ class Values:
 
 
 async def compare(
-    column: VirtualColumn, named: AttributeComparison, sides: tuple[Side, Side], relation: Relation, ctx: Context
+    column: VirtualColumn, comparison: AttributeComparison, sides: tuple[Side, Side], relation: Relation, ctx: Context
 ) -> bool:
     """Lets a condition be answered from the attribute that it compares; False where the budget or the model does not allow it.
 
     The result is then not exact, and a note says from what it was told.
 
     Args:
-        named: the attribute and the rule, by the condition's words.
+        comparison: the attribute and the rule, by the condition's words.
         sides: the rows of each side of the pairs.
         relation: the pairs.
     """
     rows = list(dict.fromkeys(row for side in sides for row in side.rows if not row.is_null))
     if len(rows) < 2:
         return False
-    values = await named_values(column, named, rows, relation, ctx)
+    values = await named_values(column, comparison, rows, relation, ctx)
     if values is None:
-        ctx.notes.append(f'the model named no values of "{named.attribute}": pairs are asked outright')
+        ctx.notes.append(f'the model named no values of "{comparison.attribute}": pairs are asked outright')
         return False
     way = Compared(column, values, sides, rows, relation)
     relation[column].derived = way
@@ -102,40 +102,40 @@ async def compare(
 
 
 async def named_values(
-    column: VirtualColumn, named: AttributeComparison, rows: Sequence[Row], relation: Relation, ctx: Context
+    column: VirtualColumn, comparison: AttributeComparison, rows: Sequence[Row], relation: Relation, ctx: Context
 ) -> Values | None:
     """What to ask of each row. None where the calls do not fit, or the model names nothing.
 
     Args:
-        named: the attribute and the rule, by the condition's words.
+        comparison: the attribute and the rule, by the condition's words.
         rows: the distinct rows of both sides.
     """
     order = [rows[i] for i in ctx.rng.permutation(len(rows))]
-    shown, others = order[:SHOWN], order[SHOWN : 2 * SHOWN] or order[:SHOWN]
+    sample, others = order[:SHOWN], order[SHOWN : 2 * SHOWN] or order[:SHOWN]
     if not ctx.purse.fits_now(NAMING + min(len(rows), FEWEST_ROWS)):
         return None
-    first = await propose_from(column, shown, relation.source, ctx)
+    first = await propose_from(column, sample, relation.source, ctx)
     if first is None:
         return None
     again = await propose_from(column, others, relation.source, ctx)
     values = few(first, again)
     if values is not None:
         listed = {pair for pair in first.matches if set(pair) <= set(values)}
-        return Values(named.attribute, values, named.matches(values, listed), named.rule)
-    if named.rule == "opposite":  # of values that were not seen together nothing tells which are opposite
+        return Values(comparison.attribute, values, comparison.matches(values, listed), comparison.rule)
+    if comparison.rule == "opposite":  # of values that were not seen together nothing tells which are opposite
         return None
     every = (*first.values, *(again.values if again is not None else ()))
-    own = Values(named.attribute, (), frozenset(), named.rule)
-    stand_there = _word_for_word(every, [*shown, *others]) >= WORD_FOR_WORD
+    own = Values(comparison.attribute, (), frozenset(), comparison.rule)
+    stand_there = _word_for_word(every, [*sample, *others]) >= WORD_FOR_WORD
     if stand_there and await _repeated(own.question, order[:PILOT], relation.source, ctx) >= REPEATED:
         return own
-    groups = await _groups(named.attribute, order, relation.source, ctx)
+    groups = await _groups(comparison.attribute, order, relation.source, ctx)
     labels = tuple({stem(name): name for names_of in groups for name in names_of}.values())
     if len(labels) < 2:
         return own if stand_there else None
     place = {stem(name): i for i, name in enumerate(labels)}
     lists = tuple(tuple(dict.fromkeys(place[stem(name)] for name in names_of)) for names_of in groups)
-    of_groups = Values(named.attribute, labels, frozenset(), named.rule, lists)
+    of_groups = Values(comparison.attribute, labels, frozenset(), comparison.rule, lists)
     if stand_there and await _without(of_groups.question, order[:PILOT], relation.source, ctx) > MOST_WITHOUT:
         return own
     return of_groups
@@ -161,12 +161,12 @@ async def _without(question: Question, rows: Sequence[Row], source: str, ctx: Co
 
 async def _groups(attribute: str, order: Sequence[Row], source: str, ctx: Context) -> list[tuple[str, ...]]:
     """Names of groups by the attribute, from one set of rows and from another: a single list may be too coarse, or leave some out."""
-    found: list[tuple[str, ...]] = []
+    groups: list[tuple[str, ...]] = []
     for part in (order[:NAMED_FROM], order[NAMED_FROM : 2 * NAMED_FROM]):
         if len(part) < 2 or not ctx.purse.fits_now(1 + FEWEST_ROWS):
             continue
         least, most = min(MANY_GROUPS[0], len(part)), min(MANY_GROUPS[1], len(part))
-        asked = Write(
+        request = Write(
             attribute if attribute.lower().startswith("the ") else f"the {attribute}",
             task="taxonomy",
             schema=sem_group.schema_of(least, most),
@@ -174,9 +174,9 @@ async def _groups(attribute: str, order: Sequence[Row], source: str, ctx: Contex
             parameters=(("groups", f"{least} to {most}"),),
             max_tokens=300,
         )
-        listed, _ = sem_group.read_groups(await ctx.write(asked, source=source, optional=True), most)
-        found += [listed] if len(listed) > 1 else []
-    return found
+        listed, _ = sem_group.read_groups(await ctx.write(request, source=source, optional=True), most)
+        groups += [listed] if len(listed) > 1 else []
+    return groups
 
 
 def few(first: Proposal, again: Proposal | None) -> tuple[str, ...] | None:
@@ -189,8 +189,8 @@ def few(first: Proposal, again: Proposal | None) -> tuple[str, ...] | None:
     """
     if again is None:
         return None
-    known = {stem(value) for value in first.values}
-    new = [value for value in again.values if stem(value) not in known]
+    stems = {stem(value) for value in first.values}
+    new = [value for value in again.values if stem(value) not in stems]
     if 2 * len(new) > len(again.values):
         return None
     return (*first.values, *new)[:MOST_VALUES]
@@ -201,8 +201,8 @@ def _word_for_word(values: Sequence[str], rows: Sequence[Row]) -> float:
     texts = f" {stem(' '.join(str(cell.value) for row in rows for cell in row.cells))} "
     joined = texts.replace(" ", "")
     keys = {stem(value) for value in values}
-    found = [f" {key} " in texts or (len(key) >= LONG_NAME and key.replace(" ", "") in joined) for key in keys]
-    return sum(found) / max(1, len(keys))
+    matches = [f" {key} " in texts or (len(key) >= LONG_NAME and key.replace(" ", "") in joined) for key in keys]
+    return sum(matches) / max(1, len(keys))
 
 
 class Compared:
@@ -244,8 +244,8 @@ class Compared:
 
     def _open(self, left: Ints, right: Ints) -> Ints:
         both = (left >= 0) & (right >= 0)
-        wanted = np.unique(np.concatenate([left[both], right[both]]))
-        unasked: Ints = wanted[~self.is_labelled[wanted]]
+        indices = np.unique(np.concatenate([left[both], right[both]]))
+        unasked: Ints = indices[~self.is_labelled[indices]]
         return unasked
 
     async def answer(self, rids: Rids, ctx: Context) -> None:
@@ -269,11 +269,11 @@ class Compared:
         apply_corrections(self.column, rids, self.relation, ctx)
         self._note(ctx)
 
-    async def ask(self, wanted: Ints, ctx: Context) -> None:
+    async def ask(self, indices: Ints, ctx: Context) -> None:
         """Asks these rows for their value."""
-        if not len(wanted):
+        if not len(indices):
             return
-        question, rows = self.values.question, [self.rows[i] for i in wanted]
+        question, rows = self.values.question, [self.rows[i] for i in indices]
         (answers,) = await ctx.ask([question], rows, self.relation.source)
         unasked: set[int] = set()
         for failure in answers.failures:
@@ -281,7 +281,7 @@ class Compared:
                 unasked.add(failure.index)
             else:
                 ctx.errors.append(RowError(-1, self.column.text, failure.kind, failure.message, failure.raw))
-        for k, i in enumerate(wanted.tolist()):
+        for k, i in enumerate(indices.tolist()):
             if k in unasked:
                 continue
             self.is_labelled[i] = True
@@ -291,10 +291,10 @@ class Compared:
             if not self.values.labels:
                 self.own[i] = str(value)
                 continue
-            found = None if answers.distributions is None else answers.distributions[k]
-            if found is None or not np.isfinite(found).all():
-                found = np.array([*self.values.labels, NONE]) == value
-            self.shares[i] = found
+            distribution = None if answers.distributions is None else answers.distributions[k]
+            if distribution is None or not np.isfinite(distribution).all():
+                distribution = np.array([*self.values.labels, NONE]) == value
+            self.shares[i] = distribution
         self._likeness = None
 
     def _chances(self, left: Ints, right: Ints, ctx: Context) -> tuple[Floats, NDArray[np.bool_]]:
@@ -324,8 +324,8 @@ class Compared:
     @property
     def has_answer(self) -> NDArray[np.bool_]:
         """(rows,) which have an answer."""
-        found: NDArray[np.bool_] = ~np.isnan(self.shares[:, 0])
-        return found
+        result: NDArray[np.bool_] = ~np.isnan(self.shares[:, 0])
+        return result
 
     def _alike(self, ctx: Context) -> alike.Likeness:
         if self._likeness is None:
@@ -350,10 +350,10 @@ class Compared:
 
         Of groups named twice one list is drawn too, or both: that pairs must be in one group of either.
         """
-        known = self.has_answer
-        if not self.values.labels or not known.any():
+        has_answer = self.has_answer
+        if not self.values.labels or not has_answer.any():
             return None
-        place = np.maximum(np.cumsum(known) - 1, 0)
+        place = np.maximum(np.cumsum(has_answer) - 1, 0)
         left, right = place[self.left], place[self.right]
         if self._likeness is not None:
             values = self._likeness.draw_groups(rng)
@@ -362,15 +362,15 @@ class Compared:
             same = np.logical_and.reduce([part[left] == part[right] for part in parts])
             holds = same == (self.values.rule == "same")
         else:
-            shares = self.shares[known]
+            shares = self.shares[has_answer]
             value = (shares.cumsum(axis=1) > rng.random((len(shares), 1)) * shares.sum(axis=1, keepdims=True)).argmax(
                 axis=1
             )
             holds = self.rule[value[left], value[right]]
-        found = np.where(holds, TRUE, FALSE).astype(np.uint8)
-        found[~known[self.left] | ~known[self.right]] = UNKNOWN
-        found[(self.left < 0) | (self.right < 0)] = NULL
-        return found
+        answers = np.where(holds, TRUE, FALSE).astype(np.uint8)
+        answers[~has_answer[self.left] | ~has_answer[self.right]] = UNKNOWN
+        answers[(self.left < 0) | (self.right < 0)] = NULL
+        return answers
 
     def _note(self, ctx: Context) -> None:
         """What the answers rest on, in place of what was said before."""
@@ -401,8 +401,8 @@ def names(values: Sequence[str | None]) -> Ints:
         longer = {whole[other] for other in whole if other[: len(name)] == name}
         whole[name] = next(iter(longer)) if len(longer) == 1 else name
     numbers: dict[str, int] = {}
-    found = np.full(len(values), -1, dtype=np.int64)
+    codes = np.full(len(values), -1, dtype=np.int64)
     for i, w in enumerate(words):
         if w:
-            found[i] = numbers.setdefault("".join(whole[tuple(w)]), len(numbers))
-    return found
+            codes[i] = numbers.setdefault("".join(whole[tuple(w)]), len(numbers))
+    return codes

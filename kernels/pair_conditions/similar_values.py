@@ -44,18 +44,18 @@ class Likeness:
     def chances(self, left: Ints, right: Ints) -> Floats:
         """(pairs,) the chance that two rows are in one group, by the groups alone."""
         logs = [np.log(np.clip((part[left] * part[right]).sum(axis=1), FLOOR, 1 - FLOOR)) for part in self.parts]
-        found: Floats = np.exp(np.mean(logs, axis=0))
-        return found
+        result: Floats = np.exp(np.mean(logs, axis=0))
+        return result
 
     def scores(self, left: Ints, right: Ints) -> Floats:
         """(pairs,) higher where two rows are more alike; from 0 on they are called so."""
         chances = self.chances(left, right)
         odds = np.log(chances) - np.log1p(-chances)
-        found: Floats = (odds - self.center[0]) / self.spread[0] - self.cut
+        result: Floats = (odds - self.center[0]) / self.spread[0] - self.cut
         if self.unit is not None:
             cosine = np.einsum("pd,pd->p", self.unit[left], self.unit[right])
-            found += (cosine - self.center[1]) / self.spread[1]
-        return found
+            result += (cosine - self.center[1]) / self.spread[1]
+        return result
 
     def draw_groups(self, rng: np.random.Generator) -> list[Ints]:
         """A group of each row drawn by its chances, (n,) for each list."""
@@ -73,24 +73,24 @@ def likeness(parts: Sequence[Floats], vectors: NDArray[np.float32] | None, rng: 
     n = len(parts[0])
     unit = None if vectors is None or n < FEWEST_ROWS or vectors.shape[1] == 0 else _unit(vectors)
     some = np.arange(n) if n <= MOST_LOOKED else np.sort(rng.choice(n, MOST_LOOKED, replace=False))
-    told = [steadied(part, unit, some, rng) for part in parts]
-    if not any(helped for _, helped in told):
+    posteriors = [steadied(part, unit, some, rng) for part in parts]
+    if not any(helped for _, helped in posteriors):
         unit = None
-    found = Likeness(tuple(shares for shares, _ in told), unit)
+    base = Likeness(tuple(shares for shares, _ in posteriors), unit)
     left, right = (some[side].astype(np.int64) for side in np.triu_indices(len(some), 1))
     if not len(left):
-        return found
-    chances = found.chances(left, right)
+        return base
+    chances = base.chances(left, right)
     odds = np.log(chances) - np.log1p(-chances)
     cosine = odds if unit is None else np.einsum("pd,pd->p", unit[left], unit[right])
     center = (float(odds.mean()), float(cosine.mean()))
     spread = (max(float(odds.std()), 1e-9), max(float(cosine.std()), 1e-9))
-    scored = Likeness(found.parts, unit, center, spread)
-    groups = [part.argmax(axis=1) for part in found.parts]
+    scored = Likeness(base.parts, unit, center, spread)
+    groups = [part.argmax(axis=1) for part in base.parts]
     rates = [max(float((group[left] == group[right]).mean()), 1 / len(left)) for group in groups]
     share = min(float(np.exp(np.mean(np.log(rates)))), float(chances.mean()))  # as many are alike as are in one group
     cut = float(np.quantile(scored.scores(left, right), 1 - share, method="higher"))
-    return Likeness(found.parts, unit, center, spread, cut)
+    return Likeness(base.parts, unit, center, spread, cut)
 
 
 def steadied(shares: Floats, unit: Floats | None, some: Ints, rng: np.random.Generator) -> tuple[Floats, bool]:
@@ -110,11 +110,11 @@ def steadied(shares: Floats, unit: Floats | None, some: Ints, rng: np.random.Gen
     if gain < LEAST_GAIN or any(_best(own[rows], unit[some])[1] >= gain for rows in shuffled):
         return own, False
     prior = own.mean(axis=0)
-    told = own
+    posterior = own
     for _ in range(ROUNDS):
-        told = own * _foretold(told, unit, some, best) / prior
-        told = told / told.sum(axis=1, keepdims=True)
-    return told, True
+        posterior = own * _foretold(posterior, unit, some, best) / prior
+        posterior = posterior / posterior.sum(axis=1, keepdims=True)
+    return posterior, True
 
 
 def _best(shares: Floats, unit: Floats) -> tuple[float, float]:
@@ -127,18 +127,18 @@ def _best(shares: Floats, unit: Floats) -> tuple[float, float]:
 
 def _unit(vectors: NDArray[np.float32]) -> Floats:
     centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
-    found: Floats = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
-    return found
+    unit: Floats = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+    return unit
 
 
 def _foretold(shares: Floats, unit: Floats, some: Ints, sharpness: float) -> Floats:
     """(n, k) the groups of each row as some other rows tell them, nearer ones more."""
-    found = np.empty_like(shares)
+    prediction = np.empty_like(shares)
     for start in range(0, len(shares), ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, len(shares)))
         weights = np.exp(sharpness * (unit[rows] @ unit[some].T))
         weights[rows[:, None] == some[None, :]] = 0.0
-        found[rows] = weights @ shares[some]
-    found += FLOOR * found.sum(axis=1, keepdims=True)
-    done: Floats = found / found.sum(axis=1, keepdims=True)
+        prediction[rows] = weights @ shares[some]
+    prediction += FLOOR * prediction.sum(axis=1, keepdims=True)
+    done: Floats = prediction / prediction.sum(axis=1, keepdims=True)
     return done

@@ -65,11 +65,11 @@ class Side:
             relation: the pairs.
         """
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
-        shown = ", ".join(quote(c.label) for c in columns_of(part))
-        found = relation.duck.arrow(
-            f"SELECT dense_rank() OVER (ORDER BY {shown}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
+        select_list = ", ".join(quote(c.label) for c in columns_of(part))
+        table = relation.duck.arrow(
+            f"SELECT dense_rank() OVER (ORDER BY {select_list}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
         )
-        codes = np.asarray(found.column(0).to_numpy(), dtype=np.int64)
+        codes = np.asarray(table.column(0).to_numpy(), dtype=np.int64)
         _, first = np.unique(codes, return_index=True)
         return cls(codes, tuple(map(_same_name, relation.rows(first.astype(np.int64), [part]))))
 
@@ -89,13 +89,13 @@ class AttributeValues:
 
     async def pairs(self, rids: Rids) -> NDArray[np.int8]:
         """(n,) 1 where the attribute says that the condition holds, 0 where not, −1 where a row has no value."""
-        wanted = {side.rows[c]: None for side in self.sides for c in np.unique(side.codes[rids])}
-        await self._ask([row for row in wanted if row not in self.values and not row.is_null])
+        rows = {side.rows[c]: None for side in self.sides for c in np.unique(side.codes[rids])}
+        await self._ask([row for row in rows if row not in self.values and not row.is_null])
         matches = self.proposal.matches
         table = np.full((len(self.sides[0].rows), len(self.sides[1].rows)), -1, dtype=np.int8)
-        held = [[self.values.get(row) for row in side.rows] for side in self.sides]
+        side_values = [[self.values.get(row) for row in side.rows] for side in self.sides]
         places: list[dict[str, list[int]]] = []
-        for values in held:
+        for values in side_values:
             by_value: dict[str, list[int]] = {}
             for i, value in enumerate(values):
                 if value is not None and value != NONE:
@@ -125,11 +125,11 @@ async def propose(column: VirtualColumn, sides: tuple[Side, ...], source: str, c
         source: the table whose rows are shown, by which the ledger can forget the answer.
     Returns: None where the reply cannot be used.
     """
-    shown: dict[Row, None] = {}
+    examples: dict[Row, None] = {}
     for side in sides:
         picked = ctx.rng.choice(len(side.rows), min(SHOWN // 2, len(side.rows)), replace=False)
-        shown.update(dict.fromkeys(side.rows[i] for i in sorted(picked) if not side.rows[i].is_null))
-    return await propose_from(column, list(shown), source, ctx)
+        examples.update(dict.fromkeys(side.rows[i] for i in sorted(picked) if not side.rows[i].is_null))
+    return await propose_from(column, list(examples), source, ctx)
 
 
 async def propose_from(column: VirtualColumn, rows: list[Row], source: str, ctx: Context) -> Proposal | None:
@@ -158,14 +158,16 @@ def read_proposal(reply: Any) -> Proposal | None:
     """
     if not isinstance(reply, dict) or not isinstance(reply.get("attribute"), str):
         return None
-    held = reply.get("values")
-    values = tuple(dict.fromkeys(one_line(v) for v in held if isinstance(v, str))) if isinstance(held, list) else ()
+    entries = reply.get("values")
+    values = (
+        tuple(dict.fromkeys(one_line(v) for v in entries if isinstance(v, str))) if isinstance(entries, list) else ()
+    )
     values = tuple(v for v in values if v and v != NONE)[:MOST_VALUES]
     text, rule, listed = one_line(reply["attribute"]), reply.get("rule"), reply.get("pairs")
-    given = [p for p in listed if isinstance(p, list) and len(p) == 2] if isinstance(listed, list) else []
-    named = {v.casefold(): v for v in values}
-    found = [(named.get(str(a).casefold()), named.get(str(b).casefold())) for a, b in given]
-    pairs = {(a, b) for a, b in found if a is not None and b is not None}
+    name_pairs = [p for p in listed if isinstance(p, list) and len(p) == 2] if isinstance(listed, list) else []
+    value_of = {v.casefold(): v for v in values}
+    value_pairs = [(value_of.get(str(a).casefold()), value_of.get(str(b).casefold())) for a, b in name_pairs]
+    pairs = {(a, b) for a, b in value_pairs if a is not None and b is not None}
     if rule in ("same", "different"):
         equal = rule == "same"
         if not pairs or any((a == b) == equal for a, b in pairs):  # else the pairs contradict the rule, and say more
