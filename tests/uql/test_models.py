@@ -249,14 +249,14 @@ def test_a_file_of_a_model_that_was_fetched_is_not_fetched_again_after_a_break(s
 def test_what_a_hub_sends_is_checked(index: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     """A server on 127.0.0.1 in the place of the hub: the file is kept where it is the pinned one, else deleted and named."""
     monkeypatch.undo()
-    hub = pytest.importorskip("huggingface_hub")
+    constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setenv("UQL_HOME", str(index.parent / "home"))
     monkeypatch.setitem(models.KNOWN, "tiny", replace(tiny(), wheels=()))
     headers = {"etag": '"1"', "x-repo-commit": "a" * 40}
     with serve({"/nobody/nothing/resolve/main/tiny.gguf": lambda body, _: Response(content, headers=headers)}) as told:
-        monkeypatch.setattr(hub.constants, "ENDPOINT", told.url)
+        monkeypatch.setattr(constants, "ENDPOINT", told.url)
         monkeypatch.setattr(
-            hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", told.url + "/{repo_id}/resolve/{revision}/{filename}"
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", told.url + "/{repo_id}/resolve/{revision}/{filename}"
         )
         if content == WHOLE:
             assert models.pull("tiny").read_bytes() == WHOLE

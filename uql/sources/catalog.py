@@ -68,12 +68,12 @@ _RELATIONS = (
     + ")"
 )
 _TRANSACTION = "SELECT txid_current()"
-_DEFINITIONS = (  # of views and macros: what reads tables under a name of its own
-    "SELECT database_name, schema_name, view_name, sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
-    " UNION ALL SELECT database_name, schema_name, lower(function_name) || '()', macro_definition"
+_DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
+    "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
+    " UNION ALL SELECT database_name, schema_name, function_name, '()', macro_definition"
     " FROM system.main.duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL"
 )
-_PREPARED = " UNION ALL SELECT '', '', lower(name) || '()', statement FROM system.main.duckdb_prepared_statements()"
+_PREPARED = " UNION ALL SELECT '', '', name, '()', statement FROM system.main.duckdb_prepared_statements()"
 _FUNCTIONS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal"
 
 
@@ -296,8 +296,8 @@ class Catalog:
         if not statements:
             return statements
         read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
-        for d, s, name, sql in self._rows(_DEFINITIONS + _PREPARED):
-            read.setdefault((d, s, name), set()).update(tables(sql))
+        for d, s, name, call, sql in self._rows(_DEFINITIONS + _PREPARED):
+            read.setdefault((d, s, f"{name.lower()}()" if call else name), set()).update(tables(sql))
         while True:
             more = {
                 path: statements[sources[0]]
@@ -412,8 +412,8 @@ class Catalog:
         if self._locked:
             return frozenset()
         definitions: dict[str, list[str]] = {}
-        for _, _, name, text in self._rows(_DEFINITIONS):
-            definitions.setdefault(str(name).lower().removesuffix("()"), []).append(text)
+        for _, _, name, _, text in self._rows(_DEFINITIONS):
+            definitions.setdefault(str(name).lower(), []).append(text)
         names = changing_definitions(definitions)
         for (name,) in self._rows(_FUNCTIONS) if names else ():
             if str(name).lower() in names:
