@@ -36,13 +36,11 @@ from uql.session.prepared import PreparedStatement
 from uql.session.statements import Piece, done, own_rows
 from uql.session.store_estimates import (
     ENDS,
-    estimated_variable,
+    check_stored,
     listed,
     mark,
     placed,
-    refusal,
     rows_with_bounds,
-    sets_variable,
     together,
     without_interval,
 )
@@ -272,10 +270,7 @@ class _Work:
         )
         inexact = bool(reads) or not all(one.exact for one in done)
         try:
-            if change is not None and inexact and not self.partial and change.verb != "CREATE":
-                raise refusal(done, reads)
-            if inexact and sets_variable(self.sql):
-                raise estimated_variable()
+            check_stored(self.sql, change, done, reads, partial=self.partial)
             self._carry(done)
             with together(self.connection) if change is not None and inexact else nullcontext():
                 for part, one in zip(self.parts, done, strict=True):

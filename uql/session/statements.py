@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.current_database import current_database
-from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
+from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.statement_targets import changed, options, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
@@ -19,17 +19,7 @@ from uql.engine.outcome import Outcome, text_outcome
 from uql.kernels.duck import Duck, typed_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
-from uql.session.store_estimates import (
-    counted,
-    estimated_variable,
-    listed,
-    mark,
-    placed,
-    refusal,
-    rows_with_bounds,
-    sets_variable,
-    together,
-)
+from uql.session.store_estimates import check_stored, counted, listed, mark, placed, rows_with_bounds, together
 from uql.show.render import unique_names
 from uql.sources.catalog import ESTIMATED
 
@@ -353,13 +343,14 @@ def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], par
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
     change = changed(source)
     reads = catalog.estimates_read(source, change.name if change is not None else ())
-    if reads and sets_variable(source):
-        raise placed(estimated_variable(), source, 0, len(source))
+    try:
+        check_stored(source, change, (), reads, partial=partial)
+    except BudgetError as error:
+        start, end = (change.start, change.end) if change is not None else (0, len(source))
+        raise placed(error, source, start, end) from None
     if change is None or not reads:
         outcome = own_rows(catalog, source, parameters)
     else:
-        if not partial and change.verb != "CREATE":
-            raise placed(refusal([], reads), source, change.start, change.end)
         with together(catalog.cursor):
             outcome = own_rows(catalog, source, parameters)
             if change.name:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from uql.compiler.statement_targets import Change
     from uql.engine.outcome import Outcome
     from uql.sources.catalog import Catalog
 
@@ -54,16 +55,26 @@ def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
     )
 
 
-def sets_variable(sql: str) -> bool:
-    return _VARIABLE.match(sql) is not None
+def check_stored(
+    sql: str, change: Change | None, done: Sequence[Outcome], reads: Sequence[str], *, partial: bool
+) -> None:
+    """Raises BudgetError (UQL401) where a statement of DuckDB's would keep estimates, or a part of the rows, as facts.
 
-
-def estimated_variable() -> BudgetError:
-    """A variable of DuckDB would hold an estimate, and nothing would say that it is one."""
-    return BudgetError(
-        "the variable would hold an estimate, or a result computed from part of the rows; nothing was set",
-        help="a budget that reaches every row, as SET uql.budget = 'all'; or SELECT … TO e, which stores an estimate with its interval",
-    )
+    Args:
+        sql: the statement.
+        change: what it writes to.
+        done, reads: as in `refusal`.
+        partial: rows of a table may be kept so, with their intervals; a variable has no place for them.
+    """
+    if not reads and all(one.exact for one in done):
+        return
+    if change is not None and not partial and change.verb != "CREATE":
+        raise refusal(done, reads)
+    if _VARIABLE.match(sql) is not None:
+        raise BudgetError(
+            "the variable would hold an estimate, or a result computed from part of the rows; nothing was set",
+            help="a budget that reaches every row, as SET uql.budget = 'all'; or SELECT … TO e, which stores an estimate with its interval",
+        )
 
 
 def without_interval(name: str, target: str, column: str | None) -> BudgetError:
