@@ -93,6 +93,8 @@ class Relation:
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
+        # by what they show and by id: at most SMALL of each kind
+        self._rows: dict[tuple[tuple[Column, ...], tuple[Column, ...]], dict[int, Row]] = {}
 
     @property
     def pool(self) -> Pool | None:
@@ -187,11 +189,21 @@ class Relation:
         return total
 
     def rows(self, rids: Rids, columns: Sequence[VirtualColumn]) -> list[Row]:
-        """What the model is shown of each row."""
+        """What the model is shown of each row. Rows without bytes are kept: other questions, and the evidence of a result, show them again."""
         reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
         holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
-        if not len(rids):
-            return []
+        kept = self._rows.setdefault((reads, holes), {})
+        wanted = rids.tolist()
+        missing = [rid for rid in dict.fromkeys(wanted) if rid not in kept]
+        if not missing:
+            return [kept[rid] for rid in wanted]
+        new = dict(zip(missing, self._read(np.array(missing, dtype=np.int64), reads, holes), strict=True))
+        has_bytes = any(isinstance(cell.value, bytes) for row in new.values() for cell in row.cells)
+        if not has_bytes and len(kept) + len(new) <= SMALL:
+            kept.update(new)
+        return [new[rid] if rid in new else kept[rid] for rid in wanted]
+
+    def _read(self, rids: Rids, reads: Sequence[Column], holes: Sequence[Column]) -> list[Row]:
         table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
         seconds: list[list[float]] = []

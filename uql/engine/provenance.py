@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Answer, Provider
     from uql.llm.questions import Question, Row
 
+    _Keys = dict[int, list[tuple[bytes, Row]]]  # of a kept row: the keys that its answer may have, each with what was shown
+
 KEPT_ROWS = 10_000  # output rows whose evidence is kept
 KEPT_MEDIA = 100  # of them where the model sees images or sounds
 SHOWN = 6  # answers behind an aggregated row that are printed
@@ -164,8 +166,7 @@ class Trace:
         default_factory=dict
     )  # the answers, of a ledger that the connection forgets
 
-    def _model(self, part: _ColumnAnswers, k: int) -> Provider:
-        by = int(part.by_model[k])
+    def _model(self, by: int) -> Provider:
         return self.cascade[by - 1] if by and self.cascade else self.provider
 
     def why(self, i: int) -> Why:
@@ -178,12 +179,12 @@ class Trace:
                 help=f"of large results the first {KEPT_ROWS:,} rows are kept, of images {KEPT_MEDIA}: put it there by ORDER BY",
             )
         members = self.behind[i]
-        keys = {(n, k): self._keys(part, k) for n, part in enumerate(self.columns) for k in members}
-        answers = self._find_answers([key for several in keys.values() for key, _ in several])
+        keys = [self._keys(part, members) for part in self.columns]
+        answers = self._find_answers(_flat(keys))
         evidence = []
         for k in members:
             for n, part in enumerate(self.columns):
-                evidence.append(self._evidence(part, k, keys[n, k], answers))
+                evidence.append(self._evidence(part, k, keys[n][k], answers))
         return Why(i, tuple(evidence), len(members))
 
     def correct(self, i: int, value: Any, column: str | None = None) -> Correction:
@@ -229,13 +230,21 @@ class Trace:
             message = f"no quoted text is called {column}"
         raise DataError(message, code="UQL524", help=f"say which one: correct(i, value, column), of {listed or 'none'}")
 
-    def _keys(self, part: _ColumnAnswers, k: int) -> list[tuple[bytes, Row]]:
+    def _keys(self, part: _ColumnAnswers, kept: Sequence[int]) -> _Keys:
+        """The keys in the ledger of a column's answers about these kept rows."""
         from uql.llm.ledger import keyed
         from uql.llm.ledger_keys import question_key, row_key
 
-        model = self._model(part, k)
-        heads = [question_key(model, part.question, together=shared) for shared in (False, True)]
-        return [(keyed(self.secret, head, row_key(rows[k])), rows[k]) for head in heads for rows in part.rows]
+        heads = {
+            by: [question_key(self._model(by), part.question, together=shared) for shared in (False, True)]
+            for by in {int(part.by_model[k]) for k in kept}
+        }
+        keys = {}
+        for k in kept:
+            rows = [(row_key(row), row) for row in (rows[k] for rows in part.rows)]
+            of_model = heads[int(part.by_model[k])]
+            keys[k] = [(keyed(self.secret, head, content), row) for head in of_model for content, row in rows]
+        return keys
 
     def _find_answers(self, keys: list[bytes]) -> dict[bytes, Answer]:
         if self.memory_answers or not keys:
@@ -251,7 +260,7 @@ class Trace:
         place = next((n for n, (key, _) in enumerate(keys) if key in answers), 0)
         key, row = keys[place]
         answer, shared = answers.get(key), place >= len(part.rows)
-        model = self._model(part, k)
+        model = self._model(int(part.by_model[k]))
         failure, raw = self.failures.get((self.rids[k], part.column.text), ("", ""))
         tokens_in, tokens_out, usd = (
             answer.paid if answer is not None and answer.paid is not None else (None, None, None)
@@ -273,6 +282,10 @@ class Trace:
             bool(part.by_people[k]),
             None if part.t is None or math.isnan(part.t[k]) else float(part.t[k]),
         )
+
+
+def _flat(of_columns: Sequence[_Keys]) -> list[bytes]:
+    return [key for of_rows in of_columns for pairs in of_rows.values() for key, _ in pairs]
 
 
 def _row_cells(row: Row) -> list[tuple[str, str]]:
@@ -369,7 +382,7 @@ async def trace(
         texts_by_name,
     )
     if gate.ledger.path == ":memory:":
-        keys = [key for part in answers for k in range(len(rids)) for key, _ in provenance._keys(part, k)]
+        keys = _flat([provenance._keys(part, range(len(rids))) for part in answers])
         provenance.memory_answers = await gate.ledger.get(keys)
     return provenance
 

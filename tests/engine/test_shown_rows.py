@@ -1,0 +1,68 @@
+"""What the model is shown of a row is read from DuckDB once a run, and is the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import numpy as np
+import pytest
+
+from uql.base.schema import Field
+from uql.compiler.syntax import Column
+from uql.compiler.virtual import VirtualColumn
+from uql.kernels.duck import Duck
+from uql.kernels.relation import SMALL, Relation
+from uql.operators.condition import CONDITION
+
+TEXT, SCAN = Column("t", "text"), Column("t", "scan")
+READS_TEXT = [VirtualColumn(0, "it is so", CONDITION, "BOOLEAN", (TEXT,))]
+READS_BOTH = [VirtualColumn(1, "it is so", CONDITION, "BOOLEAN", (TEXT, SCAN))]
+
+
+@pytest.fixture
+def relation() -> Iterator[Relation]:
+    with duckdb.connect() as con:
+        duck = Duck(con)
+        name, n = duck.create(
+            f"SELECT 'text ' || range AS \"t.text\", encode('scan ' || range) AS \"t.scan\" FROM range({SMALL + 100})"
+        )
+        yield Relation(duck, name, n, {TEXT: Field("text", "VARCHAR"), SCAN: Field("scan", "BLOB")})
+
+
+@pytest.fixture
+def read(relation: Relation, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The ids that are read from DuckDB, of each reading."""
+    read: list[list[int]] = []
+    fetch = relation.fetch
+    monkeypatch.setattr(relation, "fetch", lambda rids, parts: read.append(rids.tolist()) or fetch(rids, parts))
+    return read
+
+
+def shown(relation: Relation, rids: list[int], columns: list[VirtualColumn]) -> list[list[object]]:
+    return [[cell.value for cell in row.cells] for row in relation.rows(np.array(rids, dtype=np.int64), columns)]
+
+
+def test_only_rows_that_were_not_shown_before_are_read(relation: Relation, read: list[list[int]]) -> None:
+    assert shown(relation, [7, 3, 7], READS_TEXT) == [["text 7"], ["text 3"], ["text 7"]]
+    assert shown(relation, [3, 5, 7], READS_TEXT) == [["text 3"], ["text 5"], ["text 7"]]
+    assert shown(relation, [5, 3], READS_TEXT) == [["text 5"], ["text 3"]]
+    assert shown(relation, [], READS_TEXT) == []
+    assert read == [[7, 3], [5]]
+
+
+def test_other_columns_of_a_row_are_read_by_themselves(relation: Relation, read: list[list[int]]) -> None:
+    assert shown(relation, [4], READS_TEXT) == [["text 4"]]
+    assert shown(relation, [4], READS_BOTH) == [["text 4", b"scan 4"]]
+    assert read == [[4], [4]]
+
+
+def test_rows_with_bytes_are_not_kept(relation: Relation, read: list[list[int]]) -> None:
+    assert shown(relation, [4], READS_BOTH) == shown(relation, [4], READS_BOTH)
+    assert read == [[4], [4]]
+
+
+def test_no_more_rows_are_kept_than_are_read_whole(relation: Relation, read: list[list[int]]) -> None:
+    every = list(range(SMALL + 100))
+    assert shown(relation, every, READS_TEXT) == shown(relation, every, READS_TEXT)
+    assert [len(rids) for rids in read] == [SMALL + 100] * 2
