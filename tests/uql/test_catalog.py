@@ -153,6 +153,20 @@ def test_statistics_follow_a_table_that_changes(connection: duckdb.DuckDBPyConne
     assert catalog.table(("grows",)).fields[0].private
 
 
+def test_tables_are_listed_once_while_a_query_is_bound_and_anew_for_the_next(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, listings = Catalog(connection), []
+    rows = catalog._rows
+    monkeypatch.setattr(catalog, "_rows", lambda sql, *values: listings.append(sql) or rows(sql, *values))
+    with catalog.listed_once():
+        assert catalog.table(("reviews",)).row_count == catalog.table(("seen",)).row_count == 2000
+    assert len([sql for sql in listings if "duckdb_tables()" in sql]) == 1
+    connection.execute("DROP VIEW seen; CREATE TABLE seen AS SELECT 1 AS a")
+    with catalog.listed_once():
+        assert catalog.table(("seen",)).row_count == 1
+
+
 def test_a_table_made_from_an_estimate_says_so(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(f"COMMENT ON TABLE s.inner_one IS '{ESTIMATED}SELECT 1'")
     assert Catalog(connection).table(("s", "inner_one")).estimated_by == "SELECT 1"

@@ -154,9 +154,10 @@ class Session:
 
         try:
             settings = self.settings
-            bound = bind(
-                query, self.catalog, text=source, parameters=parameters, frames=frames, settings=settings, into=into
-            )
+            with self.catalog.listed_once():
+                bound = bind(
+                    query, self.catalog, text=source, parameters=parameters, frames=frames, settings=settings, into=into
+                )
             if bound.semantic:
                 assert isinstance(query, Select | Union)
                 normal = f"{unparse(replace(query, options=(), to=None))} {sorted(parameters.items())!r}" + " ".join(

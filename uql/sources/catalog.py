@@ -59,13 +59,10 @@ _CHOSEN = (
     f"SELECT {_ORDERS}, txid_current(), (SELECT list(v) FROM duckdb_variables() AS v),"
     f" {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)}"
 )
-_RELATIONS = (
-    "SELECT *, current_database(), current_schema() FROM ("
-    + " UNION ALL ".join(
-        f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'} FROM system.main.duckdb_{kind}s()"
-        for kind in ("table", "view")
-    )
-    + ")"
+_RELATIONS = tuple(  # apart: DuckDB plans a union of them longer than it runs both
+    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema()"
+    f" FROM system.main.duckdb_{kind}s()"
+    for kind in ("table", "view")
 )
 _TRANSACTION = "SELECT txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
@@ -103,6 +100,7 @@ class Catalog:
         self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
         self._transaction: object = None  # of the latest look at the user's connection
         self._looks: dict[str, duckdb.DuckDBPyRelation] = {}  # kept, for they are read again and again
+        self._listed: list[tuple[Any, ...]] | None = None  # what `listed_once` keeps: empty before the first look
         self.python_variables(False)
         self._frames = Frames(self.cursor)
         self.parts = Parts()
@@ -285,13 +283,10 @@ class Catalog:
 
         With the views, macros and prepared statements that read them; the last two under names as `call_of` has them.
         """
-        noted = self._rows(
-            "SELECT comment, database_name, schema_name, table_name FROM system.main.duckdb_tables() WHERE comment IS NOT NULL"
-            " UNION ALL SELECT comment, database_name, schema_name, view_name FROM system.main.duckdb_views()"
-            " WHERE comment IS NOT NULL"
-        )
         statements = {
-            (d, s, t): words for comment, d, s, t in noted if comment and (words := said_estimated(comment)) is not None
+            (d, s, t): words
+            for d, s, t, comment, *_ in self._relations()
+            if comment and (words := said_estimated(comment)) is not None
         }
         if not statements:
             return statements
@@ -430,11 +425,27 @@ class Catalog:
             return aggregate_functions(self.cursor)
 
     # -------------------------------------------------------------------------------------------------------- finding
+    @contextlib.contextmanager
+    def listed_once(self) -> Iterator[None]:
+        """Lists the tables and views once, for a caller that makes and drops none meanwhile."""
+        outer, self._listed = self._listed, self._listed or []
+        try:
+            yield
+        finally:
+            self._listed = outer
+
+    def _relations(self) -> list[tuple[Any, ...]]:
+        """All tables and views: database, schema, name, comment, whether it is a view, and the database and schema in use."""
+        rows = self._listed or [row for sql in _RELATIONS for row in self._rows(sql)]
+        if self._listed is not None:
+            self._listed = rows
+        return rows
+
     def _find(self, parts: tuple[str, ...]) -> _CatalogEntry | None:
         """A table or view on the cursor; temporary first, then the search path."""
         best: tuple[int, _CatalogEntry] | None = None
         table_name = parts[-1].lower()
-        for database, schema, name, comment, is_view, here, current in self._rows(_RELATIONS):
+        for database, schema, name, comment, is_view, here, current in self._relations():
             if name.lower() != table_name or name.startswith("__uql_frame_"):
                 continue
             rank = _rank(parts, database, schema, name, here, current)
