@@ -105,9 +105,10 @@ def steadied(shares: Floats, unit: Floats | None, some: Ints, rng: np.random.Gen
     own = (shares + FLOOR) / (shares + FLOOR).sum(axis=1, keepdims=True)
     if unit is None or own.shape[1] < 2:
         return own, False
-    best, gain = _best(own[some], unit[some])
+    weights = [_weights(unit, some, some, sharpness) for sharpness in SHARPNESS]
+    best, gain = _best(own[some], weights)
     shuffled = (rng.permutation(some) for _ in range(SHUFFLES))
-    if gain < LEAST_GAIN or any(_best(own[rows], unit[some])[1] >= gain for rows in shuffled):
+    if gain < LEAST_GAIN or any(_best(own[rows], weights)[1] >= gain for rows in shuffled):
         return own, False
     prior = own.mean(axis=0)
     posterior = own
@@ -117,10 +118,14 @@ def steadied(shares: Floats, unit: Floats | None, some: Ints, rng: np.random.Gen
     return posterior, True
 
 
-def _best(shares: Floats, unit: Floats) -> tuple[float, float]:
-    """The sharpness at which rows are foretold best, and what that gains: of the mean log chance of a row's own answer."""
-    every = np.arange(len(shares))
-    chances = [float(np.log((shares * _foretold(shares, unit, every, s)).sum(axis=1)).mean()) for s in SHARPNESS]
+def _best(shares: Floats, weights: Sequence[Floats]) -> tuple[float, float]:
+    """The sharpness at which rows are foretold best, and what that gains: of the mean log chance of a row's own answer.
+
+    Args:
+        shares: (m, k) of the rows that may tell of others.
+        weights: (m, m) of each row for each other one, by sharpness.
+    """
+    chances = [float(np.log((shares * _normal(by_one @ shares)).sum(axis=1)).mean()) for by_one in weights]
     best = int(np.argmax(chances))
     return SHARPNESS[best], chances[best] - chances[0]
 
@@ -136,9 +141,18 @@ def _foretold(shares: Floats, unit: Floats, some: Ints, sharpness: float) -> Flo
     prediction = np.empty_like(shares)
     for start in range(0, len(shares), ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, len(shares)))
-        weights = np.exp(sharpness * (unit[rows] @ unit[some].T))
-        weights[rows[:, None] == some[None, :]] = 0.0
-        prediction[rows] = weights @ shares[some]
-    prediction += FLOOR * prediction.sum(axis=1, keepdims=True)
+        prediction[rows] = _weights(unit, rows, some, sharpness) @ shares[some]
+    return _normal(prediction)
+
+
+def _weights(unit: Floats, rows: Ints, some: Ints, sharpness: float) -> Floats:
+    """(rows, some) how much each of some rows tells of each row: of itself nothing."""
+    weights: Floats = np.exp(sharpness * (unit[rows] @ unit[some].T))
+    weights[rows[:, None] == some[None, :]] = 0.0
+    return weights
+
+
+def _normal(prediction: Floats) -> Floats:
+    prediction = prediction + FLOOR * prediction.sum(axis=1, keepdims=True)
     done: Floats = prediction / prediction.sum(axis=1, keepdims=True)
     return done
