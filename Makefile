@@ -4,8 +4,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Processes of the tests. On two cores a fifth of their time is waiting.
+# Processes of the tests. On two cores a fifth of their time is waiting. Each has a stretch of tests, so that most files begin in one of them.
 JOBS   ?= 3
+SPREAD := -n $(JOBS) --dist worksteal
 # The tests start hundreds of processes, and each would compile the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -55,11 +56,11 @@ model: $(STAMP)
 	$(BIN)/uql models pull || echo 'no local model: its tests are skipped'
 
 test: lint types generated model
-	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not local_model'
+	$(BIN)/python -m pytest -q $(SPREAD) -m 'not slow and not local_model'
 	$(BIN)/python -m pytest -q -m 'local_model and not slow'
 
 test-all: lint types generated model
-	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not local_model'
+	$(BIN)/python -m pytest -q $(SPREAD) -m 'not local_model'
 	$(BIN)/python -m pytest -q -m local_model
 
 # The oldest DuckDB beside the newest one of .venv: what differs between them is in the catalog, the functions, the types.
@@ -68,7 +69,7 @@ test-oldest: $(STAMP)
 	test -d build/duckdb-$(OLDEST) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--target build/duckdb-$(OLDEST) duckdb==$(OLDEST)
 	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -c 'import duckdb; assert duckdb.__version__ == "$(OLDEST)", duckdb.__version__'
-	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not local_model' \
+	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q $(SPREAD) -m 'not slow and not local_model' \
 		tests/uql/test_catalog.py tests/uql/test_python.py tests/uql/test_functions.py tests/uql/test_render.py \
 		tests/engine/test_truth.py tests/engine/test_joins.py tests/engine/test_groups.py tests/engine/test_classify.py
 

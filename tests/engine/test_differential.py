@@ -25,7 +25,7 @@ def con(labels):
     return labels.uql(budget="all")
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("kind", "statement"), STATEMENTS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(STATEMENTS)]
 )

@@ -15,7 +15,7 @@ from uql.llm.questions import Choice, Compare, Extract, Predicate, Score
 MOODS, TOPICS = ("good", "bad"), ("plot", "music")
 QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 FEW = settings(QUICK, max_examples=8)  # where an example is several queries
-PLAIN = duckdb.connect()  # a cursor of it is given to each example: to open a database takes longer than its query
+DUCK = duckdb.connect()  # cursors of it are given to each example: to open a database takes longer than its query
 SCHEMA = pa.schema([("id", pa.int64()), ("stars", pa.int64()), ("text", pa.string())])
 
 
@@ -84,10 +84,10 @@ conditions = st.recursive(
 def both(rows):
     """A connection over the rows, and DuckDB over the rows with their labels."""
     table = pa.Table.from_pylist([{"id": i, "stars": s, "text": t} for i, (s, t) in enumerate(rows)], schema=SCHEMA)
-    con = uql.connect(model=Reader(), ledger=":memory:", budget="all")
-    con.session.duck.execute("CREATE TABLE notes (id BIGINT, stars BIGINT, text VARCHAR)")
+    con = uql.attach(DUCK.cursor(), model=Reader(), ledger=":memory:", budget="all")
+    con.session.duck.execute("CREATE OR REPLACE TABLE notes (id BIGINT, stars BIGINT, text VARCHAR)")
     con.session.duck.execute("COMMENT ON COLUMN notes.text IS 'text'")
-    plain = PLAIN.cursor()
+    plain = DUCK.cursor()
     plain.register("rows_", table)
     con.session.duck.register("rows_", table)
     con.session.duck.execute("INSERT INTO notes SELECT * FROM rows_")

@@ -98,7 +98,7 @@ def damaged(folder: Path, count: int, seed: int) -> int:
 
 
 def test_flipped_bits_of_the_file_are_answers_or_errors_in_words(tmp_path: Path) -> None:
-    assert damaged(tmp_path, 200, 1) < 200
+    assert damaged(tmp_path, 80, 1) < 80
 
 
 @pytest.mark.slow
@@ -128,10 +128,11 @@ def columns() -> list[tuple[str, str]]:
         return [(table, column) for table in names for _, column, *_ in db.execute(f"PRAGMA table_info({table})")]
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(41)
+@pytest.mark.parametrize("values", [VALUES[part::5] for part in range(5)], ids=range(5))
 @pytest.mark.parametrize("table, column", columns())
 def test_a_value_of_another_type_in_any_column_is_set_aside_or_an_error_in_words(
-    tmp_path: Path, table: str, column: str
+    tmp_path: Path, table: str, column: str, values: list[str]
 ) -> None:
     """SQLite keeps a text in a column of numbers where the file says so. What a damaged answer said is asked again."""
     from hash_model import HashModel
@@ -153,7 +154,7 @@ def test_a_value_of_another_type_in_any_column_is_set_aside_or_an_error_in_words
     filled(path)
     before = ask()
     whole.write_bytes(path.read_bytes())
-    for value in VALUES:
+    for value in values:
         path.write_bytes(whole.read_bytes())
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA ignore_check_constraints = true")

@@ -270,7 +270,7 @@ def judge(found: dict[str, Any], calls: int, least: int) -> None:
 
 
 def test_a_query_killed_while_it_samples_goes_on_with_the_same_sample(tmp_path: Path) -> None:
-    judge(killed(tmp_path, 3, 100, 500), 100, 2)
+    judge(killed(tmp_path, 2, 100, 500), 100, 1)
 
 
 @pytest.mark.slow

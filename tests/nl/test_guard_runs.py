@@ -119,8 +119,8 @@ def test_what_could_grow_in_one_call_passes_and_ends_within_its_limits(text: str
     run_sql("SELECT 1 AS one", {})  # a process is warm
     began = time.monotonic()
     with suppress(GuardError):
-        run_sql(text, {"reviews": table, "films": table}, timeout_s=1.0)
-    assert time.monotonic() - began < 1.0 + 10.0  # on a busy machine
+        run_sql(text, {"reviews": table, "films": table}, timeout_s=0.3)
+    assert time.monotonic() - began < 0.3 + 10.0  # on a busy machine
 
 
 def test_a_statement_that_cannot_be_read_is_refused_without_words_of_the_parser(

@@ -29,6 +29,7 @@ def test_without_the_model_it_says_so_and_ends_with_3(
     assert "answer" not in out
 
 
+@pytest.mark.slow
 def test_it_shows_each_answer_beside_the_truth(
     clean_environment: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
