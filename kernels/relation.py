@@ -189,7 +189,10 @@ class Relation:
         return total
 
     def rows(self, rids: Rids, columns: Sequence[VirtualColumn]) -> list[Row]:
-        """What the model is shown of each row. Rows without bytes are kept: other questions, and the evidence of a result, show them again."""
+        """What the model is shown of each row.
+
+        Rows without bytes are kept: other questions, and the evidence of a result, show them again.
+        """
         reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
         holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
         kept = self._rows.setdefault((reads, holes), {})

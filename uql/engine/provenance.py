@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Answer, Provider
     from uql.llm.questions import Question, Row
 
-    _Keys = dict[int, list[tuple[bytes, Row]]]  # of a kept row: the keys that its answer may have, each with what was shown
+    _Keys = dict[
+        int, list[tuple[bytes, Row]]
+    ]  # of a kept row: the keys that its answer may have, each with what was shown
 
 KEPT_ROWS = 10_000  # output rows whose evidence is kept
 KEPT_MEDIA = 100  # of them where the model sees images or sounds
