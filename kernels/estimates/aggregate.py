@@ -18,8 +18,7 @@ from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.estimates import audit as judged
-from uql.kernels.estimates import sample_bounds
+from uql.kernels.estimates import audit as judged, sample_bounds
 from uql.kernels.estimates.by_group import Target
 from uql.kernels.estimates.derived_pairs import doubted
 from uql.kernels.estimates.error_correction import Correction, audited

@@ -40,8 +40,7 @@ from uql.compiler.subqueries import derived, fields_in
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
-from uql.engine import plain_sql as concrete
-from uql.engine import sharded
+from uql.engine import plain_sql as concrete, sharded
 from uql.engine.pilot import after_pilot
 from uql.kernels import (
     correlated,

@@ -59,8 +59,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic
 from uql.compiler.worlds import simulate
 from uql.engine.execute import Pilot
-from uql.kernels.duck import Duck
-from uql.kernels.duck import quote as quoted
+from uql.kernels.duck import Duck, quote as quoted
 from uql.kernels.estimates.sample import DEFAULT_METHOD
 from uql.kernels.sampling_inputs import FEWEST_ROWS, LEAST_BUDGET
 from uql.kernels.video_moments import EVERY

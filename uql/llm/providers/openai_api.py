@@ -14,8 +14,7 @@ from typing import Any
 from uql.base.errors import ConfigError, UnknownModelError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.providers import responses
-from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers import responses, server_abilities as remembered
 from uql.llm.providers.base import (
     ROWS_AT_ONCE,
     Answer,

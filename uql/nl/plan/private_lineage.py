@@ -13,8 +13,19 @@ from dataclasses import replace
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Field
 from uql.compiler.parser import parse
-from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, TableName, Union
-from uql.compiler.syntax import Node as Tree
+from uql.compiler.syntax import (
+    Call,
+    CommonTable,
+    Name,
+    Node as Tree,
+    Quoted,
+    Select,
+    SelectItem,
+    Source,
+    Star,
+    TableName,
+    Union,
+)
 from uql.nl.guard.guard import below, every
 from uql.nl.plan.dag import Node, NodeKind
 
