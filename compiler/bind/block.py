@@ -20,15 +20,7 @@ from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns, with_fields
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, Pending
-from uql.compiler.bound import (
-    Bound,
-    BoundDerived,
-    BoundItem,
-    BoundQuery,
-    BoundSelect,
-    BoundSource,
-    BoundUnion,
-)
+from uql.compiler.bound import Bound, BoundDerived, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.sql import expression, is_literal
 from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import Column, Expr, GroupKey, Name, Number, OrderKey, Query, Quoted, Select, SelectItem, Union

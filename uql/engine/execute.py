@@ -10,14 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from uql.base.schema import Field, Table
-from uql.compiler.bound import (
-    Bound,
-    BoundItem,
-    BoundQuery,
-    BoundSelect,
-    BoundSource,
-    BoundTable,
-)
+from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
 from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import fields_of, sources_of, with_sources
