@@ -182,14 +182,7 @@ class Knowledge:
         return pilot_rows(rows) if entry is not None and entry[1].pilot else 0
 
     def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
-        """The block as it is run after a pilot.
-
-        Args:
-            block: with its inner queries answered.
-            written: before they were.
-            rows: its candidates.
-            answers: (leaves, m) of its WHERE, from the rows asked so far.
-        """
+        """As in `Plans`."""
         statistics = replace(self(written), rows=Range.exactly(rows), pairs=(), answers=whole(answers))
         done = replace(block, scan=replace(block.scan, join=None))  # its pairs are asked: what is left is over its rows
         return replace(choose(done, statistics, self.terms).block, scan=block.scan)
