@@ -172,13 +172,7 @@ def _why_so_many(settings: Settings, budget: int | None, sample: int, scores: fl
 
 
 def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, sample: int) -> tuple[Alternative, ...]:
-    """Every row beside a sample, each with its price and what it gives; empty where the sample holds every row.
-
-    Args:
-        plan: that was chosen.
-        budget: calls; None: every row.
-        sample: calls of the default budget.
-    """
+    """Every row beside a sample of so many calls, each with its price and what it gives; empty where the sample holds every row."""
     settings, n = knowledge.settings, budget if budget is not None else sample
     whole, part = price_alone(plan, knowledge, None), price_alone(plan, knowledge, n)
     if whole.calls.high <= n or not isinstance(plan, Block):

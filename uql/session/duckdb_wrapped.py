@@ -139,13 +139,7 @@ def _around(
     run: Callable[[str, Mapping[str, Any]], PreparedStatement],
     by_row: bool = False,
 ) -> PreparedStatement | None:
-    """As `around`.
-
-    Args:
-        source: the statement without its options.
-        tail: these.
-        by_row: its sub-queries give numbers of rows, which hold within a transaction.
-    """
+    """As `around`, of a statement without its options; `by_row`: sub-queries give numbers of rows, which hold within a transaction."""
     parameters = piece.parameters
     tokens = _tokens(source)
 
@@ -252,10 +246,6 @@ class _Work:
     def outcome(self, results: list[PreparedStatement], source: str, message: str) -> Outcome:
         """Runs the parts, then the statement: where rows are told by their numbers, in one transaction.
 
-        Args:
-            results: of the parts.
-            source: the statement, for the places of errors.
-            message: as it was written.
         Raises: DataError (UQL509), BudgetError (UQL401).
         """
         with together(self.connection) if self.by_row else nullcontext():
