@@ -540,7 +540,7 @@ def _reads_rows(node: object) -> bool:
 def _explain_column(column: VirtualColumn) -> str:
     """What EXPLAIN says of a virtual column: kind, type, labels, reads."""
     labels = ", ".join(repr(label) for label in column.labels[:8]) + (", …" if len(column.labels) > 8 else "")
-    reads = ", ".join(c.label for c in (*column.reads, *column.holes))
+    reads = ", ".join(c.label for c in column.inputs)
     of = f" of {labels}" if labels else " of a query's rows" if column.label_query is not None else ""
     return f"{column.operator.noun} {column.type}{of} reads {reads}"
 

@@ -194,7 +194,7 @@ def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, samp
 
 def is_promised(plan: Block, settings: Settings) -> bool:
     """Does a statement about the rows that a WHERE chooses have a precision or a recall, which a small model helps to reach?"""
-    columns = [c for stage in plan.filter.stages for c in stage.columns]
+    columns = plan.filter.columns
     chooses = not plan.aggregate.present and plan.filter.goal is not Goal.FIRST and plan.scan.join is None
     promised = settings.precision is not None or settings.recall is not None
     return promised and chooses and bool(columns) and all(c.is_condition for c in columns)
@@ -242,7 +242,7 @@ def _with_cascade(
         return large_quote, ()
     if is_promised(plan, settings):
         return _with_promise(plan, large_quote, knowledge)
-    questions = [c for stage in plan.filter.stages for c in stage.columns]
+    questions = plan.filter.columns
     stage_calls = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
     calls, rows = sum(stage_calls), knowledge(plan).rows.expected
     each = labelled_rows(settings.accuracy, settings.confidence)

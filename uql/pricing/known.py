@@ -287,7 +287,7 @@ class Knowledge:
         keys = (
             [] if pairs or any(open_(k.expr) for k in block.aggregate.keys) else [k.expr for k in block.aggregate.keys]
         )
-        inputs = dict.fromkeys(tuple(dict.fromkeys((*c.reads, *c.holes))) for c in virtuals)
+        inputs = dict.fromkeys(c.inputs for c in virtuals)
         needed = dict.fromkeys(c for one in inputs for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
@@ -408,7 +408,7 @@ class Knowledge:
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
-        virtuals = [c for stage in block.filter.stages for c in stage.columns]
+        virtuals = block.filter.columns
         pairs = [c for c in virtuals if c.is_pair_condition]
         if not self.weighs_pairs:  # two columns of one table may be compared too
             pairs += [
@@ -416,7 +416,7 @@ class Knowledge:
             ]
         if not pairs or block.inner.derived or block.scan.join is not None or block.inner.correlated:
             return ()
-        inputs = (*pairs[0].reads, *pairs[0].holes)
+        inputs = pairs[0].inputs
         tables = dict.fromkeys(c.table for c in inputs)
         plain = [t for t in conjuncts(block.scan.where) if not list(in_expressions(t))]
         sides = (
