@@ -1,4 +1,4 @@
-"""Four processes that share a run and its ledger: answers settled a second (claimed, asked, kept), then
+"""Four processes that share a run and its ledger: answers settled a second (claimed, reserved under the run's cap, asked, kept), then
 the same rows from the ledger in one process. The ledger is that of $UQL_LEDGER where it is a server, else a new file."""
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from uql.benchmarks.gate.instant import Instant, rows
 from uql.llm.gate import Gate
 from uql.llm.ledger import Ledger
 from uql.llm.questions import Predicate
+from uql.llm.run_budget import RunBudget
 from uql.llm.run_record import Run
 
 TARGET = 1500
@@ -26,7 +27,8 @@ PROCESSES = 4
 async def settle(place: str, run: str, part: slice, count: int) -> None:
     """One process: asks a part of the rows, when it is told to."""
     with Ledger(place) as ledger:
-        async with Gate.open(Settings(), model=Instant(), ledger=ledger, run=Run(run), calls=count) as gate:
+        budget = RunBudget(ledger, run, count)
+        async with Gate.open(Settings(), model=Instant(), ledger=ledger, run=Run(run), budget=budget) as gate:
             await gate.provider()
             asked = rows(count)[part]
             print("ready", flush=True)

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import random
 
 import pytest
-from scripted import Scripted, row
 
-from uql.base.settings import Settings
 from uql.llm.budget import Budget, Reservation, Share
-from uql.llm.gate import Gate
-from uql.llm.ledger import Ledger
-from uql.llm.providers.base import CallError, Request
-from uql.llm.questions import Predicate
 
 
 def capped(own: Budget, *caps: Budget) -> Budget:
@@ -65,41 +58,3 @@ def test_usd_in_flight_count_and_what_was_not_sent_is_given_back() -> None:
         assert own.exhausted == "cap"
 
     asyncio.run(work())
-
-
-def billed(seed: int) -> tuple[int, int]:
-    """(cap, calls that the provider counted) of a run of several parts at once, with refusals, late replies and parts that stop."""
-    chance = random.Random(seed)
-    cap, parts = chance.randint(0, 60), chance.randint(1, 6)
-    fault, stopping = chance.choice([0.0, 0.1, 0.5]), chance.randint(0, parts)
-    bill: list[str] = []
-
-    def script(request: Request, n: int) -> CallError | None:
-        bill.append(request.row.cells[0].value)  # billed as it arrives
-        return CallError(chance.choice(["server", "timeout"]), "no") if chance.random() < fault else None
-
-    async def work(part: Gate, n: int) -> None:
-        rows = [row(f"row number {i}") for i in range(40)]
-        random.Random(f"{seed} {n}").shuffle(rows)
-        await part.ask(Predicate("it is long"), rows)
-
-    async def go(ledger: Ledger) -> None:
-        model = Scripted(script=script, latency_s=chance.choice([0.0, 0.001]), concurrency=chance.choice([1, 4, 16]))
-        async with Gate.open(Settings(on_error="null"), model=model, ledger=ledger, calls=cap) as gate:
-            await gate.provider()
-            tasks = [asyncio.create_task(work(gate.part(), n)) for n in range(parts)]
-            for task in chance.sample(tasks, stopping):
-                await asyncio.sleep(chance.uniform(0, 0.01))
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    with Ledger(":memory:") as ledger:
-        asyncio.run(go(ledger))
-    return cap, len(bill)
-
-
-@pytest.mark.parametrize("first", [0, pytest.param(40, marks=pytest.mark.slow)])
-def test_random_caps_parts_and_faults_never_overspend(first: int) -> None:
-    runs = [billed(seed) for seed in range(first, 40 if not first else 1000)]
-    assert all(calls <= cap for cap, calls in runs)
-    assert any(calls == cap for cap, calls in runs)

@@ -356,6 +356,28 @@ class Ledger:
                 write.loop.call_soon_threadsafe(write.end, failure)
 
     # --------------------------------------------------------------------------------------------------------------- runs
+    async def reserve(self, run: str, cap: int, calls: int) -> int:
+        """Take calls of a run that several processes share, before they are made: as many as its cap leaves.
+
+        They stay taken, whatever becomes of the process.
+
+        Args:
+            run: its id.
+            cap: of all its processes together.
+            calls: wanted; below 0: so many were not made, and are given back.
+        Returns how many were taken.
+        """
+
+        def work(db: Database) -> int:
+            db.execute("INSERT INTO reserved VALUES (?, 0) ON CONFLICT DO NOTHING", (run,))
+            db.execute("UPDATE reserved SET calls = calls WHERE run = ?", (run,))  # the others wait for its end
+            total = int(db.execute("SELECT calls FROM reserved WHERE run = ?", (run,)).fetchone()[0])
+            grant = min(calls, max(0, cap - total))
+            db.execute("UPDATE reserved SET calls = calls + ? WHERE run = ?", (grant, run))
+            return grant
+
+        return await self.transact(work)
+
     async def take_rate(self, model: str, account: str, unit: str, seconds: float) -> float:
         """Take the next so many seconds of a rate that all users of the ledger share.
 
@@ -583,6 +605,7 @@ class Ledger:
                 "grown",
                 "failures",
                 "batches",
+                "reserved",
             ):
                 db.execute(f"DELETE FROM {table}")
             _shrink(db)
