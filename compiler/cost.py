@@ -265,7 +265,7 @@ class Site:
 
     def content(self, columns: tuple[VirtualColumn, ...]) -> Codes:
         """(n,) what the rows show to a request with these questions."""
-        inputs = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
+        inputs = tuple(dict.fromkeys(c for column in columns for c in column.inputs))
         if inputs in self.cells:
             return self.cells[inputs]
         codes = np.zeros(self.n, dtype=np.uint64)

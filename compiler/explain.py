@@ -471,7 +471,7 @@ def _filter_notes(block: physical.Block, statistics: cost.BlockStatistics, beyon
     if cost.by_words(block, statistics):
         notes.append(BY_WORDS)
     elif block.filter.goal is physical.Goal.SEARCH and beyond:
-        pairs = any(c.is_pair_condition for stage in block.filter.stages for c in stage.columns)
+        pairs = any(c.is_pair_condition for c in block.filter.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
     if statistics.pilot:
         notes.append(

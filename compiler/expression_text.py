@@ -6,15 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from uql.compiler import syntax as ast
-from uql.compiler.bound import (
-    BoundDerived,
-    BoundJoin,
-    BoundQuery,
-    BoundSelect,
-    BoundSource,
-    BoundTable,
-    BoundUnion,
-)
+from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable, BoundUnion
 from uql.compiler.subqueries import in_expressions
 from uql.compiler.unparse import unparse
 from uql.compiler.virtual import Virtual

@@ -7,6 +7,7 @@ into a NAME wherever the grammar has no place for the keyword.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import NoReturn, TypeAlias
 
@@ -271,6 +272,21 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     lexer.input(text)
     lexer.lexpos, lexer.lexlen = start, end
     return list(lexer)
+
+
+def is_free_text(token: Token) -> bool:
+    """Is it quoted, with white space in it? A name rarely is."""
+    return token.type == "QUOTED" and len(token.value.split()) > 1
+
+
+def closing(tokens: Sequence[Token], at: int) -> int | None:
+    """The place of the parenthesis that closes the one at `at`."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += {"LPAREN": 1, "RPAREN": -1}.get(tokens[i].type, 0)
+        if depth == 0:
+            return i
+    return None
 
 
 def _without_comment(piece: re.Match[str]) -> str:

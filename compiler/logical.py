@@ -296,7 +296,7 @@ def _joined(source: BoundSource) -> LogicalPlan:
 
 
 def _reads(columns: tuple[VirtualColumn, ...]) -> str:
-    names = dict.fromkeys(c.label for column in columns for c in (*column.reads, *column.holes))
+    names = dict.fromkeys(c.label for column in columns for c in column.inputs)
     return f"  reads={', '.join(names)}" if names else ""
 
 

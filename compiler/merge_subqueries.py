@@ -43,7 +43,7 @@ def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
     if any(c.table == part.alias for bound in nested if bound.correlated for c in outer_columns(bound.query)):
         return None
     items = {Column(part.alias, f.name): item for f, item in zip(part.fields, inner.items, strict=True)}
-    if any(c.table == part.alias and not _is_that_column(c, items) for v in query.virtuals for c in _input_columns(v)):
+    if any(c.table == part.alias and not _is_that_column(c, items) for v in query.virtuals for c in v.inputs):
         return None
     first = max((v.id for v in query.virtuals), default=-1) + 1
     ids = {v: replace(v, id=first + i) for i, v in enumerate(inner.virtuals)}
@@ -91,10 +91,6 @@ def chooses_rows(query: BoundSelect) -> bool:
         and not any(call.name.lower() in VOLATILE for call in calls)
         and all(column.by_row and not column.is_score for column in query.virtuals)
     )
-
-
-def _input_columns(column: VirtualColumn) -> tuple[Column, ...]:
-    return (*column.reads, *column.holes)
 
 
 def _is_that_column(column: Column, items: dict[Column, BoundItem]) -> bool:

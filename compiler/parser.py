@@ -201,10 +201,7 @@ class _Feed:
         return kind if self._follows(stack) else "NAME"
 
     def _names_what_is_kept(self, following: list[str]) -> bool:
-        """Does TO after a comma name a table, with which the statement ends but for its options? Else it is a column.
-
-        Args: following: the kinds of the next two tokens.
-        """
+        """Does TO after a comma name a table, with which the statement ends but for its options? Else it is a column."""
         return following[:1] not in (["ISNULL"], ["NOTNULL"]) and following[1:] in (
             [],
             ["SEMICOLON"],

@@ -70,7 +70,7 @@ class Stage:
     @property
     def input_columns(self) -> tuple[Column, ...]:
         """All columns whose values go with a request: those read, and those in holes."""
-        return tuple(dict.fromkeys(c for column in self.columns for c in (*column.reads, *column.holes)))
+        return tuple(dict.fromkeys(c for column in self.columns for c in column.inputs))
 
 
 def _question(column: VirtualColumn) -> str:
@@ -221,6 +221,11 @@ class SemFilter:
         assert self.formula is not None
         leaves = self.formula.leaves
         return self.formula.fold(lambda i: (show(leaves[i].expr), 3), negate, join)[0]
+
+    @property
+    def columns(self) -> tuple[VirtualColumn, ...]:
+        """What is asked of rows to decide whether they pass."""
+        return tuple(column for stage in self.stages for column in stage.columns)
 
     @property
     def riders(self) -> frozenset[int]:
@@ -425,7 +430,7 @@ class Block(PhysicalPlan):
             and all(isinstance(item, Column) for item in items)
             and all(key.expr in items for key in self.order.keys)
             and not self.has_window
-            and not any(column.is_pair_condition for stage in self.filter.stages for column in stage.columns)
+            and not any(column.is_pair_condition for column in self.filter.columns)
         )
 
     @property

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from uql.base.errors import PlanError
-from uql.base.sql_text import dotted
-from uql.base.sql_text import literal as literal
-from uql.base.sql_text import quote as quote
+from uql.base.sql_text import dotted, literal as literal, quote as quote
 from uql.compiler import syntax as ast
 from uql.compiler.bound import (
     Bound,

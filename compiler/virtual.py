@@ -31,6 +31,11 @@ class VirtualColumn:
     span: Span = field(default=NO_SPAN, compare=False)
 
     @property
+    def inputs(self) -> tuple[Column, ...]:
+        """All columns whose values go with a request: those read, and those in holes, each once."""
+        return tuple(dict.fromkeys((*self.reads, *self.holes)))
+
+    @property
     def is_condition(self) -> bool:
         """Is a row's answer true or false?"""
         return isinstance(self.operator.reply, YesNo) and not self.of_pairs
@@ -73,7 +78,7 @@ class VirtualColumn:
     @property
     def is_pair_condition(self) -> bool:
         """Is it a condition on the rows of exactly two tables?"""
-        return self.is_condition and len({c.table for c in (*self.reads, *self.holes)}) == 2
+        return self.is_condition and len({c.table for c in self.inputs}) == 2
 
     @property
     def name(self) -> str:

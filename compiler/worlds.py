@@ -356,7 +356,7 @@ class _World:
             )
             passing = rows & (formula.evaluate(masks) == TRUE)
             if statistics.pilot and statistics.answers is None:
-                apart = stages(tuple(c for stage in block.filter.stages for c in stage.columns))
+                apart = stages(block.filter.columns)
                 self._pilot(statistics.pilot, apart, site, rows, outcome.by_stage)
                 settled = self._settled(block, statistics)
                 outcome.as_planned, block = outcome.as_planned and settled is block, settled
@@ -514,7 +514,7 @@ def _seed(what: object) -> int:
 
 def _question(column: VirtualColumn) -> object:
     """What makes two questions one to the ledger, beside the row."""
-    inputs = (*column.reads, *column.holes)
+    inputs = column.inputs
     several = len({c.table for c in column.reads}) > 1
     return (column.operator, column.text, column.type, column.labels, column.label_query, column.none_of_these,
             tuple((c.name, c.table if several else "") for c in inputs))  # fmt: skip

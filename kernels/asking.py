@@ -157,7 +157,7 @@ def _is_null(columns: Sequence[VirtualColumn], relation: Relation) -> str | None
     Of a frame or a page there is something to ask unless it turns out to be unreadable when it is shown.
     """
     reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
-    if len({c.table for column in columns for c in (*column.reads, *column.holes)}) != 1 or not reads:
+    if len({c.table for column in columns for c in column.inputs}) != 1 or not reads:
         return None
     files: list[str] = []
     for c in reads:

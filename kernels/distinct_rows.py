@@ -27,7 +27,7 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     columns = tuple(c for stage in stages for c in stage.columns)
     if relation.n < 2 or not columns or relation.derives or any(c.is_pair_condition for c in columns):
         return None
-    inputs = [quote(c.label) for c in dict.fromkeys(r for c in columns for r in (*c.reads, *c.holes))]
+    inputs = [quote(c.label) for c in dict.fromkeys(r for c in columns for r in c.inputs)]
     if not inputs:
         return None
     step = max(1, relation.n // LOOKED_AT)

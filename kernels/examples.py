@@ -75,9 +75,8 @@ def _about(name: str, columns: list[VirtualColumn], types: dict[str, str]) -> li
 
 
 def _take(name: str, column: VirtualColumn, types: dict[str, str], relation: Relation, ctx: Context) -> None:
-    reads = tuple(dict.fromkeys((*column.reads, *column.holes)))
     only = f"trim(question) = '{column.text.strip().replace(chr(39), chr(39) * 2)}'" if "question" in types else ""
-    rows, labels = user_labels(name, "examples", reads, relation, ctx, answer="answer", only=only)
+    rows, labels = user_labels(name, "examples", column.inputs, relation, ctx, answer="answer", only=only)
     question, rids = relation.question(column), np.arange(rows.n, dtype=np.int64)
     try:
         answers = [read(question, value) for value in labels.tolist()]

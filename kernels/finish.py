@@ -272,12 +272,7 @@ def _calculated(node: Node | None, block_groups: Groups) -> Iterator[Expr]:
 
 
 def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Context) -> str:
-    """The SELECT of the items of a block and `__g` over its groups.
-
-    Args:
-        source: the table of the groups, in SQL.
-        replaced: its columns for keys, aggregates, or whole items.
-    """
+    """The SELECT of the items of a block and `__g` over its groups, whose table has columns for keys, aggregates, or whole items."""
     items = typed_items(block.project.items, ctx.duck, replaced)
     having = (
         f" WHERE {ctx.duck.expression(block.aggregate.having, replaced)}" if block.aggregate.having is not None else ""

@@ -86,8 +86,7 @@ def unasked(block: Block, relation: Relation) -> Propose:
     """The rows of which nothing was asked, in their order."""
 
     def propose(size: int) -> Rids:
-        columns = [column for stage in block.filter.stages for column in stage.columns]
-        asked_mask = np.logical_or.reduce([relation[column].asked_mask for column in columns])
+        asked_mask = np.logical_or.reduce([relation[column].asked_mask for column in block.filter.columns])
         return np.flatnonzero(~asked_mask)[:size].astype(np.int64)
 
     return propose

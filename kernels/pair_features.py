@@ -100,7 +100,7 @@ def _reads(
     columns: Sequence[VirtualColumn], fields: Mapping[Column, Field]
 ) -> tuple[list[Column], list[Column]] | None:
     """The columns with text of both tables; None where one has none."""
-    reads = dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes) if _is_text(c, fields))
+    reads = dict.fromkeys(c for column in columns for c in column.inputs if _is_text(c, fields))
     tables = list(dict.fromkeys(c.table for c in reads))
     if len(tables) != 2:
         return None

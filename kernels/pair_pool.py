@@ -59,8 +59,8 @@ class Sides:
 
 def sides_of(block: Block) -> Sides | None:
     """The sides of a block with conditions on the rows of the same two tables; None of another, and where sub-queries read its rows."""
-    pairs = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
-    tables = {frozenset(c.table for c in (*column.reads, *column.holes)) for column in pairs}
+    pairs = [c for c in block.filter.columns if c.is_pair_condition]
+    tables = {frozenset(c.table for c in column.inputs) for column in pairs}
     if len(tables) != 1 or block.inner.correlated or block.inner.repeated or block.scan.join is not None:
         return None
     parts, terms = _parts(block.scan.source)
@@ -163,7 +163,7 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         return _ordered(block, fields, total, ctx)
     budget = ctx.purse.remaining or 0
     rng = np.random.default_rng([ctx.settings.seed, total])
-    conditions = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
+    conditions = [c for c in block.filter.columns if c.is_pair_condition]
     units = None if ctx.features is None else unit_vectors(conditions, (left, right), fields, block.scan.tables, ctx)
     near = np.zeros(0, dtype=np.int64)
     if units is not None:

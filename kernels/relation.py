@@ -169,14 +169,13 @@ class Relation:
                     continue
                 missing |= ~(self[column].asked_mask if rids is None else self[column].asked_mask[rids])
             count = int(missing.sum())
-            inputs = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
-            if count and inputs:
+            if count and stage.input_columns:
                 import pyarrow as pa
 
                 open_ = np.flatnonzero(missing) if rids is None else rids[missing]
-                names = ", ".join(quote(c.label) for c in inputs)
+                names = ", ".join(quote(c.label) for c in stage.input_columns)
                 sides: dict[str, list[str]] = {}
-                for c in stage.reads or tuple(inputs):
+                for c in stage.reads or stage.input_columns:
                     sides.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
                 condition = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
                 table = self.duck.arrow(

@@ -101,7 +101,7 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
         return None
     if block.filter.formula is None:
         return await _guide_of_values(block, relation, ctx)
-    columns = tuple(c for stage in block.filter.stages for c in stage.columns)
+    columns = block.filter.columns
     if any(column.is_pair_condition for column in columns):
         pairs = pair_features(columns, relation, ctx.features.store)
         return None if pairs is None else Guide(*pairs, False)

@@ -72,7 +72,6 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
 async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Context) -> Output:
     """The output of the rows that pass: their values are asked, of those alone that ORDER BY and LIMIT return where that will do."""
     early = [c for stage in block.values.stages for c in stage.columns]
-    filter_columns = [c for stage in block.filter.stages for c in stage.columns]
     values = tuple(stage for stage in block.values.stages if not stage.of_pairs)
     if values:
         unknown_rows = _unasked(passing, values, relation)
@@ -88,7 +87,7 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     for stage in block.values.stages:
         if stage.of_pairs:
             exact = await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx) and exact
-    columns = [*filter_columns, *early]
+    columns = [*block.filter.columns, *early]
     if block.project.distinct or block.needs_every_row:
         return replace(whole(block, passing, columns, relation, ctx), exact=exact)
     rids = await sem_order.chosen(block, passing, columns, relation, ctx)
@@ -153,7 +152,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
         return await _first(block, block.order.rows_needed, rids, relation, ctx)
     n = len(rids)
-    await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
+    await prefer(block.filter.columns, relation, ctx)
     left = ctx.purse.remaining
     if (ctx.settings.recall is not None and relation.pool is None) or ctx.settings.precision is not None:
         promised = await _promised(block, relation, ctx)
@@ -161,7 +160,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
             return promised
     if relation.pool is None and (left is None or n * (per_row + per_passing) <= left):
         return await _every(block, rids, relation, ctx)
-    for column in (c for stage in block.filter.stages for c in stage.columns):
+    for column in block.filter.columns:
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
     stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
@@ -201,7 +200,7 @@ async def _every(block: Block, rids: Rids, relation: Relation, ctx: Context) -> 
 
 async def _take_corrections(block: Block, relation: Relation, ctx: Context) -> None:
     """Of the rows that the ledger decides: what people said since a run that is repeated, where no draw depends on it."""
-    if any(ctx.gate.people.knows(relation.question(c)) for stage in block.filter.stages for c in stage.columns):
+    if any(ctx.gate.people.knows(relation.question(c)) for c in block.filter.columns):
         await known_rows(block, relation, ctx)
         asking.overrule(relation, ctx)
 
@@ -209,7 +208,7 @@ async def _take_corrections(block: Block, relation: Relation, ctx: Context) -> N
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     relation.filters.stops = True
-    await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
+    await prefer(block.filter.columns, relation, ctx)
     reserved = k * (len(block.filter.left_over(block.values.late)) + len(block.filter.left_over(block.values.stages)))
     if reserved:
         calls = reserved + len(block.filter.stages)
@@ -302,7 +301,7 @@ def _search_stage(block: Block, relation: Relation, ctx: Context) -> tuple[Rids,
     n = first_stage(relation.n, 0)
     if n is None or ctx.features is None or relation.pool is not None or ctx.settings.proxy is not None:
         return None
-    columns = [column for stage in block.filter.stages for column in stage.columns]
+    columns = block.filter.columns
     reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
     if any(c.is_pair_condition for c in columns) or ctx.features.at_hand(relation, reads, ctx.fact) is not None:
         return None

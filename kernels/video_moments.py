@@ -79,7 +79,7 @@ class _Search:
     def __init__(self, column: VirtualColumn, video: Column, stage: Stage, relation: Relation, ctx: Context) -> None:
         self.column, self.video, self.relation, self.ctx = column, video, relation, ctx
         self.stage = replace(stage, columns=(column,), riders=())
-        cells = ", ".join(quote(c.label) for c in (*column.reads, *column.holes))
+        cells = ", ".join(quote(c.label) for c in column.inputs)
         self.alike = (
             f"SELECT rowid AS __row, min(rowid) OVER (PARTITION BY {cells}) AS __clip, * FROM {quote(relation.name)}"
         )

@@ -64,7 +64,16 @@ class AggregateSampler(Protocol):
         weights: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """The sum of any y over all N rows, or over those of one group, from the same draws; arguments as of `Draws.total`."""
+        """The sum of any y over all N rows, or over those of one group, from the same draws.
+
+        Args:
+            y: (n,) in the order of `labelled`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
+            bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
+            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
+                column.
+            domain: a value of `groups`: the sum of that group alone, whose known size is used. y of rows of other
+                groups adds nothing to it; a method may learn from it.
+        """
         ...
 
     def ratio(
@@ -76,7 +85,14 @@ class AggregateSampler(Protocol):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x), with Fieller's interval, open where that of x touches 0; arguments as of `Draws.ratio`."""
+        """total(y) / total(x), with Fieller's interval, open where that of x touches 0: AVG with x = 1 on the rows that count,
+        a share, or a ratio of two sums; None where x adds up to 0.
+
+        Args:
+            y, x: (n,) in the order of `labelled`; NaN where unknown.
+            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`: the ratio within that group alone.
+        """
         ...
 
 

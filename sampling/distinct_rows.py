@@ -119,14 +119,7 @@ class UnitSample(LabelledRows):
     def total(
         self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
     ) -> Estimate:
-        """As in `AggregateSampler`; y and weights are of rows.
-
-        Args:
-            y: (n,) of the rows told, NaN where unknown.
-            bounds: the least and the greatest y of a row, where known.
-            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known.
-            domain: a value of `groups`.
-        """
+        """As in `AggregateSampler`; y and weights are of rows."""
         y, inside = np.asarray(y, np.float64), self._inside(domain)
         share = weights is None and is_share(y[~np.isnan(y)]) and bounds in (None, (0.0, 1.0))
         whole = np.ones(self.n_rows) if share else weights
@@ -149,13 +142,7 @@ class UnitSample(LabelledRows):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """As in `AggregateSampler`; all arrays are of rows.
-
-        Args:
-            y, x: (n,) above and below the line, of the rows told, NaN where unknown.
-            weights, counts: (N,) the same of every row, where y and x are that times 0 or 1.
-            domain: a value of `groups`.
-        """
+        """As in `AggregateSampler`; all arrays are of rows."""
         y, x, inside = np.asarray(y, np.float64), np.asarray(x, np.float64), self._inside(domain)
         rows = self.labelled
         fine = ~(np.isnan(y) | np.isnan(x))

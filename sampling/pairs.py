@@ -61,14 +61,7 @@ class PairSampler(StratifiedSampler):
     def total(
         self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
     ) -> Estimate:
-        """As in `AggregateSampler`; rows outside the domain add 0.
-
-        Args:
-            y: (told,) values of the rows that were told.
-            bounds: of a value; None: none.
-            weights: (n,) where y is weight · (0 or 1) and the weight of every row of the pool is known.
-            domain: a group alone; None: all rows.
-        """
+        """As in `AggregateSampler`; rows outside the domain add 0."""
         if domain is not None and self.groups is not None:
             y = np.where(self.groups[self.labelled] == domain, y, 0.0)
             weights = None if weights is None else np.where(self.groups == domain, weights, 0.0)
@@ -83,13 +76,7 @@ class PairSampler(StratifiedSampler):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """As in `AggregateSampler`; rows outside the domain add 0.
-
-        Args:
-            y, x: (told,) numerator and denominator of the rows that were told.
-            weights, counts: (n,) where y, x = weight · (0 or 1) and the weight of every row of the pool is known.
-            domain: a group alone; None: all rows.
-        """
+        """As in `AggregateSampler`; rows outside the domain add 0."""
         if domain is not None and self.groups is not None:
             inside = self.groups == domain
             y, x = (np.where(inside[self.labelled], part, 0.0) for part in (y, x))

@@ -147,16 +147,7 @@ class Draws(LabelledRows, ABC):
         weights: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """The sum of y over all N rows, or over those of group `domain`.
-
-        Args:
-            y: (n,) in the order of `labelled`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
-            bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
-            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
-                column.
-            domain: a value of `groups`: the sum of that group alone, whose known size is used. y of rows of other
-                groups adds nothing to it; a method may learn from it.
-        """
+        """As in `AggregateSampler`."""
         y = self._checked(y)
         inside, population = self._told_in(domain)
         missing = np.isnan(y) & inside
@@ -219,13 +210,8 @@ class Draws(LabelledRows, ABC):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums; None where x adds
-        up to 0.
+        """As in `AggregateSampler`.
 
-        Args:
-            y, x: (n,) in the order of `labelled`; NaN where unknown.
-            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
-            domain: a value of `groups`: the ratio within that group alone.
         Raises: ValueError for a domain without groups, or for arrays of another length than `labelled`.
         """
         y, x = self._checked(y), self._checked(x)

@@ -125,14 +125,7 @@ class TwoStageSample:
     def total(
         self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
     ) -> Estimate:
-        """As in `AggregateSampler`.
-
-        Args:
-            y: (m,) of the rows told, NaN where unknown.
-            bounds: the least and the greatest y of a row, where known.
-            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known.
-            domain: a value of `groups`.
-        """
+        """As in `AggregateSampler`."""
         estimate = self.inner.total(y, bounds, weights=self._of(weights), domain=domain)
         every, n = self._sizes(domain)
         if estimate.value is None or estimate.low is None or estimate.high is None or not n:
@@ -163,13 +156,7 @@ class TwoStageSample:
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """As in `AggregateSampler`.
-
-        Args:
-            y, x: (m,) above and below the line, of the rows told, NaN where unknown.
-            weights, counts: (N,) the same of every row, where y and x are that times 0 or 1.
-            domain: a value of `groups`.
-        """
+        """As in `AggregateSampler`."""
         estimate = self.inner.ratio(y, x, weights=self._of(weights), counts=self._of(counts), domain=domain)
         if estimate.value is None or estimate.low is None or estimate.high is None:
             return replace(estimate, exact=False)

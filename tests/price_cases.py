@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import uql
-from uql.benchmarks.optimizer.random_texts import Case, Draw, case
-from uql.benchmarks.optimizer.random_texts import correlated as correlated_with_films
+from uql.benchmarks.optimizer.random_texts import Case, Draw, case, correlated as correlated_with_films
 
 MORE_TABLES = (
     """CREATE TABLE notes AS SELECT i AS id, ['Alien', 'Brazil', 'Dune', NULL][1 + i % 4] AS film, 1 + i % 3 AS stars,

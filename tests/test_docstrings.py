@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,29 @@ def parameters(name: str, node: Function) -> list[str]:
     return given[1:] if "." in name and "staticmethod" not in decorators(node) else given
 
 
-def is_told_elsewhere(node: Function) -> bool:
-    """A stub of an interface is told at what implements it; the options of a command have their help beside them."""
+def public(package: str) -> list[tuple[Path, str, Function]]:
+    """The public functions and methods of a package."""
+    return [
+        (path, name, node)
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name, node in public_functions(ast.parse(path.read_text(encoding="utf-8")).body)
+    ]
+
+
+@cache
+def interfaces() -> set[str]:
+    """The methods that have Args, to which those of other classes may refer."""
+    nodes = (one for package in PACKAGES for one in public(package))
+    return {name for _, name, node in nodes if "Args:" in (ast.get_docstring(node) or "")}
+
+
+def is_told_elsewhere(name: str, node: Function) -> bool:
+    """A method may refer to an interface ("As in `X`"); a stub of one is told at what implements it; the options of a command have their help."""
     last = node.body[-1]
     is_stub = isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
-    return is_stub or "command" in decorators(node)
+    other = re.match(r"As in `(\w+)`", ast.get_docstring(node) or "")
+    repeats = other is not None and f"{other[1]}.{node.name}" in interfaces()
+    return is_stub or repeats or "command" in decorators(node)
 
 
 def named(docstring: str) -> list[str]:
@@ -58,12 +77,11 @@ def named(docstring: str) -> list[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_public_function_of_three_parameters_says_what_they_are(package: str) -> None:
     lacking = []
-    for path in sorted((ROOT / package).rglob("*.py")):
-        for name, node in public_functions(ast.parse(path.read_text(encoding="utf-8")).body):
-            said, given = ast.get_docstring(node) or "", parameters(name, node)
-            place = f"{path.relative_to(ROOT)}:{node.lineno} {name}"
-            if len(given) >= MANY and "Args:" not in said and not is_told_elsewhere(node):
-                lacking.append(f"{place} has no Args")
-            known = {*given, *(a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None)}
-            lacking += [f"{place} has no parameter {other}" for other in named(said) if other not in known]
+    for path, name, node in public(package):
+        said, given = ast.get_docstring(node) or "", parameters(name, node)
+        place = f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+        if len(given) >= MANY and "Args:" not in said and not is_told_elsewhere(name, node):
+            lacking.append(f"{place} has no Args")
+        known = {*given, *(a.arg for a in (node.args.vararg, node.args.kwarg) if a is not None)}
+        lacking += [f"{place} has no parameter {other}" for other in named(said) if other not in known]
     assert not lacking, "\n".join(lacking)

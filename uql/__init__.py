@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from uql.api.connection import Connection as Connection
     from uql.api.functions import register_functions as register_functions
-    from uql.api.opening import attach as attach
-    from uql.api.opening import connect as connect
+    from uql.api.opening import attach as attach, connect as connect
     from uql.api.result import Result as Result
     from uql.api.sem import sem as sem
     from uql.base.errors import UQLError as UQLError

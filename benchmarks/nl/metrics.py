@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import UQLError
 from uql.compiler.parser import parse
-from uql.compiler.syntax import Node as Tree
-from uql.compiler.syntax import Quoted
+from uql.compiler.syntax import Node as Tree, Quoted
 from uql.nl.ask.answer_metrics import exact, list_f1, token_f1, tokens
 from uql.nl.guard.guard import below, tables_of
 from uql.nl.plan.dag import NodeKind, Plan

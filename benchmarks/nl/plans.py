@@ -157,8 +157,7 @@ def _last_statement(nodes: list[Node]) -> str:
 
 def base_tables(fixture: Fixture) -> set[str]:
     """The tables of the database that a plan reads, in lower case."""
-    from uql.compiler.syntax import Node as SyntaxNode
-    from uql.compiler.syntax import TableName
+    from uql.compiler.syntax import Node as SyntaxNode, TableName
     from uql.nl.guard.guard import below
 
     made = {node.name.lower() for node in fixture.plan.nodes}

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import mean, median
 
-from uql.benchmarks.nl import fixed
-from uql.benchmarks.nl import published as papers
+from uql.benchmarks.nl import fixed, published as papers
 from uql.benchmarks.nl.metrics import KINDS
 from uql.benchmarks.nl.suites import SUITES
 from uql.benchmarks.nl.systems import MODES, Row, by_system, reason

@@ -16,8 +16,7 @@ from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
 from uql.benchmarks.runner.summary import Cell, Summary, cells, number, spread
 from uql.benchmarks.sembench.run import judge
 from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
-from uql.benchmarks.sembench.suite import MOST_CALLS, SEEDS, scenario
-from uql.benchmarks.sembench.suite import run as run_uql
+from uql.benchmarks.sembench.suite import MOST_CALLS, SEEDS, run as run_uql, scenario
 
 MODELS = ("labels", "labels-10")
 HELPER = "labels-10"  # what a cascade asks first

@@ -57,8 +57,7 @@ def run_(
     ] = 1,
 ) -> int:
     """Run a suite and append a line for each run to the results file."""
-    from uql.benchmarks.runner import run as runner
-    from uql.benchmarks.runner import suites
+    from uql.benchmarks.runner import run as runner, suites
     from uql.benchmarks.runner.parallel import Processes
     from uql.benchmarks.runner.records import read
     from uql.benchmarks.runner.suite import Choice
@@ -160,8 +159,7 @@ def compare(
     per_query: Annotated[bool, typer.Option("--per-query", help="Each query and model apart.")] = False,
 ) -> int:
     """Compare the runs that two files share. Exit code 1 where --fail-if holds for any of them."""
-    from uql.benchmarks.runner import compare as comparing
-    from uql.benchmarks.runner import condition
+    from uql.benchmarks.runner import compare as comparing, condition
     from uql.benchmarks.runner.report import markdown_table
 
     wanted = condition.parse(fail_if) if fail_if is not None else None

@@ -15,8 +15,7 @@ from uql.benchmarks.uqe.data import World, model_name
 from uql.llm.gate import Gate
 from uql.llm.providers.base import Provider, Request
 from uql.llm.providers.oracle import Oracle
-from uql.llm.questions import Cell, Extract, Predicate, Question, Row, Write
-from uql.llm.questions import Choice as Which
+from uql.llm.questions import Cell, Choice as Which, Extract, Predicate, Question, Row, Write
 
 
 @lru_cache(maxsize=32)

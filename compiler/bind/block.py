@@ -20,15 +20,7 @@ from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns, with_fields
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, Pending
-from uql.compiler.bound import (
-    Bound,
-    BoundDerived,
-    BoundItem,
-    BoundQuery,
-    BoundSelect,
-    BoundSource,
-    BoundUnion,
-)
+from uql.compiler.bound import Bound, BoundDerived, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.sql import expression, is_literal
 from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import Column, Expr, GroupKey, Name, Number, OrderKey, Query, Quoted, Select, SelectItem, Union
@@ -548,7 +540,7 @@ def _reads_rows(node: object) -> bool:
 def _explain_column(column: VirtualColumn) -> str:
     """What EXPLAIN says of a virtual column: kind, type, labels, reads."""
     labels = ", ".join(repr(label) for label in column.labels[:8]) + (", …" if len(column.labels) > 8 else "")
-    reads = ", ".join(c.label for c in (*column.reads, *column.holes))
+    reads = ", ".join(c.label for c in column.inputs)
     of = f" of {labels}" if labels else " of a query's rows" if column.label_query is not None else ""
     return f"{column.operator.noun} {column.type}{of} reads {reads}"
 

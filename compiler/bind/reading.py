@@ -149,12 +149,12 @@ def video_search(column: VirtualColumn, scope: Scope) -> Column | None:
 
     Raises: BindError (UQL207) where it asks something else of a video, of which models see frames.
     """
-    fields = ((read, scope.field_of(read)) for read in (*column.reads, *column.holes))
+    fields = ((read, scope.field_of(read)) for read in column.inputs)
     videos = [read for read, f in fields if f is not None and f.modality is Modality.VIDEO]
     if not videos:
         return None
     video = videos[0]
-    several = len({c.table for c in (*column.reads, *column.holes)}) > 1 or len(videos) > 1
+    several = len({c.table for c in column.inputs}) > 1 or len(videos) > 1
     if column.is_condition and not (several or column.attempt or column.of_group):
         return video
     why = "beside another table or video" if several else "for more than yes or no"

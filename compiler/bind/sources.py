@@ -382,11 +382,7 @@ class Sources:
         return replace(opening, relations=[replace(relation, fields=fields)])
 
     def _expand_struct(self, inner: Part, own: Mapping[str, Field], alias: str, span: Span) -> Part:
-        """A table whose last column is a struct, with the fields of that as the columns of an alias.
-
-        Args:
-            own: what is known of each field of the struct.
-        """
+        """A table whose last column is a struct, with the fields of that, `own`, as the columns of an alias."""
         derived, inside = lateral.expand_part(inner, {key: f.name for key, f in own.items()}, span)
         query, fields = self.derived(derived)
         columns, members = fields[: -len(own)], fields[-len(own) :]

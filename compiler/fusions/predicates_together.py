@@ -30,7 +30,7 @@ def predicates_together(block: Block) -> Iterator[Block]:
         number *= len(one)
     if number > MOST_WAYS:
         ways = [[one[0], one[-1]] if len(one) > 1 else one for one in ways[:5]] + [[one[-1]] for one in ways[5:]]
-    ids = [c.id for stage in block.filter.stages for c in stage.columns]
+    ids = [c.id for c in block.filter.columns]
     for chosen in product(*ways):
         parts = [part for way in chosen for part in way]
         parts.sort(key=lambda part: min(ids.index(c.id) for c in part))

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from uql.compiler.bound import (
-    Bound,
-    BoundDerived,
-    BoundItem,
-    BoundJoin,
-    BoundSelect,
-    BoundSource,
-    BoundTable,
-)
+from uql.compiler.bound import Bound, BoundDerived, BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.logical import LogicalPlan, OneInput, Scan, SqlFilter, with_inputs
 from uql.compiler.rules.inside import changed, is_plain, translated

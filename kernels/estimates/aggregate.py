@@ -18,8 +18,7 @@ from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.estimates import audit as judged
-from uql.kernels.estimates import sample_bounds
+from uql.kernels.estimates import audit as judged, sample_bounds
 from uql.kernels.estimates.by_group import Target
 from uql.kernels.estimates.derived_pairs import doubted
 from uql.kernels.estimates.error_correction import Correction, audited
@@ -48,7 +47,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         block: with aggregates; its rows are those of the relation.
     """
     calls, codes = _calls(block, ctx), _concrete_codes(block, relation, ctx)
-    await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
+    await attribute.prefer(block.filter.columns, relation, ctx)
     whole = sample_bounds.of_all_rows(block, calls, codes, relation)
     sizes, whole_table = None if codes is None else np.bincount(codes), ""
     if relation.stage is not None and (codes is not None or whole):

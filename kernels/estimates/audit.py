@@ -73,8 +73,7 @@ def user_labels(
 
 def columns_read(block: Block) -> tuple[Column, ...]:
     """The columns that the conditions of a WHERE show the model."""
-    columns = (c for stage in block.filter.stages for v in stage.columns for c in (*v.reads, *v.holes))
-    return tuple(dict.fromkeys(columns))
+    return tuple(dict.fromkeys(c for v in block.filter.columns for c in v.inputs))
 
 
 def _beside_budget(calls: int, rows: Relation, ctx: Context) -> AbstractContextManager[None]:
@@ -104,7 +103,7 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
     if name is None or (condition is None and block.filter.formula is None):
         return None
     stages = block.filter.stages if condition is None else (Stage((condition,)),)
-    columns = columns_read(block) if condition is None else tuple(dict.fromkeys((*condition.reads, *condition.holes)))
+    columns = columns_read(block) if condition is None else condition.inputs
     rows, truth = user_labels(name, "audit", columns, relation, ctx)
     rids: Rids = np.arange(rows.n, dtype=np.int64)
     if condition is None:
@@ -130,7 +129,7 @@ async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, c
     """
     if not relation.n:
         return
-    columns = dict.fromkeys(c for stage in block.filter.stages for c in stage.columns)
+    columns = dict.fromkeys(block.filter.columns)
     columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.aggregate.keys)))
     for column in columns:
         if (await ctx.gate.audited(relation.question(column)))[1] is None:
@@ -149,7 +148,7 @@ async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: 
 
     name = ctx.settings.audit
     assert name is not None
-    rows, truth = user_labels(name, "audit", tuple(dict.fromkeys((*column.reads, *column.holes))), relation, ctx)
+    rows, truth = user_labels(name, "audit", column.inputs, relation, ctx)
     stage, rids = Stage((column,)), np.arange(rows.n, dtype=np.int64)
     with _beside_budget(rows.calls((stage,)), rows, ctx):
         await asking.ask(stage, rids, rows, ctx)

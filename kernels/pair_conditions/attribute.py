@@ -26,7 +26,7 @@ from uql.kernels.answers import Rids
 from uql.kernels.asking import apply_corrections
 from uql.kernels.base import Context
 from uql.kernels.pair_conditions.compare_texts import compare
-from uql.kernels.pair_conditions.values import AttributeValues, Side, columns_of, propose
+from uql.kernels.pair_conditions.values import AttributeValues, Side, propose
 from uql.kernels.relation import Relation
 from uql.sampling.intervals import clopper_pearson
 
@@ -158,7 +158,7 @@ async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, c
 
 def _sides_of(column: VirtualColumn, has_comparison: bool) -> tuple[tuple[Column, ...], tuple[Column, ...]] | None:
     """The columns of both sides: those of two tables, or the two of one table that a comparison by its words names."""
-    own = tuple(dict.fromkeys(columns_of(column)))
+    own = column.inputs
     if column.is_pair_condition:
         one, two = dict.fromkeys(c.table for c in own)
         return tuple(c for c in own if c.table == one), tuple(c for c in own if c.table == two)

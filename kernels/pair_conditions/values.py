@@ -44,10 +44,6 @@ class Proposal:
     matches: frozenset[tuple[str, str]]
 
 
-def columns_of(column: VirtualColumn) -> tuple[Column, ...]:
-    return (*column.reads, *column.holes)
-
-
 @dataclass(frozen=True, slots=True)
 class Side:
     """The rows of one table among the pairs: each distinct one once, and which of them each pair holds."""
@@ -65,7 +61,7 @@ class Side:
             relation: the pairs.
         """
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
-        select_list = ", ".join(quote(c.label) for c in columns_of(part))
+        select_list = ", ".join(quote(c.label) for c in part.inputs)
         table = relation.duck.arrow(
             f"SELECT dense_rank() OVER (ORDER BY {select_list}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
         )

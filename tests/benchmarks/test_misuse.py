@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from uql.base.errors import ConfigError, DataError
 from uql.benchmarks.peers.server import Service
-from uql.benchmarks.runner import compare, lines, suites
-from uql.benchmarks.runner import run as runner
+from uql.benchmarks.runner import compare, lines, run as runner, suites
 from uql.benchmarks.runner.command import app
 from uql.benchmarks.runner.condition import parse
 from uql.benchmarks.runner.purse import PURSE, SpentError

@@ -16,8 +16,7 @@ from llm.scripted import Scripted
 from uql.benchmarks.nl import judged, plain_columns
 from uql.benchmarks.nl.plain_columns import Asked, Row, same
 from uql.llm.providers.base import Answer, Request
-from uql.llm.questions import Cell, Predicate, Write
-from uql.llm.questions import Row as RowShown
+from uql.llm.questions import Cell, Predicate, Row as RowShown, Write
 
 SHARED = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
 with_data = pytest.mark.skipif(not (SHARED / "nvbench").is_dir(), reason="no data: set UQL_DATA")

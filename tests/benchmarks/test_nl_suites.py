@@ -13,8 +13,18 @@ import pytest
 from llm.scripted import Scripted
 
 from uql.base.errors import ConfigError
-from uql.benchmarks.nl import __main__ as command
-from uql.benchmarks.nl import bench, discovery, ehrxqa, fixed, replay_server, report, routing, systems, traces
+from uql.benchmarks.nl import (
+    __main__ as command,
+    bench,
+    discovery,
+    ehrxqa,
+    fixed,
+    replay_server,
+    report,
+    routing,
+    systems,
+    traces,
+)
 from uql.benchmarks.nl.replay import Replay
 from uql.benchmarks.nl.suites import SUITES, opened, spoken
 from uql.benchmarks.runner.purse import PURSE, SpentError

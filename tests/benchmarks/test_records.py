@@ -91,8 +91,7 @@ def test_why_a_task_cannot_be_run_replaces_no_run_and_a_run_replaces_it(tmp_path
 
 def test_trials_of_samples_are_kept_by_the_same_rules(tmp_path):
     from uql.benchmarks.runner import lines
-    from uql.benchmarks.sampling.long import Unit
-    from uql.benchmarks.sampling.long import read as trials
+    from uql.benchmarks.sampling.long import Unit, read as trials
 
     path = tmp_path / "trials.jsonl"
     line = {"unit": {"first": 0, "table": "count", "name": "a"}, "trials": [{"width": float("inf")}]}

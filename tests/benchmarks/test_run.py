@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from uql.base.errors import AuthError, BackendError, ConfigError, DataError, QuotaError, UnknownModelError
-from uql.benchmarks.runner import compare, parallel, pictures, suites
-from uql.benchmarks.runner import run as runner
+from uql.benchmarks.runner import compare, parallel, pictures, run as runner, suites
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, Record, read
 from uql.benchmarks.runner.report import made_with, markdown_table

@@ -10,9 +10,7 @@ import pytest
 
 from uql.benchmarks.runner.records import Record, write
 from uql.benchmarks.runner.suite import Choice
-from uql.benchmarks.sembench.suite import LEAKS, facts
-from uql.benchmarks.sembench.suite import SUITE as SEMBENCH
-from uql.benchmarks.sembench.suite import tables as sembench_tables
+from uql.benchmarks.sembench.suite import LEAKS, SUITE as SEMBENCH, facts, tables as sembench_tables
 from uql.benchmarks.speed import suite as speed
 from uql.benchmarks.speed.stages import STAGES
 from uql.cli import main

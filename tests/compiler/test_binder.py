@@ -8,8 +8,7 @@ from functools import cache
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from uql.base.errors import BindError, ConfigError, UQLError
 from uql.base.schema import Modality

@@ -7,14 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import uql
 from uql.benchmarks.optimizer.hashed import Hashed
-from uql.benchmarks.optimizer.planning_time import connected as eight_columns
-from uql.benchmarks.optimizer.planning_time import planned_in_ms
-from uql.benchmarks.optimizer.planning_time import texts as eight_nodes
+from uql.benchmarks.optimizer.planning_time import connected as eight_columns, planned_in_ms, texts as eight_nodes
 from uql.compiler.binder import bind
 from uql.compiler.choice import Choice, Terms, choose, describe, ways_by_rates
 from uql.compiler.cost import BlockStatistics, Pace, Range, Unit, block_quote, calls_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, decided, implied
 from uql.compiler.syntax import Binary, Boolean, Column, Expr, Unary

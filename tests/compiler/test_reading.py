@@ -9,8 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from uql.base.errors import UQLError
 from uql.compiler.bind.reading import near_name

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from hash_model import HashModel
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import uql
 from uql.base.errors import ConfigError, PlanError

@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("av")
 
 import av
-from clips import RED as RED_PIXEL
-from clips import Watcher, clip
+from clips import RED as RED_PIXEL, Watcher, clip
 
 import uql
 from uql.sources import parts_reader

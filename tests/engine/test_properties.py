@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from row_model import RowModel
 
 import uql

@@ -17,8 +17,7 @@ from uql.base.errors import AuthError, ModelError, QuotaError, UnknownModelError
 from uql.base.settings import Settings
 from uql.command.models import app
 from uql.llm.gate import Gate
-from uql.llm.providers import gemini_api, open_provider
-from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers import gemini_api, open_provider, server_abilities as remembered
 from uql.llm.providers.base import Request
 from uql.llm.providers.gemini_api import Gemini
 from uql.llm.questions import Cell, Choice, Extract, Predicate, Question, Row, Score, Write

@@ -17,8 +17,7 @@ from starlette.responses import JSONResponse, Response
 from uql.base.errors import AuthError, BackendError, ConfigError, ModelError, QuotaError, UnknownModelError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
-from uql.llm.providers import compatible
-from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers import compatible, server_abilities as remembered
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Price, Provider
 from uql.llm.providers.compatible import Compatible

@@ -12,8 +12,7 @@ from nl.shop import PLAN, Connected, plan, read, uql_node
 
 import uql
 from uql.api.connection import Connection
-from uql.llm.providers.base import Answer as Said
-from uql.llm.providers.base import Problem, Request
+from uql.llm.providers.base import Answer as Said, Problem, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
 from uql.nl.ask.answer import Answer
 

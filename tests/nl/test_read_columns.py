@@ -14,8 +14,7 @@ from uql.base.errors import QuestionError
 from uql.llm.providers.base import Price
 from uql.llm.providers.scripted import Scripted
 from uql.nl.ask.answer import Answer
-from uql.nl.prompts.read_columns import EXAMPLES, NOTHING
-from uql.nl.prompts.read_columns import TASK as COLUMNS
+from uql.nl.prompts.read_columns import EXAMPLES, NOTHING, TASK as COLUMNS
 from uql.nl.prompts.statements import TASK
 from uql.nl.schema.discover import discover
 from uql.nl.schema.scope import Scope

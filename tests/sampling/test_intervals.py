@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from uql.sampling import intervals
 from uql.sampling.uniform import UniformSampler, expansion_interval, ratio_of_samples

@@ -14,8 +14,7 @@ import pytest
 from starlette.responses import Response
 
 from uql.base.errors import DataError, UnknownModelError
-from uql.llm import download
-from uql.llm import model_files as models
+from uql.llm import download, model_files as models
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "llm"))
 from loopback import serve

@@ -41,11 +41,7 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """The BLAS libraries of the process; a module that is imported may load another one.
-
-    Args:
-        modules: imported so far.
-    """
+    """The BLAS libraries of the process; each of the modules imported so far may have loaded one."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

@@ -148,13 +148,7 @@ def _trial(model: str, settings: Settings) -> Check:
 
 
 def _reached(about: str, name: str, work: Callable[[], str], *, required: bool) -> Check:
-    """What the work says, or why it could not be done.
-
-    Args:
-        about, name: of the check.
-        work: raises a UQLError where the model is not reached.
-        required: where it was not reached, something fails; else it is only not there.
-    """
+    """What the work says, or why the model was not reached, which is a failure where it is required."""
     try:
         message = work()
     except UQLError as error:

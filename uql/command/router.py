@@ -28,8 +28,7 @@ def collect(
     adapters: Annotated[str, typer.Option(help="Names with commas between; all that are installed.")] = "",
 ) -> None:
     """Run every capable adapter on every sub-query."""
-    from uql.nl.routers.collect import collect as collected
-    from uql.nl.routers.collect import read_training
+    from uql.nl.routers.collect import collect as collected, read_training
 
     if not database.is_file():
         raise UsageError(f"there is no database {database}")

@@ -10,14 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from uql.base.schema import Field, Table
-from uql.compiler.bound import (
-    Bound,
-    BoundItem,
-    BoundQuery,
-    BoundSelect,
-    BoundSource,
-    BoundTable,
-)
+from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
 from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import fields_of, sources_of, with_sources
@@ -40,8 +33,7 @@ from uql.compiler.subqueries import derived, fields_in
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
-from uql.engine import plain_sql as concrete
-from uql.engine import sharded
+from uql.engine import plain_sql as concrete, sharded
 from uql.engine.pilot import after_pilot
 from uql.kernels import (
     correlated,

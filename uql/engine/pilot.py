@@ -32,7 +32,7 @@ async def after_pilot(block: Block, original: Block, relation: Relation, ctx: Co
     if ctx.plans is None or not rows or not ctx.purse.fits(relation.n):
         return block
     assert block.filter.formula is not None
-    pilot_stages = stages(tuple(column for stage in block.filter.stages for column in stage.columns))
+    pilot_stages = stages(block.filter.columns)
     sample = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
     await sem_filter.answers(
         replace(block.filter, stages=pilot_stages), np.sort(sample).astype(np.int64), relation, ctx

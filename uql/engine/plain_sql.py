@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from uql.compiler.bound import (
-    BoundQuery,
-    BoundSelect,
-)
+from uql.compiler.bound import BoundQuery, BoundSelect
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import estimated_sources
 from uql.compiler.walk import aggregate_calls

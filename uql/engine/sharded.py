@@ -145,7 +145,7 @@ def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Clus
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = [c for stage in block.filter.stages for c in stage.columns]
+    columns = block.filter.columns
     reads = dict.fromkeys(c for column in columns for c in column.reads)
     expression = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
     text = "; ".join(column.text for column in columns)

@@ -6,13 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from uql.features.cache import Progress
-from uql.features.embedder import Embedder, Matrix
+from uql.features.embedder import Embedder
 from uql.features.images import Named, image_features
-from uql.features.similarity import with_similarity
 from uql.features.static import static_embedder
 from uql.features.table import TableFeatures, has_vectors, table_features
 
@@ -81,22 +77,3 @@ class FeatureStore:
         if len(by_hash) > 1:  # of each column the images seen last are kept
             del by_hash[next(iter(by_hash))]
         return features
-
-    def query(
-        self,
-        texts: Sequence[str | None],
-        key: str,
-        condition: str,
-        yes: Sequence[str] = (),
-        no: Sequence[str] = (),
-    ) -> tuple[Matrix, NDArray[np.float64]]:
-        """(N, d) the rows' features with their similarity to a condition and its example rows, and (N,) the prior
-        score.
-
-        Args:
-            texts: (N,) what is embedded of each row.
-            key: names the table and columns: texts of one key share a cache and an LSA.
-            condition: the text of the question.
-            yes, no: texts of rows that meet it and that do not.
-        """
-        return with_similarity(self.table(texts, key), condition, yes, no)

@@ -243,13 +243,7 @@ class Share(Budget):
         self.whole.release(ticket)
 
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
-        """Replace a reservation by what was paid, here and in the whole budget.
-
-        Args:
-            ticket: of the reservation.
-            tokens: in and out, paid.
-            usd: paid.
-        """
+        """As in `Budget`, of the whole too."""
         self.spent_tokens += tokens
         self.spent_usd += usd
         self.whole.settle(ticket, tokens=tokens, usd=usd)

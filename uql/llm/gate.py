@@ -33,8 +33,7 @@ from uql.llm.providers import open_provider
 from uql.llm.providers.base import Answer, Problem, Provider, RowsProvider
 from uql.llm.questions import Answers, Question, Row
 from uql.llm.run_lease import Lease
-from uql.llm.run_record import Cost as Cost
-from uql.llm.run_record import Run as Run
+from uql.llm.run_record import Cost as Cost, Run as Run
 from uql.llm.sender import Asking, Sender
 from uql.operators.replies import Text, YesNo
 from uql.operators.rows import label_of

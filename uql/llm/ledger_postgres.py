@@ -142,11 +142,8 @@ class Postgres:
             yield from self.execute(f"{sql.removesuffix('IN')} = ANY(?)", [list(keys[start : start + AT_ONCE])])
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
-        """What `use` gives, always in one transaction, which is repeated where the server goes away before it has committed.
+        """As in `Database`, always in one transaction, which is repeated where the server goes away before it has committed.
 
-        Args:
-            use: is given this database.
-            atomic, begun: of no account here.
         Raises: psycopg.OperationalError where the server is away for longer than PATIENCE_S.
         """
         until = time.monotonic() + (0.0 if self._away else PATIENCE_S)

@@ -72,13 +72,7 @@ class SQLite(sqlite3.Connection):
             yield from self.execute(f"{sql} ({','.join('?' * len(part))})", part)
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
-        """What `use` gives.
-
-        Args:
-            use: is given this database.
-            atomic: in one transaction, which no other process writes beside; else each statement commits.
-            begun: `begin_now` has begun it.
-        """
+        """As in `Database`; not `atomic`, each statement commits."""
         if not atomic:
             return use(self)
         try:

@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from uql.operators.texts import SHORT, short
-from uql.operators.types import json_schema, parse_type
-from uql.operators.types import read as read_value
+from uql.operators.types import json_schema, parse_type, read as read_value
 
 NONE = "none of these"  # the label that says no label fits
 DEEPEST = 100  # levels of a JSON value that are read

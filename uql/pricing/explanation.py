@@ -172,13 +172,7 @@ def _why_so_many(settings: Settings, budget: int | None, sample: int, scores: fl
 
 
 def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, sample: int) -> tuple[Alternative, ...]:
-    """Every row beside a sample, each with its price and what it gives; empty where the sample holds every row.
-
-    Args:
-        plan: that was chosen.
-        budget: calls; None: every row.
-        sample: calls of the default budget.
-    """
+    """Every row beside a sample of so many calls, each with its price and what it gives; empty where the sample holds every row."""
     settings, n = knowledge.settings, budget if budget is not None else sample
     whole, part = price_alone(plan, knowledge, None), price_alone(plan, knowledge, n)
     if whole.calls.high <= n or not isinstance(plan, Block):
@@ -200,7 +194,7 @@ def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, samp
 
 def is_promised(plan: Block, settings: Settings) -> bool:
     """Does a statement about the rows that a WHERE chooses have a precision or a recall, which a small model helps to reach?"""
-    columns = [c for stage in plan.filter.stages for c in stage.columns]
+    columns = plan.filter.columns
     chooses = not plan.aggregate.present and plan.filter.goal is not Goal.FIRST and plan.scan.join is None
     promised = settings.precision is not None or settings.recall is not None
     return promised and chooses and bool(columns) and all(c.is_condition for c in columns)
@@ -248,7 +242,7 @@ def _with_cascade(
         return large_quote, ()
     if is_promised(plan, settings):
         return _with_promise(plan, large_quote, knowledge)
-    questions = [c for stage in plan.filter.stages for c in stage.columns]
+    questions = plan.filter.columns
     stage_calls = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
     calls, rows = sum(stage_calls), knowledge(plan).rows.expected
     each = labelled_rows(settings.accuracy, settings.confidence)

@@ -59,8 +59,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic
 from uql.compiler.worlds import simulate
 from uql.engine.execute import Pilot
-from uql.kernels.duck import Duck
-from uql.kernels.duck import quote as quoted
+from uql.kernels.duck import Duck, quote as quoted
 from uql.kernels.estimates.sample import DEFAULT_METHOD
 from uql.kernels.sampling_inputs import FEWEST_ROWS, LEAST_BUDGET
 from uql.kernels.video_moments import EVERY
@@ -183,14 +182,7 @@ class Knowledge:
         return pilot_rows(rows) if entry is not None and entry[1].pilot else 0
 
     def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
-        """The block as it is run after a pilot.
-
-        Args:
-            block: with its inner queries answered.
-            written: before they were.
-            rows: its candidates.
-            answers: (leaves, m) of its WHERE, from the rows asked so far.
-        """
+        """As in `Plans`."""
         statistics = replace(self(written), rows=Range.exactly(rows), pairs=(), answers=whole(answers))
         done = replace(block, scan=replace(block.scan, join=None))  # its pairs are asked: what is left is over its rows
         return replace(choose(done, statistics, self.terms).block, scan=block.scan)
@@ -295,7 +287,7 @@ class Knowledge:
         keys = (
             [] if pairs or any(open_(k.expr) for k in block.aggregate.keys) else [k.expr for k in block.aggregate.keys]
         )
-        inputs = dict.fromkeys(tuple(dict.fromkeys((*c.reads, *c.holes))) for c in virtuals)
+        inputs = dict.fromkeys(c.inputs for c in virtuals)
         needed = dict.fromkeys(c for one in inputs for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
@@ -416,7 +408,7 @@ class Knowledge:
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
-        virtuals = [c for stage in block.filter.stages for c in stage.columns]
+        virtuals = block.filter.columns
         pairs = [c for c in virtuals if c.is_pair_condition]
         if not self.weighs_pairs:  # two columns of one table may be compared too
             pairs += [
@@ -424,7 +416,7 @@ class Knowledge:
             ]
         if not pairs or block.inner.derived or block.scan.join is not None or block.inner.correlated:
             return ()
-        inputs = (*pairs[0].reads, *pairs[0].holes)
+        inputs = pairs[0].inputs
         tables = dict.fromkeys(c.table for c in inputs)
         plain = [t for t in conjuncts(block.scan.where) if not list(in_expressions(t))]
         sides = (

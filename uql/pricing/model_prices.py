@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
-from uql.llm.providers import VENDORS_BY_NAME
-from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers import VENDORS_BY_NAME, server_abilities as remembered
 from uql.llm.providers.base import ROWS_AT_ONCE, Price, Provider, RowsProvider
 
 if TYPE_CHECKING:

@@ -146,12 +146,7 @@ def rewritten(
 
 
 def _clauses(source: str, rest: Sequence[Token], words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    """Where the parts behind the table's name stand: `head` is its alias.
-
-    Args:
-        rest: the tokens behind the name.
-        words: with which the clauses begin, in their order.
-    """
+    """Where the parts behind the table's name stand, by the words with which they begin: `head` is its alias."""
     places: list[tuple[str, int, int]] = []
     depth = 0
     for before, token in zip([None, *rest], rest, strict=False):

@@ -20,10 +20,9 @@ import duckdb
 from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError, UQLSyntaxError
 from uql.base.sql_text import first_line, quote
 from uql.compiler.cost import Quote
-from uql.compiler.lexer import Token, tokenize
+from uql.compiler.lexer import Token, closing, is_free_text, tokenize
 from uql.compiler.parser import parse
-from uql.compiler.statement_targets import Change, changed, options, without_options
-from uql.compiler.statement_targets import tokens as tokens_of
+from uql.compiler.statement_targets import Change, changed, options, tokens as tokens_of, without_options
 from uql.compiler.syntax import Query
 from uql.compiler.virtual import SemText
 from uql.engine.outcome import Outcome, end_names, text_outcome
@@ -140,13 +139,7 @@ def _around(
     run: Callable[[str, Mapping[str, Any]], PreparedStatement],
     by_row: bool = False,
 ) -> PreparedStatement | None:
-    """As `around`.
-
-    Args:
-        source: the statement without its options.
-        tail: these.
-        by_row: its sub-queries give numbers of rows, which hold within a transaction.
-    """
+    """As `around`, of a statement without its options; `by_row`: sub-queries give numbers of rows, which hold within a transaction."""
     parameters = piece.parameters
     tokens = _tokens(source)
 
@@ -253,10 +246,6 @@ class _Work:
     def outcome(self, results: list[PreparedStatement], source: str, message: str) -> Outcome:
         """Runs the parts, then the statement: where rows are told by their numbers, in one transaction.
 
-        Args:
-            results: of the parts.
-            source: the statement, for the places of errors.
-            message: as it was written.
         Raises: DataError (UQL509), BudgetError (UQL401).
         """
         with together(self.connection) if self.by_row else nullcontext():
@@ -403,10 +392,6 @@ def _tokens(source: str) -> list[Token]:
         return []
 
 
-def _free_text(token: Token) -> bool:
-    return token.type == "QUOTED" and len(token.value.split()) > 1
-
-
 def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind, all: bool = True) -> list[Part]:
     """The outermost sub-queries that are UQL with a text in them and read nothing around them.
 
@@ -419,7 +404,7 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
     bare = _bare(tokens) if all and tokens else None
     at = 0
     while at < len(tokens):
-        end = _closing(tokens, at) if tokens[at].type == "LPAREN" else None
+        end = closing(tokens, at) if tokens[at].type == "LPAREN" else None
         inside = (at + 1, end) if end is not None else None
         if bare is not None and at == bare[0]:
             inside = bare
@@ -466,9 +451,9 @@ def _bare(tokens: list[Token]) -> tuple[int, int] | None:
 def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind) -> list[Part]:
     """These tokens as one sub-query with a text; none where they are something else."""
     asks = any(
-        _free_text(t) or (t.type == "PARAMETER" and isinstance(parameters.get(t.value), SemText)) for t in tokens
+        is_free_text(t) or (t.type == "PARAMETER" and isinstance(parameters.get(t.value), SemText)) for t in tokens
     )
-    wrapped = tokens and tokens[0].type == "LPAREN" and _closing(tokens, 0) == len(tokens) - 1
+    wrapped = tokens and tokens[0].type == "LPAREN" and closing(tokens, 0) == len(tokens) - 1
     if not asks or tokens[0].type not in _OPENS or wrapped:  # ((SELECT …)): the parentheses inside stay
         return []
     start, end = tokens[0].lexpos, tokens[-1].endlexpos
@@ -493,16 +478,6 @@ def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind:
     return [Part(start, end, source[start:end], values, f"__uql_part_{next(_names)}", bound.query.items, partial)]
 
 
-def _closing(tokens: list[Token], at: int) -> int | None:
-    """The place of the parenthesis that closes the one at `at`."""
-    depth = 0
-    for i in range(at, len(tokens)):
-        depth += {"LPAREN": 1, "RPAREN": -1}.get(tokens[i].type, 0)
-        if depth == 0:
-            return i
-    return None
-
-
 def _named(tokens: list[Token], parts: list[Part]) -> set[str]:
     """The parameters that stand outside of the parts."""
     return {t.value for t in tokens if t.type == "PARAMETER" and not any(p.start <= t.lexpos < p.end for p in parts)}
@@ -510,7 +485,7 @@ def _named(tokens: list[Token], parts: list[Part]) -> set[str]:
 
 def _texts_outside(tokens: list[Token], parts: list[Part]) -> bool:
     """Does a quoted text stand outside of the parts? It may be a name."""
-    return any(_free_text(t) and not any(p.start <= t.lexpos < p.end for p in parts) for t in tokens)
+    return any(is_free_text(t) and not any(p.start <= t.lexpos < p.end for p in parts) for t in tokens)
 
 
 def _replaced(source: str, parts: list[Part]) -> str:

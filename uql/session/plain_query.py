@@ -138,12 +138,7 @@ def _is_other(node: object) -> bool:
 
 
 def _named(select: ast.Select, duckdb_names: Sequence[str], script: str) -> list[str] | None:
-    """The names of the columns: AS, else the column's name, else the item as written. None where a column may be of several items.
-
-    Args:
-        duckdb_names: the names that DuckDB gives.
-        script: the text that the items stand in.
-    """
+    """The names of the columns: AS, else the column's name, else the item as written. None where a column may be of several items."""
     stars = [i for i, item in enumerate(select.items) if isinstance(item.expr, ast.Star)]
     if len(stars) > 1 or (stars and isinstance(select.source, ast.Join)):
         return None
@@ -172,11 +167,7 @@ def _name(item: ast.SelectItem, duckdb_name: str, script: str) -> str:
 
 
 def _aggregates(select: ast.Select, aggregates: Container[str]) -> list[int] | None:
-    """The items that are calculated from aggregates; None where a name may stand for one of them.
-
-    Args:
-        aggregates: the names of the functions.
-    """
+    """The items that are calculated from aggregates; None where a name may stand for one of them."""
     parts: list[ast.Expr] = [item.expr for item in select.items]
     around = [*(key.expr for key in select.order_by), *([] if select.qualify is None else [select.qualify])]
     positions = [i for i, part in enumerate(parts) if aggregate_calls(part, aggregates)]

@@ -9,7 +9,7 @@ import duckdb
 
 from uql.base.errors import UQLSyntaxError
 from uql.base.sql_text import first_line, quote
-from uql.compiler.lexer import Token, tokenize
+from uql.compiler.lexer import Token, closing, is_free_text, tokenize
 
 _BEFORE = 'ask the model before it, in a table of its own: WITH RECURSIVE first AS (SELECT … "…"), '
 
@@ -52,7 +52,7 @@ def _rewritten(text: str, statement: str, tokens: list[Token], at: int, connecti
     views: list[tuple[_Common, str]] = []
     for common in _commons(tokens, at + 1):
         body = tokens[common.body + 1 : common.end]
-        text_in_it = next((t for t in body if t.type == "QUOTED" and len(t.value.split()) > 1), None)
+        text_in_it = next((t for t in body if is_free_text(t)), None)
         names = {_word(t) for t in body}
         recursive = common.name in names
         if recursive and text_in_it is not None:
@@ -96,13 +96,8 @@ def _commons(tokens: list[Token], at: int) -> list[_Common]:
         start, body = at, at
         while body < len(tokens) and not (tokens[body].type == "LPAREN" and _word(tokens[body - 1]) in _OPENS):
             body += 1
-        end, depth = body, 0
-        while end < len(tokens):
-            depth += {"LPAREN": 1, "RPAREN": -1}.get(tokens[end].type, 0)
-            if depth == 0:
-                break
-            end += 1
-        if end >= len(tokens):
+        end = closing(tokens, body)
+        if end is None:
             break
         commons.append(_Common(_word(tokens[start]), start, body, end))
         if end + 1 >= len(tokens) or tokens[end + 1].type != "COMMA":

@@ -396,7 +396,7 @@ class _Work:
         virtuals = [v for v in query.virtuals if people.knows(empty.question(v))]
         if not virtuals:
             return None
-        selection = tuple(dict.fromkeys((*self._key_columns(), *(c for v in virtuals for c in (*v.reads, *v.holes)))))
+        selection = tuple(dict.fromkeys((*self._key_columns(), *(c for v in virtuals for c in v.inputs))))
         sql = query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in selection), query.source))
         duck = self.session.kernel_duck(self.session.media(settings, self.session.database()))
         name, n = duck.create(sql)

@@ -398,10 +398,10 @@ def done(catalog: Catalog, outcome: Outcome, explained: str, source: str) -> Pre
 
 def has_free_text(source: str) -> bool:
     """Does a double-quoted text of the statement hold white space? Then DuckDB would take it for a name."""
-    from uql.compiler.lexer import tokenize
+    from uql.compiler.lexer import is_free_text, tokenize
 
     try:
         tokens = tokenize(source)
     except UQLSyntaxError:
         return True
-    return any(len(token.value.split()) > 1 for token in tokens if token.type == "QUOTED")
+    return any(map(is_free_text, tokens))

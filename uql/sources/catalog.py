@@ -16,8 +16,7 @@ import duckdb
 
 from uql.base.duckdb_functions import AggregateFunctions, aggregate_functions
 from uql.base.errors import DataError, UnknownTableError, UQLError
-from uql.base.media_types import MOST_HEAD, media_type
-from uql.base.media_types import modality as _modality
+from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one

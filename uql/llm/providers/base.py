@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
-from uql.operators.replies import Answer as Answer
-from uql.operators.replies import Problem as Problem
+from uql.operators.replies import Answer as Answer, Problem as Problem
 
 ROWS_AT_ONCE = 8  # of a request to a vendor's model, where the engine chooses
 

@@ -53,11 +53,7 @@ class ChatProvider:
 
     @abstractmethod
     async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> ChatReply:
-        """The reply to one message that shows the media of a row, counted.
-
-        Args:
-            body: parameters of a chat completion of OpenAI's protocol, `max_tokens` among them.
-        """
+        """The reply to one message that shows the media of a row, counted; `body` is that of OpenAI's protocol, with `max_tokens`."""
 
     def in_batches(self, ledger: Ledger) -> ChatProvider:
         """The same model by its vendor's batch API: half the price, replies within a day. Raises ConfigError where it has none."""

@@ -18,8 +18,7 @@ from uql.base.errors import ModelError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
-from uql.llm.providers import direct
-from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers import direct, server_abilities as remembered
 from uql.llm.providers.address import LOOPBACK, address
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.chat import output_at_most, parts, tokens_at_most

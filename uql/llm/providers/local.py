@@ -26,17 +26,7 @@ from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm import model_files as models
 from uql.llm.prompts import fused
-from uql.llm.providers.base import (
-    Answer,
-    CallError,
-    Capabilities,
-    Limits,
-    Price,
-    Problem,
-    Reply,
-    Request,
-    Usage,
-)
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat_reply import ChatReply, completion, counts, formed
 from uql.llm.providers.direct import by_token
 from uql.llm.providers.labels import label_masses

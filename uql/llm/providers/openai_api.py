@@ -14,8 +14,7 @@ from typing import Any
 from uql.base.errors import ConfigError, UnknownModelError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.providers import responses
-from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers import responses, server_abilities as remembered
 from uql.llm.providers.base import (
     ROWS_AT_ONCE,
     Answer,
@@ -213,14 +212,7 @@ class OpenAI(Compatible):
     async def _decided(
         self, data: str, parts: list[dict[str, Any]], questions: list[dict[str, Any]], usage: Usage
     ) -> dict[str, Any]:
-        """The answers of the endpoint by the names of their questions.
-
-        Args:
-            data: what the model is told of the rows.
-            parts: that show them.
-            questions: the questions.
-            usage: grows. The endpoint's answers are not billed: their tokens are not counted.
-        """
+        """The answers of the endpoint by the names of their questions. They are not billed: their tokens are not counted."""
         content: Any = [{"role": "developer", "content": data}, {"role": "user", "content": parts}]
         usage.requests += 1
         body = {"model": self.model, "input": content, "questions": questions}

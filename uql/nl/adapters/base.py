@@ -24,9 +24,7 @@ _PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]")
 class Adapter(Protocol):
     """A way to answer a sub-query.
 
-    `name` is what routers and plans call it; `capable` says whether it can take an operator's sub-queries at all. `run` answers
-    from the sources given and nothing else; where there is no answer its `problem` says why. It raises UQLError where models,
-    budgets or statements fail.
+    `name` is what routers and plans call it; `capable` says whether it can take an operator's sub-queries at all.
     """
 
     @property
@@ -34,7 +32,15 @@ class Adapter(Protocol):
 
     def capable(self, operator: Operator) -> bool: ...
 
-    async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer: ...
+    async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
+        """Answers from the sources given and nothing else; where there is no answer its `problem` says why.
+
+        Args:
+            subquery: one question.
+            sources: that it may read.
+        Raises: UQLError where models, budgets or statements fail.
+        """
+        ...
 
 
 def answer_schema(sources: Sequence[str]) -> Schema:

@@ -58,11 +58,8 @@ class ProcessAdapter:
         return operator in self.operators
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
-        """One sub-query, one process.
+        """As in `Adapter`, in a process of its own, which is sent the sources whole.
 
-        Args:
-            subquery: one question.
-            sources: that it may read, sent whole.
         Raises: QuestionError (UQL640) where the worker cannot be started, dies, or replies what is not an answer; UQL641 where it was
             killed on time-out.
         """

@@ -33,13 +33,7 @@ class SingleModel:
         return True
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
-        """Answers from the rows nearest to the sub-query in words, as many as the model's context holds, and the first images.
-
-        Args:
-            subquery: one question.
-            sources: that it may read.
-        Raises: as `AskContext.ask`.
-        """
+        """As in `Adapter`, from the rows nearest to the sub-query in words, as many as the model's context holds, and the first images."""
         room = await ctx.room()
         cells = images(sources, ctx, most=IMAGES) if (await ctx.can()).images is not False else []
         fixed = room.reply(NAME) + len(cells) * IMAGE_TOKENS + tokens_of(subquery) + OTHER

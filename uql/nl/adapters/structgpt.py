@@ -34,12 +34,7 @@ class StructGPT:
         return operator is not Operator.IMAGE
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
-        """Chooses a table and its columns, then conditions on rows, then reads what is left. Raises as `AskContext.ask`.
-
-        Args:
-            subquery: one question.
-            sources: that it may read.
-        """
+        """As in `Adapter`: chooses a table and its columns, then conditions on rows, then reads what is left."""
         table, columns = await self._ground(subquery, sources, ctx)
         fields = {f.name: f for f in table.visible_fields}
         statement = await self._filter(subquery, table, columns, fields, ctx)

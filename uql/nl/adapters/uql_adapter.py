@@ -48,12 +48,7 @@ class Uql:
         return True
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
-        """The rows of the statement; an error goes back to the model once.
-
-        Args:
-            subquery: one question.
-            sources: that the statement may name.
-        """
+        """As in `Adapter`: the rows of a statement; an error goes back to the model once."""
         if (await ctx.can()).small:
             return await self._by_vote(subquery, sources, ctx)
         schema = schema_text(Scope(sources), tokens=(await ctx.room()).prompt)

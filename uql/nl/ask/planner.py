@@ -21,8 +21,7 @@ from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.result_schema import Shapes
-from uql.nl.prompts import Wording
-from uql.nl.prompts import planner as words
+from uql.nl.prompts import Wording, planner as words
 from uql.nl.prompts.plans import examples_text
 from uql.nl.schema.discover import schema_text, tokens_of
 from uql.nl.schema.scope import Scope, Source

@@ -35,8 +35,7 @@ from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.row_lineage import Lineage
-from uql.nl.prompts import planner as words
-from uql.nl.prompts import readings as reading_words
+from uql.nl.prompts import planner as words, readings as reading_words
 from uql.nl.schema import semantic_model
 from uql.nl.schema.discover import discover, relevant, schema_text, shortlist
 from uql.nl.schema.scope import Scope

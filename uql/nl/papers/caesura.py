@@ -24,8 +24,7 @@ from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.fill_holes import completed
-from uql.nl.prompts import faults as fault_words
-from uql.nl.prompts import interleaved as words
+from uql.nl.prompts import faults as fault_words, interleaved as words
 from uql.nl.schema.discover import schema_text
 from uql.nl.small.route import plan_by_vote
 

@@ -34,9 +34,17 @@ EXAMPLES = 3  # values of a result's column that a prompt shows
 
 
 class Router(Protocol):
-    """Ranks the adapters for a sub-query, the best first."""
+    """Ranks the adapters for a sub-query."""
 
-    def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> Sequence[str]: ...
+    def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> Sequence[str]:
+        """The adapters, the best first; those that it does not know last, in the order given.
+
+        Args:
+            subquery: one question.
+            operator: that answers it.
+            adapters: to choose from.
+        """
+        ...
 
 
 # ---------------------------------------------------------------------------------------------------------- the question

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Field
+from uql.compiler import syntax
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, TableName, Union
-from uql.compiler.syntax import Node as Tree
 from uql.nl.guard.guard import below, every
 from uql.nl.plan.dag import Node, NodeKind
 
@@ -66,7 +66,7 @@ def _private_names(node: Node, columns: Sequence[str], private: Collection[str])
     return frozenset(name.lower() for name in columns)
 
 
-def _of_query(tree: Tree, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
+def _of_query(tree: syntax.Node, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
     private_names = {name.lower() for name in private}
     nodes = list(every(tree))
     tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
@@ -103,7 +103,7 @@ def _of_query(tree: Tree, columns: Sequence[str], private: Collection[str]) -> f
     return frozenset(private_columns)
 
 
-def _called(table: Tree) -> tuple[str, ...]:
+def _called(table: syntax.Node) -> tuple[str, ...]:
     """The names by which a statement may call a table, and a row of it."""
     if isinstance(table, CommonTable):
         return (table.name,)
@@ -111,7 +111,7 @@ def _called(table: Tree) -> tuple[str, ...]:
     return (alias,) if alias else table.parts[-1:] if isinstance(table, TableName) else ()
 
 
-def _branches(tree: Tree) -> list[Select]:
+def _branches(tree: syntax.Node) -> list[Select]:
     """The queries that a UNION puts under each other."""
     if isinstance(tree, Union):
         return [*_branches(tree.left), *_branches(tree.right)]
@@ -123,7 +123,7 @@ def _is_clean(item: SelectItem, private_names: Collection[str]) -> bool:
     return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names(item.expr, private_names)
 
 
-def _names(tree: Tree, private_names: Collection[str]) -> bool:
+def _names(tree: syntax.Node, private_names: Collection[str]) -> bool:
     if isinstance(tree, Call) and tree.name.lower() == "count" and tree.over is None:
         return False
     if isinstance(tree, Name):

@@ -172,12 +172,9 @@ class MLRouter:
     def rank(
         self, subquery: str, operator: Operator, adapters: Sequence[str], modality: str | None = None
     ) -> list[str]:
-        """The adapters, the likeliest to be best first; those it does not know last, in the order given.
+        """As in `Router`, the likeliest to be best first.
 
         Args:
-            subquery: one question.
-            operator: that answers it.
-            adapters: to choose from.
             modality: of the sources; None: that of the operator.
         """
         probabilities = self.probabilities(subquery, operator, modality)

@@ -44,13 +44,7 @@ class StatRouter:
         return self.calls.get(operator.value, {}).get(adapter)
 
     def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> list[str]:
-        """The adapters, the best first; those without traces last, in the order given.
-
-        Args:
-            subquery: not read here.
-            operator: whose traces count.
-            adapters: to choose from.
-        """
+        """As in `Router`, by the traces of the operator; the sub-query is not read."""
         means = self.means.get(operator.value, {})
         return sorted(adapters, key=lambda name: (name not in means, -means.get(name, 0.0)))
 

@@ -326,11 +326,7 @@ def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[
 def _inside(
     field: Field, table: Table, catalog: Catalog, words: Sequence[str], *, whole: bool = False
 ) -> tuple[str, ...]:
-    """Those of the words that stand in some value of a column, whatever rows were sampled.
-
-    Args:
-        whole: as a word, not within one.
-    """
+    """Those of the words that stand in some value of a column, whatever rows were sampled; `whole`: not within a longer word."""
     if not words:
         return ()
     column = f"lower({quote(field.name)})"

@@ -22,9 +22,7 @@ from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.plan.private_lineage import without_values
-from uql.nl.prompts import Wording
-from uql.nl.prompts import read_columns as column_words
-from uql.nl.prompts import statements as words
+from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
 from uql.nl.small.evidence import hinted
