@@ -19,6 +19,7 @@ from uql.nl.schema.name_words import spaced
 from uql.nl.schema.scope import Scope
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
+NAMED, NOT_NAMED = "the question names", "the question does not name"
 NEAR = 0.3  # similarity from which a word is one for a name
 # Words of asking, which name no column and no value; stems, as `words_of` makes them.
 _ASKING = """
@@ -46,6 +47,7 @@ quite sometimes still then today tomorrow too twice usually yesterday
 """
 # values of words; codes and dates are said otherwise
 _COMPARED = re.compile(r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'")
+_CLOCK = re.compile(r"'(\d{4}-\d\d-\d\d \d\d:(\d\d)(?::\d\d)?)'")
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b", re.IGNORECASE)
 _LATE = re.compile(r"\b(youngest|newest|latest|most recent)\b", re.IGNORECASE)
 
@@ -87,10 +89,11 @@ class Evidence:
     def _left_out(self, text: str) -> list[str]:
         low = text.lower().replace("''", "'")
         missing = [value for value in self.values if value not in low]
-        reasons = [f"the question names {', '.join(missing)}"] if missing else []
+        reasons = [f"{NAMED} {', '.join(missing)}"] if missing else []
         compared = [value.replace("''", "'") for value in _COMPARED.findall(text)]
         strange = [value for value in compared if (own := words_of(value)) and self.words and not own & self.words]
-        return reasons + ([f"the question does not name {', '.join(strange)}"] if strange else [])
+        strange += [time for time, minute in _CLOCK.findall(text) if self.words and minute not in self.words | {"00"}]
+        return reasons + ([f"{NOT_NAMED} {', '.join(strange)}"] if strange else [])
 
 
 def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:

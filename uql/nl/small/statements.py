@@ -27,9 +27,9 @@ from uql.nl.prompts import read_columns as column_words
 from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
-from uql.nl.small.evidence import hinted
+from uql.nl.small.evidence import NAMED, NOT_NAMED, hinted
 from uql.nl.small.near_names import held_values, near_columns, near_value
-from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
+from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, unfit, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
 if TYPE_CHECKING:
@@ -123,11 +123,14 @@ class Statements:
         for last in (not self.context.uses("repair"), True):
             reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
             try:
-                return columns_of(reply, self.context.scope)
+                columns = columns_of(reply, self.context.scope)
+                if last or not (problem := unfit(columns, self.context.scope)):
+                    return columns
             except QuestionError as error:
                 if last and wrong:
                     raise
-                failure = (reply.strip()[:1_000], error_line(error))
+                problem = error_line(error)
+            failure = (reply.strip()[:1_000], problem)
         return ()
 
     def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
@@ -142,9 +145,10 @@ class Statements:
 
     # ---------------------------------------------------------------------------------------------------- the statement
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
-        context, failure, scope = self.context, None, with_columns(self.context.scope, columns)
+        context, scope = self.context, with_columns(self.context.scope, columns)
         schema = words.create_tables(scope, chars=CHARS, modalities=self._readable)
-        for last in (self._runs or not context.uses("repair"), True):
+
+        async def written(failure: tuple[str, str] | None = None) -> tuple[str, Candidate]:
             wording = words.wording(
                 self._question,
                 schema,
@@ -158,11 +162,22 @@ class Statements:
             reply = str(await step.say(wording))
             if (columns, reply) not in self._cache:
                 self._cache[columns, reply] = await self._read(reply, columns, scope)
-            candidate = self._cache[columns, reply]
-            if last or not candidate.problem:
-                break
-            failure = (reply.strip()[:1_000], candidate.problem)
-        return candidate
+            return reply, self._cache[columns, reply]
+
+        reply, candidate = await written()
+        if not (wrong := self._to_mend(candidate)):
+            return candidate
+        _, mended = await written((reply.strip()[:1_000], wrong))
+        return mended if candidate.problem or not mended.problem else candidate
+
+    def _to_mend(self, candidate: Candidate) -> str:
+        """What goes back to the model: why a statement fails, until one runs; values that it leaves out or makes up."""
+        if not self.context.uses("repair"):
+            return ""
+        if candidate.problem:
+            return "" if self._runs else candidate.problem
+        values = [reason for reason in candidate.against if reason.startswith((NAMED, NOT_NAMED))]
+        return f"{'; '.join(values)}: compare with what the question says, and with nothing else" if values else ""
 
     async def _read(self, reply: str, columns: Columns, scope: Scope) -> Candidate:
         """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
@@ -172,6 +187,8 @@ class Statements:
             columns = tuple(column for column in columns if used(checked, [column]))
             if context.uses("types") and (compared := compared_texts(checked, context.scope)):
                 why = f"{compared} is a text or an image: SQL cannot compare what it tells"
+                if self._columns:
+                    why += f"; use {', '.join(f'{c.table}.{c.name}, {c.words!r}' for c in self._columns)}"
                 if self._columns or self._runs or not context.uses("reading") or not context.uses("repair"):
                     return Candidate("", checked, problem=why)
                 raise _TextCompared(why)
@@ -199,7 +216,8 @@ class Statements:
         if checked.problems:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
         against = context.evidence.against_reading(uql) if context.uses("evidence") else []
-        key = (tuple(sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *key_of(table))
+        (width,), *rows = key_of(table)
+        key = ((width, *sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *rows)
         return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table), against=tuple(against))
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
