@@ -80,6 +80,21 @@ class Use:
     literals: tuple[exp.Literal, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What is wrong with the columns of a reply, and what the next one may be.
+
+    Attributes:
+        why: with what to write instead.
+        types: that a column may have.
+        owner: the table that a column may be added to, of which the words name one row by {…}; "": any, and none has to.
+    """
+
+    why: str
+    types: tuple[str, ...] = get_args(Type)
+    owner: str = ""
+
+
 def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     """The columns that a reply adds; none: it says that nothing is read.
 
@@ -91,21 +106,23 @@ def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
 
 
-def unfit(columns: Sequence[ReadColumn], scope: Scope) -> str:
-    """What no row can tell of itself, with what to write instead; "" where each can: the most of all rows, or of which of its things."""
+def unfit(columns: Sequence[ReadColumn], scope: Scope) -> Misfit | None:
+    """What no row can tell of itself: that it has the most of all, or something of one of the many things that its text tells of."""
     for column in columns:
         if column.type == "BOOLEAN" and (word := _SUPERLATIVE.search(column.words)):
-            return (
+            return Misfit(
                 f"no row tells whether it has the {word[0]} of all: add a column INTEGER or DOUBLE for the number itself, by which the "
-                "rows are ordered"
+                "rows are ordered",
+                types=("INTEGER", "DOUBLE"),
             )
         if column.table == column.source and not _HOLE.search(column.words) and (owner := _owner(column, scope)):
             text = named(column.source, column.field.name)
-            return (
+            return Misfit(
                 f"{column.field.name} tells of several {owner.name}, and {column.words!r} does not say of which: "
-                f"ALTER TABLE {named(owner.name)} ADD COLUMN … AS read({text}, '… {{{_names(owner)[0]}}} …')"
+                f"ALTER TABLE {named(owner.name)} ADD COLUMN … AS read({text}, '… {{{_names(owner)[0]}}} …')",
+                owner=owner.name,
             )
-    return ""
+    return None
 
 
 def _owner(column: ReadColumn, scope: Scope) -> Source | None:
@@ -133,11 +150,12 @@ def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
     return replace(scope, sources=sources)
 
 
-def grammar(scope: Scope, *, nothing: bool = True) -> str:
+def grammar(scope: Scope, *, nothing: bool = True, misfit: Misfit | None = None) -> str:
     """The rules of llama.cpp (GBNF) for the columns that a reply adds, of the tables of a text or an image, or linked with them.
 
     Args:
         nothing: the reply may say that nothing is read.
+        misfit: what was wrong with the reply before.
     Source: constrained decoding (Geng et al., grammar-constrained decoding, 2023).
     """
     heads = []
@@ -147,15 +165,22 @@ def grammar(scope: Scope, *, nothing: bool = True) -> str:
         for f in source.visible_fields:
             if f.is_unstructured:
                 heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in dict.fromkeys(others))]
+    owner = misfit.owner if misfit is not None else ""
     adds = [
         f"{_literal(f'ALTER TABLE {named(t)} ADD COLUMN ')} column {_literal(f' AS read({f}, ')} words"
         for t, f in heads
+        if owner in ("", t)
     ]
+    types = misfit.types if misfit is not None else get_args(Type)
+    said = "[A-Za-z0-9 ,.{}_-]"
+    holes = " | ".join(_literal(f"{{{name}}}") for name in _names(scope.sources[owner])) if owner else ""
     rules = [
         "root ::= " + (f"{_literal(NOTHING)} | " if nothing else "") + 'add ("\\n" add)?',
         f"add ::= {' | '.join(adds)}",
-        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, get_args(Type)))})',
-        'words ::= "\'" [A-Za-z0-9 ,.{}_-]{3,120} "\');"',
+        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, types))})',
+        f'words ::= "\'" [A-Za-z0-9 ,.-]{{0,60}} ({holes}) {said}{{0,60}} "\');"'
+        if owner
+        else f'words ::= "\'" {said}{{3,120}} "\');"',
     ]
     return "\n".join(rules) + "\n"
 

@@ -119,13 +119,15 @@ class Statements:
             wrong: why there must be one; "": there may be none, and there is none where the reply does not fit the tables.
         Raises: QuestionError (UQL631) where there must be one, and the reply does not fit the tables after one repair.
         """
-        failure = (column_words.NOTHING, wrong) if wrong else None
+        failure, misfit = (column_words.NOTHING, wrong) if wrong else None, None
         for last in (not self.context.uses("repair"), True):
-            reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
+            rule = grammar(self.context.scope, nothing=not wrong, misfit=misfit)
+            reply = str(await step.say(self._columns_wording(failure, rule)))
             try:
                 columns = columns_of(reply, self.context.scope)
-                if last or not (problem := unfit(columns, self.context.scope)):
+                if last or (misfit := unfit(columns, self.context.scope)) is None:
                     return columns
+                problem = misfit.why
             except QuestionError as error:
                 if last and wrong:
                     raise
@@ -133,12 +135,12 @@ class Statements:
             failure = (reply.strip()[:1_000], problem)
         return ()
 
-    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
+    def _columns_wording(self, failure: tuple[str, str] | None, rule: str) -> Wording:
         context = self.context
         return column_words.wording(
             self._question,
             words.create_tables(context.scope, chars=CHARS, modalities=True),
-            grammar=grammar(context.scope, nothing=nothing),
+            grammar=rule,
             rules=context.ctx.rules,
             failure=failure,
         )

@@ -30,8 +30,8 @@ class Vote:
     """What the candidates say together.
 
     Attributes:
-        leader: the first candidate with the result of the greatest weight; None: all failed.
-        agree: how many candidates have that result, or it with further columns, of `of`, the failed ones among them.
+        leader: the first candidate with the result of the greatest weight, that of results which agree counted; None: all failed.
+        agree: how many candidates have just that result, of `of`, the failed ones among them.
         share: their weight in the weight of all.
         tied: another result has the same weight.
         others: the first candidate of each other result.
@@ -70,10 +70,10 @@ def tally(ballots: Sequence[Ballot]) -> Vote:
     support = {key: sum(weights[ally] for ally in allies[key]) for key in weights}
     best = max(weights, key=lambda key: (support[key], weights[key]))  # of equals the first
     whole = sum(ballot.weight for ballot in ballots)
-    others = tuple(ballot for key, ballot in first.items() if key not in allies[best])
+    count = sum(ballot.key == best for ballot in ballots)
+    others = tuple(ballot for key, ballot in first.items() if key != best)
     tied = any(support[key] == support[best] for key in weights if key not in allies[best])
-    count = sum(ballot.key in allies[best] for ballot in ballots)
-    return Vote(first[best], count, len(ballots), support[best] / whole, tied, others)
+    return Vote(first[best], count, len(ballots), weights[best] / whole, tied, others)
 
 
 def agree(one: Key, other: Key) -> bool:
