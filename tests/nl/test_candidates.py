@@ -167,11 +167,19 @@ def test_a_value_that_the_question_does_not_say_goes_back() -> None:
 def test_a_time_of_day_that_the_question_does_not_say_counts_half() -> None:
     evidence = Evidence(words=frozenset({"2024", "05", "01"}))
     timed = "SELECT count(*) FROM notes WHERE sent = '2024-05-01 10:15:00'"
-    assert evidence.against_plain(timed, readable=False) == ["the question does not name 2024-05-01 10:15:00"]
+    assert evidence.of_the_values(timed) == ["the question does not name 2024-05-01 10:15:00"]
     for plain in (timed.replace("10:15", "00:00"), timed.replace(" 10:15:00", "")):
-        assert evidence.against_plain(plain, readable=False) == []
-    asked = Evidence(words=frozenset({"10", "15"}))
-    assert asked.against_plain(timed, readable=False) == []
+        assert evidence.of_the_values(plain) == []
+    assert Evidence(words=frozenset({"10", "15"})).of_the_values(timed) == []
+
+
+def test_a_key_that_is_shown_in_place_of_a_name_goes_back() -> None:
+    keys = "SELECT shop_id FROM letters WHERE year = 2001"
+    named = "SELECT name FROM letters JOIN shops ON shop_id = id WHERE year = 2001"
+    answer, shop = voted(keys, named, candidates=1, question="Which shops got letters in 2001?")
+    assert set(answer.value) == {"Ada", "Bo", "Cy"} and "in place of shops.name" in shop.prompts(TASK)[1]
+    answer, shop = voted(keys, candidates=1, question="Show the shop id of the letters of 2001.")
+    assert set(answer.value) == {1, 2, 3} and len(shop.prompts(TASK)) == 1
 
 
 def test_a_question_about_nothing_in_the_database_is_answered_with_a_doubt() -> None:

@@ -72,6 +72,7 @@ class Candidate:
         empty: it gives no rows, or NULL alone.
         reads: a text or an image is read.
         against: what the evidence has against it.
+        mend: of that, what the model can mend.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Candidate:
     empty: bool = False
     reads: bool = False
     against: tuple[str, ...] = ()
+    mend: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:

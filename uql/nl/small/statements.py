@@ -27,7 +27,7 @@ from uql.nl.prompts import read_columns as column_words
 from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
-from uql.nl.small.evidence import NAMED, NOT_NAMED, hinted
+from uql.nl.small.evidence import hinted
 from uql.nl.small.near_names import held_values, near_columns, near_value
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, unfit, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
@@ -169,17 +169,19 @@ class Statements:
         reply, candidate = await written()
         if not (wrong := self._to_mend(candidate)):
             return candidate
-        _, mended = await written((reply.strip()[:1_000], wrong))
+        try:
+            _, mended = await written((reply.strip()[:1_000], wrong))
+        except QuestionError:  # the model says nothing more
+            return candidate
         return mended if candidate.problem or not mended.problem else candidate
 
     def _to_mend(self, candidate: Candidate) -> str:
-        """What goes back to the model: why a statement fails, until one runs; values that it leaves out or makes up."""
+        """What goes back to the model: why a statement fails, until one runs; what the evidence has against one that runs."""
         if not self.context.uses("repair"):
             return ""
         if candidate.problem:
             return "" if self._runs else candidate.problem
-        values = [reason for reason in candidate.against if reason.startswith((NAMED, NOT_NAMED))]
-        return f"{'; '.join(values)}: compare with what the question says, and with nothing else" if values else ""
+        return "; ".join(candidate.mend)
 
     async def _read(self, reply: str, columns: Columns, scope: Scope) -> Candidate:
         """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
@@ -207,8 +209,8 @@ class Statements:
             raise
         except UQLError as error:
             return Candidate("", sql, problem=error_line(error))
-        against = context.evidence.against_plain(checked, readable=self._readable) if context.uses("evidence") else []
-        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=tuple(against))
+        against, mend = self._against(checked, checked, reads=False)
+        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=against, mend=mend)
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
@@ -217,10 +219,24 @@ class Statements:
         checked = check_plan(plan, context.ctx.sources, context.ctx.settings)
         if checked.problems:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
-        against = context.evidence.against_reading(uql) if context.uses("evidence") else []
+        against, mend = self._against(sql, uql, reads=True)
         (width,), *rows = key_of(table)
         key = ((width, *sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *rows)
-        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table), against=tuple(against))
+        body = checked.plan[_TRIED].body
+        return Candidate("", body, key, reads=True, empty=is_empty(table), against=against, mend=mend)
+
+    def _against(self, sql: str, text: str, *, reads: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the evidence has against a statement, and the part of it that the model can mend.
+
+        Args:
+            sql, text: the statement as SQL, and as it would run.
+            reads: a text or an image.
+        """
+        evidence = self.context.evidence
+        if not self.context.uses("evidence"):
+            return (), ()
+        mend = (*evidence.of_the_values(text), *evidence.of_the_keys(sql, self.context.scope))
+        return (*mend, *evidence.of_the_kind(reads=reads, readable=self._readable)), mend
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
         text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
