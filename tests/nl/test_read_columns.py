@@ -178,6 +178,21 @@ def test_what_no_row_tells_of_itself_is_said(column: str, problem: str) -> None:
     scope = discover("points", Catalog(con), None)
     misfit = unfit(columns_of(f"ALTER TABLE {column};", scope), scope)
     assert problem in misfit.why if misfit is not None else not problem
+    rules = grammar(scope, misfit=misfit)
+    assert ('"VARCHAR"' in rules) is ("most" not in problem)
+    assert ('"{player}"' in rules) is ("ALTER TABLE reports" not in rules) is ("several" in problem)
+
+
+def test_a_column_that_no_row_can_tell_goes_back_once() -> None:
+    most = "ALTER TABLE letters ADD COLUMN rude BOOLEAN AS read(letter, 'the letter complains most');"
+    number = "ALTER TABLE letters ADD COLUMN complaints INTEGER AS read(letter, 'the number of complaints');"
+    statement = "SELECT max(complaints) FROM letters"
+    columns = [Scripted(COLUMNS, reply) for reply in (most, number)]
+    _, shop = scripted(
+        *columns, *[Scripted(TASK, statement)] * 3, question="What is the highest number of complaints in a letter?"
+    )
+    assert "no row tells whether it has the most of all" in shop.prompts(COLUMNS)[1]
+    assert "complaints INTEGER" in shop.prompts(TASK)[0]
 
 
 def test_a_trial_gives_equal_rows_for_equal_questions_and_others_for_others(scope: Scope) -> None:

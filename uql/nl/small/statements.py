@@ -125,7 +125,7 @@ class Statements:
             reply = str(await step.say(self._columns_wording(failure, rule)))
             try:
                 columns = columns_of(reply, self.context.scope)
-                if last or (misfit := unfit(columns, self.context.scope)) is None:
+                if last or not self.context.uses("fit") or (misfit := unfit(columns, self.context.scope)) is None:
                     return columns
                 problem = misfit.why
             except QuestionError as error:

@@ -50,8 +50,11 @@ class Vote:
         return self.leader is not None and self.share >= LEAD and 2 * self.agree >= self.of and not self.tied
 
 
-def tally(ballots: Sequence[Ballot]) -> Vote:
+def tally(ballots: Sequence[Ballot], *, exactly: bool = False) -> Vote:
     """The vote of the ballots, of equal results that of the first.
+
+    Args:
+        exactly: rows with further columns do not speak for a result.
 
     >>> a, b = (("1",), ("x",)), (("1",), ("y",))
     >>> vote = tally([Ballot("x", a), Ballot("y", b), Ballot("z", b), Ballot("w", None)])
@@ -66,7 +69,9 @@ def tally(ballots: Sequence[Ballot]) -> Vote:
             first.setdefault(ballot.key, ballot)
     if not weights:
         return Vote(None, 0, len(ballots), 0.0)
-    allies = {key: {other for other in weights if agree(key, other)} for key in weights}
+    allies = {
+        key: {other for other in weights if other == key or (not exactly and agree(key, other))} for key in weights
+    }
     support = {key: sum(weights[ally] for ally in allies[key]) for key in weights}
     best = max(weights, key=lambda key: (support[key], weights[key]))  # of equals the first
     whole = sum(ballot.weight for ballot in ballots)
