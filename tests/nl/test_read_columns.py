@@ -18,7 +18,7 @@ from uql.nl.prompts.read_columns import EXAMPLES, NOTHING, TASK as COLUMNS
 from uql.nl.prompts.statements import TASK
 from uql.nl.schema.discover import discover
 from uql.nl.schema.scope import Scope
-from uql.nl.small.read_columns import as_uql, columns_of, grammar, trial, with_columns
+from uql.nl.small.read_columns import as_uql, columns_of, grammar, trial, unfit, with_columns
 from uql.sources.catalog import Catalog
 
 QUESTION = "How many letters from Leeds complain?"
@@ -101,6 +101,10 @@ def made(reply: str, scope: Scope) -> tuple[str, str]:
         ),
         (COMPLAINS + "SELECT year, complains FROM letters", ["AS BOOLEAN) AS complains"]),
         (
+            COMPLAINS + "SELECT city, count(complains) FROM letters JOIN shops ON shop_id = id GROUP BY city",
+            ['COUNT(*) FILTER(WHERE PROMPT "the letter complains" USING (letters.letter))'],
+        ),
+        (
             COMPLAINS + "SELECT name FROM shops WHERE id IN (SELECT shop_id FROM letters WHERE complains)",
             ['WHERE PROMPT "the letter'],
         ),
@@ -133,6 +137,61 @@ def test_a_column_that_is_read_becomes_a_quoted_text(reply: str, held: list[str]
 def test_what_does_not_fit_the_tables_is_said(reply: str, problem: str, scope: Scope) -> None:
     with pytest.raises(QuestionError, match=problem):
         made(reply, scope)
+
+
+def test_a_column_that_is_true_or_false_is_compared_with_nothing_else(scope: Scope) -> None:
+    uql_text, _ = made(COMPLAINS + "SELECT count(*) FROM letters WHERE complains = 1", scope)
+    assert "AS BOOLEAN) = TRUE" in uql_text or "(letters.letter) = TRUE" in uql_text
+    for compared in ("complains > 0", "complains BETWEEN 2000 AND 2004"):
+        with pytest.raises(QuestionError, match="complains is true or false and no number"):
+            made(COMPLAINS + f"SELECT count(*) FROM letters WHERE {compared}", scope)
+
+
+@pytest.mark.parametrize(
+    ("column", "problem"),
+    [
+        (
+            "letters ADD COLUMN rude BOOLEAN AS read(letter, 'the letter with the most complaints')",
+            "has the most of all",
+        ),
+        ("letters ADD COLUMN rude BOOLEAN AS read(letter, 'the letter has at least two complaints')", ""),
+        (
+            "reports ADD COLUMN points INTEGER AS read(report, 'the points of the player')",
+            "tells of several players_in_games",
+        ),
+        ("players_in_games ADD COLUMN points INTEGER AS read(reports.report, 'the points of {player}')", ""),
+        ("reports ADD COLUMN sold_out BOOLEAN AS read(report, 'the game was sold out')", ""),
+    ],
+)
+def test_what_no_row_tells_of_itself_is_said(column: str, problem: str) -> None:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE letters AS SELECT i AS id, 'A long letter about nothing at all, ' || i AS letter FROM range(9) t(i)"
+    )
+    con.execute(
+        "CREATE TABLE reports AS SELECT i AS game_id, 'A long report of a game of five quarters, ' || i AS report FROM range(9) t(i)"
+    )
+    con.execute(
+        "CREATE TABLE players_in_games AS SELECT i % 9 AS game_id, 'Player ' || i AS player FROM range(90) t(i)"
+    )
+    scope = discover("points", Catalog(con), None)
+    misfit = unfit(columns_of(f"ALTER TABLE {column};", scope), scope)
+    assert problem in misfit.why if misfit is not None else not problem
+    rules = grammar(scope, misfit=misfit)
+    assert ('"VARCHAR"' in rules) is ("most" not in problem)
+    assert ('"{player}"' in rules) is ("ALTER TABLE reports" not in rules) is ("several" in problem)
+
+
+def test_a_column_that_no_row_can_tell_goes_back_once() -> None:
+    most = "ALTER TABLE letters ADD COLUMN rude BOOLEAN AS read(letter, 'the letter complains most');"
+    number = "ALTER TABLE letters ADD COLUMN complaints INTEGER AS read(letter, 'the number of complaints');"
+    statement = "SELECT max(complaints) FROM letters"
+    columns = [Scripted(COLUMNS, reply) for reply in (most, number)]
+    _, shop = scripted(
+        *columns, *[Scripted(TASK, statement)] * 3, question="What is the highest number of complaints in a letter?"
+    )
+    assert "no row tells whether it has the most of all" in shop.prompts(COLUMNS)[1]
+    assert "complaints INTEGER" in shop.prompts(TASK)[0]
 
 
 def test_a_trial_gives_equal_rows_for_equal_questions_and_others_for_others(scope: Scope) -> None:
@@ -233,7 +292,7 @@ def test_between_reading_and_plain_columns_evidence_decides() -> None:
 
 def test_plans_that_read_and_differ_are_asked_back() -> None:
     by_city = COMPLAINS + "SELECT city, count(*) FROM letters JOIN shops ON shop_id = id WHERE complains GROUP BY city"
-    answer, _ = ask(COMPLAIN, SHARE, by_city, candidates=3)
+    answer, _ = ask(COMPLAIN, SHARE, by_city, candidates=3, without="evidence")
     assert answer.answered and len(answer.readings) == 3 and any("not sure: 1 of 3" in note for note in answer.notes)
     assert all("PROMPT" in reading for reading in answer.readings)
 

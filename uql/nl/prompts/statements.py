@@ -11,10 +11,11 @@ from uql.nl.schema.scope import Scope, Source
 from uql.operators.texts import short
 
 TASK = "statement"
-VERSION = "statement-1"
+VERSION = "statement-2"
 SYSTEM = (
     "You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the "
-    "columns that are asked for. Answer with the statement alone."
+    "columns that are asked for; of things their name or title, not an id or a code, unless the question asks for that. "
+    "Answer with the statement alone."
 )
 PLOTTED = "The plot is drawn from the rows: return first the column of its x axis, then that of its y axis."
 REPLY_TOKENS = 300

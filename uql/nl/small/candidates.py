@@ -24,6 +24,8 @@ LIGHT = 0.5  # how much one counts that gives no rows, or against which somethin
 SWITCHES: Mapping[str, str] = {
     "sampling": "one candidate instead of several",
     "reading": "no column is read from a text or an image",
+    "fit": "a column may be read that no row can tell of itself",
+    "columns": "rows with further columns do not speak for a result",
     "repair": "a reply that fails does not go back with the error",
     "names": "the error does not name the nearest columns",
     "values": "a statement without rows is not tried with the nearest values",
@@ -72,6 +74,7 @@ class Candidate:
         empty: it gives no rows, or NULL alone.
         reads: a text or an image is read.
         against: what the evidence has against it.
+        mend: of that, what the model can mend.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Candidate:
     empty: bool = False
     reads: bool = False
     against: tuple[str, ...] = ()
+    mend: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:

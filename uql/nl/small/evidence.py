@@ -16,7 +16,7 @@ from sqlglot import exp
 from uql.base.schema import Modality
 from uql.nl.schema.discover import words_of
 from uql.nl.schema.name_words import spaced
-from uql.nl.schema.scope import Scope
+from uql.nl.schema.scope import Scope, Source
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
 NEAR = 0.3  # similarity from which a word is one for a name
@@ -46,6 +46,7 @@ quite sometimes still then today tomorrow too twice usually yesterday
 """
 # values of words; codes and dates are said otherwise
 _COMPARED = re.compile(r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'")
+_CLOCK = re.compile(r"'(\d{4}-\d\d-\d\d \d\d:(\d\d)(?::\d\d)?)'")
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b", re.IGNORECASE)
 _LATE = re.compile(r"\b(youngest|newest|latest|most recent)\b", re.IGNORECASE)
 
@@ -66,31 +67,64 @@ class Evidence:
     values: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
 
-    def against_plain(self, sql: str, *, readable: bool) -> list[str]:
-        """What speaks against a statement over plain columns alone.
+    def of_the_kind(self, *, reads: bool, readable: bool) -> list[str]:
+        """What speaks against a plan because it reads texts or images, or because it does not.
 
         Args:
+            reads: the plan does.
             readable: the scope has texts or images.
         """
-        reasons = self._left_out(sql)
-        if self.unheard and (readable or self.foreign):
-            reasons.append(f"no plain column is about {', '.join(self.unheard)}")
-        return reasons
+        if reads:
+            return [] if self.unheard else ["plain columns hold all that the question names"]
+        strange = self.unheard and (readable or self.foreign)
+        return [f"no plain column is about {', '.join(self.unheard)}"] if strange else []
 
-    def against_reading(self, uql: str) -> list[str]:
-        """What speaks against a plan that reads texts or images."""
-        reasons = self._left_out(uql)
-        if not self.unheard:
-            reasons.append("plain columns hold all that the question names")
-        return reasons
-
-    def _left_out(self, text: str) -> list[str]:
+    def of_the_values(self, text: str) -> list[str]:
+        """The values that a statement leaves out, and those that it makes up."""
         low = text.lower().replace("''", "'")
         missing = [value for value in self.values if value not in low]
         reasons = [f"the question names {', '.join(missing)}"] if missing else []
         compared = [value.replace("''", "'") for value in _COMPARED.findall(text)]
         strange = [value for value in compared if (own := words_of(value)) and self.words and not own & self.words]
+        strange += [time for time, minute in _CLOCK.findall(text) if self.words and minute not in self.words | {"00"}]
         return reasons + ([f"the question does not name {', '.join(strange)}"] if strange else [])
+
+    def of_the_keys(self, sql: str, scope: Scope) -> list[str]:
+        """The columns of a statement of SQL that show the key of a thing which has a name, where the question asks for no key."""
+        select = sqlglot.parse_one(sql, read="duckdb").find(exp.Select)
+        tables = (
+            {table.alias_or_name.lower(): table.name.lower() for table in select.find_all(exp.Table)} if select else {}
+        )
+        reasons = []
+        for item in select.expressions if select is not None else ():
+            column = item.unalias()
+            if not isinstance(column, exp.Column):
+                continue
+            own = {tables.get(column.table.lower(), "")} if column.table else {*tables.values()}
+            for link in scope.links:
+                side = next(
+                    (
+                        x
+                        for x in (link.right, link.left)
+                        if x.table.lower() in own and x.name.lower() == column.name.lower()
+                    ),
+                    None,
+                )
+                name = name_of(scope.sources[link.right.table]) if side is not None else None
+                if (
+                    name is not None
+                    and name != column.name
+                    and not words_of(column.name) - words_of(link.right.table) & self.words
+                ):
+                    reasons.append(f"it shows {column.sql()} in place of {link.right.table}.{name}")
+                    break
+        return reasons
+
+
+def name_of(source: Source) -> str | None:
+    """The one column of a table that holds the name or the title of its things; None: there is none, or several."""
+    names = [f.name for f in source.visible_fields if f.type == "VARCHAR" and words_of(f.name) & {"name", "title"}]
+    return names[0] if len(names) == 1 else None
 
 
 def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:

@@ -20,7 +20,8 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.compiler.unparse import quote_name
 from uql.nl.prompts.read_columns import NOTHING
-from uql.nl.schema.scope import Scope
+from uql.nl.schema.discover import words_of
+from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.near_names import near_columns
 
 Type = Literal["BOOLEAN", "INTEGER", "DOUBLE", "VARCHAR"]
@@ -32,6 +33,9 @@ _ADDED = re.compile(
     re.IGNORECASE,
 )
 _HOLE = re.compile(r"\{([^{}]*)\}")
+_SUPERLATIVE = re.compile(
+    r"(?<!at )\b(most|fewest|least|highest|lowest|largest|smallest|longest|shortest|greatest)\b(?! of)", re.IGNORECASE
+)
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
 Value = Callable[["Use"], "exp.Expr"]
@@ -76,6 +80,21 @@ class Use:
     literals: tuple[exp.Literal, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What is wrong with the columns of a reply, and what the next one may be.
+
+    Attributes:
+        why: with what to write instead.
+        types: that a column may have.
+        owner: the table that a column may be added to, of which the words name one row by {…}; "": any, and none has to.
+    """
+
+    why: str
+    types: tuple[str, ...] = get_args(Type)
+    owner: str = ""
+
+
 def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     """The columns that a reply adds; none: it says that nothing is read.
 
@@ -85,6 +104,38 @@ def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     if rest not in ("", NOTHING, "sql"):
         raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
     return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
+
+
+def unfit(columns: Sequence[ReadColumn], scope: Scope) -> Misfit | None:
+    """What no row can tell of itself: that it has the most of all, or something of one of the many things that its text tells of."""
+    for column in columns:
+        if column.type == "BOOLEAN" and (word := _SUPERLATIVE.search(column.words)):
+            return Misfit(
+                f"no row tells whether it has the {word[0]} of all: add a column INTEGER or DOUBLE for the number itself, by which the "
+                "rows are ordered",
+                types=("INTEGER", "DOUBLE"),
+            )
+        if column.table == column.source and not _HOLE.search(column.words) and (owner := _owner(column, scope)):
+            text = named(column.source, column.field.name)
+            return Misfit(
+                f"{column.field.name} tells of several {owner.name}, and {column.words!r} does not say of which: "
+                f"ALTER TABLE {named(owner.name)} ADD COLUMN … AS read({text}, '… {{{_names(owner)[0]}}} …')",
+                owner=owner.name,
+            )
+    return None
+
+
+def _owner(column: ReadColumn, scope: Scope) -> Source | None:
+    """The table whose rows point to the text, and of one of which the words are: what a player did in a game is a column of the players."""
+    source = scope.sources[column.source]
+    own = words_of(" ".join((source.name, *(f.name for f in source.fields))))
+    owners = (scope.sources[link.left.table] for link in scope.links if link.right.table == source.name)
+    return next((o for o in owners if _names(o) and (words_of(o.name) - own) & words_of(column.words)), None)
+
+
+def _names(source: Source) -> list[str]:
+    """The plain columns of words of a table."""
+    return [f.name for f in source.visible_fields if f.type == "VARCHAR" and not f.is_unstructured]
 
 
 def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
@@ -99,11 +150,12 @@ def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
     return replace(scope, sources=sources)
 
 
-def grammar(scope: Scope, *, nothing: bool = True) -> str:
+def grammar(scope: Scope, *, nothing: bool = True, misfit: Misfit | None = None) -> str:
     """The rules of llama.cpp (GBNF) for the columns that a reply adds, of the tables of a text or an image, or linked with them.
 
     Args:
         nothing: the reply may say that nothing is read.
+        misfit: what was wrong with the reply before.
     Source: constrained decoding (Geng et al., grammar-constrained decoding, 2023).
     """
     heads = []
@@ -113,15 +165,22 @@ def grammar(scope: Scope, *, nothing: bool = True) -> str:
         for f in source.visible_fields:
             if f.is_unstructured:
                 heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in dict.fromkeys(others))]
+    owner = misfit.owner if misfit is not None else ""
     adds = [
         f"{_literal(f'ALTER TABLE {named(t)} ADD COLUMN ')} column {_literal(f' AS read({f}, ')} words"
         for t, f in heads
+        if owner in ("", t)
     ]
+    types = misfit.types if misfit is not None else get_args(Type)
+    said = "[A-Za-z0-9 ,.{}_-]"
+    holes = " | ".join(_literal(f"{{{name}}}") for name in _names(scope.sources[owner])) if owner else ""
     rules = [
         "root ::= " + (f"{_literal(NOTHING)} | " if nothing else "") + 'add ("\\n" add)?',
         f"add ::= {' | '.join(adds)}",
-        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, get_args(Type)))})',
-        'words ::= "\'" [A-Za-z0-9 ,.{}_-]{3,120} "\');"',
+        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, types))})',
+        f'words ::= "\'" [A-Za-z0-9 ,.-]{{0,60}} ({holes}) {said}{{0,60}} "\');"'
+        if owner
+        else f'words ::= "\'" {said}{{3,120}} "\');"',
     ]
     return "\n".join(rules) + "\n"
 
@@ -218,9 +277,12 @@ def _field(table: str, name: str, scope: Scope) -> Field | None:
 # -------------------------------------------------------------------------------------------------------------- the places
 def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expr:
     """The statement with a value in place of each column that is read, and the tables joined that hold its text."""
+    _count_those_that_hold(tree, columns)
     places = list(_places(tree, columns))
     literals = {column: tuple(_compared(tree, [node for node, _, _, c in places if c is column])) for column in columns}
     for node, select, alias, column in places:
+        if column.type == "BOOLEAN":
+            _compare_as_boolean(node)
         text = named(_text_alias(select, alias, column, scope), column.field.name)
         holes = tuple(_hole(hole, select, alias, column, scope) for hole in _HOLE.findall(column.words))
         replacement = value(Use(column, columns.index(column), text, holes, _is_condition(node), literals[column]))
@@ -230,6 +292,15 @@ def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: 
             else replacement
         )
     return tree
+
+
+def _count_those_that_hold(tree: exp.Expr, columns: Sequence[ReadColumn]) -> None:
+    """COUNT of a statement that is true or false counts the rows of which it is true: nobody counts all that have an answer."""
+    for node, _, _, column in list(_places(tree, columns)):
+        counted = node.parent
+        if column.type == "BOOLEAN" and isinstance(counted, exp.Count) and not isinstance(counted.parent, exp.Filter):
+            rows = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=node.copy()))
+            counted.replace(rows)
 
 
 def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
@@ -320,6 +391,17 @@ def _compared(tree: exp.Expr, nodes: Sequence[exp.Column]) -> Iterator[exp.Liter
                 if literal.sql() not in texts:
                     texts.add(literal.sql())
                     yield literal.copy()
+
+
+def _compare_as_boolean(node: exp.Column) -> None:
+    """1 and 0 beside a column BOOLEAN are true and false. Raises QuestionError (UQL631) for another number."""
+    comparison = node.parent
+    if not isinstance(comparison, exp.Predicate):
+        return
+    for number in [n for n in comparison.iter_expressions() if isinstance(n, exp.Literal) and not n.is_string]:
+        if not isinstance(comparison, exp.EQ) or number.name not in ("0", "1"):
+            raise _wrong(f"{node.sql()} is true or false and no number", "write it alone as a condition")
+        number.replace(exp.Boolean(this=number.name == "1"))
 
 
 def _is_condition(node: exp.Column) -> bool:

@@ -111,7 +111,7 @@ class _Voting:
 
     @property
     def vote(self) -> Vote:
-        return tally(ballots(self.writer.candidates))
+        return tally(ballots(self.writer.candidates), exactly=not self.writer.context.uses("columns"))
 
     def named(self, name: str) -> Candidate:
         return next(c for c in self.writer.candidates if c.name == name)

@@ -27,7 +27,7 @@ from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
 from uql.nl.small.evidence import hinted
 from uql.nl.small.near_names import held_values, near_columns, near_value
-from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
+from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, unfit, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
 if TYPE_CHECKING:
@@ -117,32 +117,38 @@ class Statements:
             wrong: why there must be one; "": there may be none, and there is none where the reply does not fit the tables.
         Raises: QuestionError (UQL631) where there must be one, and the reply does not fit the tables after one repair.
         """
-        failure = (column_words.NOTHING, wrong) if wrong else None
+        failure, misfit = (column_words.NOTHING, wrong) if wrong else None, None
         for last in (not self.context.uses("repair"), True):
-            reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
+            rule = grammar(self.context.scope, nothing=not wrong, misfit=misfit)
+            reply = str(await step.say(self._columns_wording(failure, rule)))
             try:
-                return columns_of(reply, self.context.scope)
+                columns = columns_of(reply, self.context.scope)
+                if last or not self.context.uses("fit") or (misfit := unfit(columns, self.context.scope)) is None:
+                    return columns
+                problem = misfit.why
             except QuestionError as error:
                 if last and wrong:
                     raise
-                failure = (reply.strip()[:1_000], error_line(error))
+                problem = error_line(error)
+            failure = (reply.strip()[:1_000], problem)
         return ()
 
-    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
+    def _columns_wording(self, failure: tuple[str, str] | None, rule: str) -> Wording:
         context = self.context
         return column_words.wording(
             self._question,
             words.create_tables(context.scope, chars=CHARS, modalities=True),
-            grammar=grammar(context.scope, nothing=nothing),
+            grammar=rule,
             rules=context.ctx.rules,
             failure=failure,
         )
 
     # ---------------------------------------------------------------------------------------------------- the statement
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
-        context, failure, scope = self.context, None, with_columns(self.context.scope, columns)
+        context, scope = self.context, with_columns(self.context.scope, columns)
         schema = words.create_tables(scope, chars=CHARS, modalities=self._readable)
-        for last in (self._runs or not context.uses("repair"), True):
+
+        async def written(failure: tuple[str, str] | None = None) -> tuple[str, Candidate]:
             wording = words.wording(
                 self._question,
                 schema,
@@ -156,11 +162,24 @@ class Statements:
             reply = str(await step.say(wording))
             if (columns, reply) not in self._cache:
                 self._cache[columns, reply] = await self._read(reply, columns, scope)
-            candidate = self._cache[columns, reply]
-            if last or not candidate.problem:
-                break
-            failure = (reply.strip()[:1_000], candidate.problem)
-        return candidate
+            return reply, self._cache[columns, reply]
+
+        reply, candidate = await written()
+        if not (wrong := self._to_mend(candidate)):
+            return candidate
+        try:
+            _, mended = await written((reply.strip()[:1_000], wrong))
+        except QuestionError:  # the model says nothing more
+            return candidate
+        return mended if candidate.problem or not mended.problem else candidate
+
+    def _to_mend(self, candidate: Candidate) -> str:
+        """What goes back to the model: why a statement fails, until one runs; what the evidence has against one that runs."""
+        if not self.context.uses("repair"):
+            return ""
+        if candidate.problem:
+            return "" if self._runs else candidate.problem
+        return "; ".join(candidate.mend)
 
     async def _read(self, reply: str, columns: Columns, scope: Scope) -> Candidate:
         """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
@@ -170,6 +189,8 @@ class Statements:
             columns = tuple(column for column in columns if used(checked, [column]))
             if context.uses("types") and (compared := compared_texts(checked, context.scope)):
                 why = f"{compared} is a text or an image: SQL cannot compare what it tells"
+                if self._columns:
+                    why += f"; use {', '.join(f'{c.table}.{c.name}, {c.words!r}' for c in self._columns)}"
                 if self._columns or self._runs or not context.uses("reading") or not context.uses("repair"):
                     return Candidate("", checked, problem=why)
                 raise _TextCompared(why)
@@ -186,8 +207,8 @@ class Statements:
             raise
         except UQLError as error:
             return Candidate("", sql, problem=error_line(error))
-        against = context.evidence.against_plain(checked, readable=self._readable) if context.uses("evidence") else []
-        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=tuple(against))
+        against, mend = self._against(checked, checked, reads=False)
+        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=against, mend=mend)
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
@@ -196,9 +217,24 @@ class Statements:
         checked = check_plan(plan, context.ctx.sources, context.ctx.settings)
         if checked.problems:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
-        against = context.evidence.against_reading(uql) if context.uses("evidence") else []
-        key = (tuple(sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *key_of(table))
-        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table), against=tuple(against))
+        against, mend = self._against(sql, uql, reads=True)
+        (width,), *rows = key_of(table)
+        key = ((width, *sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *rows)
+        body = checked.plan[_TRIED].body
+        return Candidate("", body, key, reads=True, empty=is_empty(table), against=against, mend=mend)
+
+    def _against(self, sql: str, text: str, *, reads: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the evidence has against a statement, and the part of it that the model can mend.
+
+        Args:
+            sql, text: the statement as SQL, and as it would run.
+            reads: a text or an image.
+        """
+        evidence = self.context.evidence
+        if not self.context.uses("evidence"):
+            return (), ()
+        mend = (*evidence.of_the_values(text), *evidence.of_the_keys(sql, self.context.scope))
+        return (*mend, *evidence.of_the_kind(reads=reads, readable=self._readable)), mend
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
         text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
