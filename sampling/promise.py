@@ -1,17 +1,16 @@
 """A set of rows with a precision and a recall that hold together: accept the likeliest rows, reject the unlikeliest, ask between.
 
-A pilot teaches what the score of a row is worth. Then the rows are parted for good: those accepted unless asked, and the
-others, rejected unless asked. Each part has errors, rows that are not what the part says of them, and the targets allow so
-many of each. The likeliest errors are asked, which makes them known; random rows of a part prove how many errors are left in
-it. How far to ask and how much to prove is planned by the score, and paid for where the score is wrong; the proof rests on the
-random rows alone.
+A pilot teaches what the score of a row is worth. Then the rows are parted: those accepted unless asked, and the others,
+rejected unless asked. Each part has errors, rows that are not what the part says of them, and the targets allow so many of each.
+The likeliest errors are asked, which makes them known and the score better, and the rows are parted again by it until no more
+are worth asking. From then on the parts stay, and random rows of a part prove how many errors are left in it. How far to ask and
+how much to prove is planned by the score, and paid for where the score is wrong; the proof rests on the random rows alone.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,16 +25,14 @@ from uql.sampling.retrieval import Search
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
 
 PILOT = 96  # rows that teach what the score is worth
-WORTH = 10  # times as many calls planned as rows have taught, from which on as many more are to teach
 CUTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)  # chances of a match from which rows may be accepted
-GROWN = 1.5  # times as many answers, before the score is learned anew
+GROWN = 1.2  # times as many answers, before the score is learned anew
 LEAST_BATCH, PARTS = 8, 6  # rows between two looks, at least; else this part of what is planned
 EVEN = (1.0, 0.8, 0.6)  # part of the chance to be drawn that all rows have alike
 BETS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)  # of the largest bet
 SHARES = (0.2, 0.5)  # of δ, that may go to the rows accepted
 MOST_FIRST = 0.75  # of the calls left, that may go to the precision alone where both targets are too much
 RUNS = 48  # of rows of like chances
-DOUBT = 1.25  # times as many errors are planned for as the score says
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +168,11 @@ class PromiseSearch(Search):
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no, 1 yes, 2 no answer
         self._note(self.labelled, self.answers)
         pilot = min(PILOT, budget, n_rows - self.n_known)
-        self._learner = partial(_learner, n_rows, features, prior, rng, confidence)
-        self._pilot = self._learner(pilot, known) if pilot >= LEAST_BATCH else None
+        self._pilot: AsdSampler | None = None
+        if pilot >= LEAST_BATCH:
+            self._pilot = AsdSampler(
+                n_rows, pilot, rng=rng, features=features, prior=prior, known=known, confidence=confidence
+            )
         self._p = np.full(n_rows, 0.5)  # the chance of a match
         self._fitted_at = 0
         self.parts: tuple[Part, ...] = ()
@@ -262,14 +262,9 @@ class PromiseSearch(Search):
                 return rows
         if self._open.any() or self.met:
             return np.zeros(0, np.int64)
-        self._learn()
-        if not self.parts:
-            labels, calls = (self.labelled, self.answers), self._part()
-            more = min(len(self.labelled), self.budget // 2 - self.n_proposed, self.n_rows - len(self.labelled))
-            if calls > WORTH * len(self.labelled) and more >= LEAST_BATCH:  # a better score is worth more than it takes
-                self.parts, self._pilot = (), self._learner(more, labels)
-                return self._choose(k)
-            self._pilot = None
+        if (self._learn() and not self._drawn) or not self.parts:
+            self._part()
+        self._pilot = None
         plan, left = self._plan(), self.budget - self.n_proposed
         short = sum(need.calls for need in plan) > left
         precision_plan = self._plan(rejected=False) if short else plan
@@ -277,6 +272,8 @@ class PromiseSearch(Search):
         if 0 < sum(need.calls for need in precision_plan) <= left:
             plan = precision_plan
         n_likeliest, n_random = sum(need.n_likeliest for need in plan), sum(need.n_random for need in plan)
+        if n_likeliest and not short and not self._drawn:  # they teach, and the rows may be parted anew
+            n_random = 0
         room = min(k, max(LEAST_BATCH, (n_likeliest + n_random) // PARTS), n_likeliest + n_random)
         first = room * n_likeliest // max(n_likeliest + n_random, 1) if short and n_random else min(n_likeliest, room)
         tops, sizes = _shared(first, [n.n_likeliest for n in plan]), _shared(room - first, [n.n_random for n in plan])
@@ -293,18 +290,23 @@ class PromiseSearch(Search):
         first, rest = free[order[:top]], free[order[top:]]
         if not size:
             return [first]
-        wrong = np.minimum(DOUBT * wrong[order[top:]], 1.0)
+        wrong = wrong[order[top:]]
         q = chances(wrong, len(rest), float(wrong.sum()), need.even)
         part.draw = Draw.of(rest, q, wrong, size, need.allowed + 1, self.rng)
         return [first, part.draw.rows]
 
     # -------------------------------------------------------------------------------------------------------- planning
-    def _learn(self) -> None:
-        """Learn the chance of a match from all answers, where there are enough more of them."""
+    @property
+    def _drawn(self) -> bool:
+        """Has a random row been asked, to prove something of a part?"""
+        return any(part.errors.n_draws for part in self.parts)
+
+    def _learn(self) -> bool:
+        """Learn the chance of a match from all answers; False where there are not enough more of them."""
         rows, y = self.labelled, self.answers
         has_answer = ~np.isnan(y)
         if not has_answer.any() or len(y) < GROWN * self._fitted_at:
-            return
+            return False
         rows, y, self._fitted_at = rows[has_answer], y[has_answer], len(y)
         design = self._pilot.design[rows] if self._pilot is not None else None
         best = math.inf
@@ -314,12 +316,13 @@ class PromiseSearch(Search):
             loss = surrogate.log_loss(surrogate.stretched(fit.loo, fit.loo, y), y)
             if loss < best:
                 best, self._p = loss, p
+        return True
 
     def _chance_wrong(self, part: Part, rows: Indices) -> Floats:
         return np.minimum((1.0 - self._p[rows] if part.accepted else self._p[rows]) + part.surprise, 1.0)
 
-    def _part(self) -> float:
-        """Part the rows that were not asked for good, where that is planned to take the fewest calls: so many."""
+    def _part(self) -> None:
+        """Part the rows that were not asked where that is planned to take the fewest calls."""
         free = self._answer == -1
         best: tuple[float, tuple[Part, ...]] = (math.inf, ())
         most: tuple[int, tuple[Part, ...]] = (0, ())  # rows whose precision a part of the calls left proves
@@ -337,7 +340,6 @@ class PromiseSearch(Search):
                 if n > most[0] and sum(need.calls for need in self._plan(rejected=False)) <= MOST_FIRST * left:
                     most = n, self.parts
         self.parts = most[1] if best[0] > left and most[1] else best[1]
-        return best[0]
 
     def _plan(self, *, rejected: bool = True) -> list[Needed]:
         """What each part still takes; `rejected`: are the rows that are rejected unless asked to be proved?"""
@@ -366,19 +368,6 @@ class PromiseSearch(Search):
         return np.sort(wrong)[::-1]
 
 
-def _learner(
-    n_rows: int,
-    features: Matrix,
-    prior: Floats | None,
-    rng: np.random.Generator,
-    confidence: float,
-    rows: int,
-    labels: Known | None,
-) -> AsdSampler:
-    """The sampler of so many rows that teach what the score is worth."""
-    return AsdSampler(n_rows, rows, rng=rng, features=features, prior=prior, known=labels, confidence=confidence)
-
-
 def _shared(n: int, weights: list[int]) -> list[int]:
     """n in parts by weight, none above its weight where n is not above their sum."""
     ends = [n * end // max(sum(weights), 1) for end in np.cumsum([0, *weights]).tolist()]
@@ -400,7 +389,7 @@ def needed(errors: ErrorsLeft, wrong: Floats, allowed: Floats) -> Needed:
     starts = np.unique(np.concatenate([[0], np.geomspace(1, max(n, 1), RUNS).astype(np.int64)]))
     starts = starts[starts < n]
     sizes = np.diff(np.append(starts, n)).astype(np.float64)
-    chance = np.minimum(DOUBT * np.add.reduceat(wrong, starts) / sizes, 1.0) if n else np.zeros(0)
+    chance = np.add.reduceat(wrong, starts) / sizes if n else np.zeros(0)
     rest = np.triu(np.ones((len(starts), len(starts)))) * sizes  # (k, run) rows of a run that are left to draw from
     free, refuted = rest.sum(axis=1), allowed[starts] + 1
     proved = np.array([errors.against(int(m)) if m > 0 else 0.0 for m in refuted]) if errors.n_draws else 0.0
