@@ -23,6 +23,7 @@ from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
     from uql.compiler.choice import Plans
+    from uql.kernels.kept_proxy import StatedSet
     from uql.llm.draws import DrawLog
     from uql.llm.gate import Gate
 
@@ -78,6 +79,9 @@ class Context:
     # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
     groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     groups_stay: bool = False
+    # of a semantic table: is the score of a stated set kept, and the set that was stated, of the table before and of this run
+    keeps_proxy: bool = False
+    stated: StatedSet | None = None
     # sub-queries that were run, and their rows
     stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Stored]] = field(default_factory=dict)
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere

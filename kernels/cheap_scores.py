@@ -21,10 +21,20 @@ SAID = 0.9  # chance that stands for a yes without a probability
 
 @dataclass(frozen=True, slots=True)
 class CheapScores:
-    """(N,) log-odds that each row passes, with mean 0 and variance 1, 0 where unknown; how many of the rows have no answer."""
+    """What the small model says of each row.
 
+    Attributes:
+        odds: (N,) log-odds that it passes, NaN where there is no answer.
+        score: (N,) the same with mean 0 and variance 1, 0 where there is no answer.
+    """
+
+    odds: NDArray[np.float64]
     score: NDArray[np.float64]
-    unanswered: int
+
+    @property
+    def unanswered(self) -> int:
+        """Rows without an answer."""
+        return int(np.isnan(self.odds).sum())
 
 
 async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapScores | None:
@@ -70,7 +80,8 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
     if spread == 0.0:
         ctx.notes.append(f"{small} gave every row the same score, which guides nothing")
         return None
-    return CheapScores(np.where(fine, (odds - odds[fine].mean()) / spread, 0.0), int((~fine).sum()))
+    score = np.where(fine, (odds - odds[fine].mean()) / spread, 0.0)
+    return CheapScores(np.where(fine, odds, np.nan), score)
 
 
 def _condition(leaf: Leaf) -> VirtualColumn | None:

@@ -17,7 +17,9 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.features.similarity import WEIGHT, similarity, standard, with_columns, with_similarity
 from uql.kernels import proxy
 from uql.kernels.base import Context
+from uql.kernels.cheap_scores import CheapScores
 from uql.kernels.examples import corrected_examples, own_examples
+from uql.kernels.kept_proxy import RowInputs
 from uql.kernels.pair_features import pair_features
 from uql.kernels.relation import Relation
 from uql.llm.questions import Write
@@ -93,6 +95,24 @@ def with_proxy(base: Guide | None, score: NDArray[np.float64]) -> Guide:
     if base.prior is None or not base.has_examples:
         return Guide(matrix, score, True)
     return Guide(matrix, score + standard(base.prior.astype(np.float32)), True)
+
+
+def row_inputs(block: Block, relation: Relation, cheap: CheapScores | None, ctx: Context) -> RowInputs | None:
+    """What the score of a single row may rest on; None where there is neither an embedder of words nor a small model.
+
+    Args:
+        block: whose WHERE is scored.
+        cheap: what the small model says of the rows; None: there is none.
+    """
+    reads = tuple(dict.fromkeys(c for stage in block.filter.stages for column in stage.columns for c in column.reads))
+    words = ctx.features.store.words if ctx.features is not None else None
+    table = ctx.features.of(relation, reads) if ctx.features is not None and words is not None else None
+    vectors = table.blocks[0] if table is not None and table.blocks else None
+    if vectors is None and cheap is None:
+        return None
+    embedder = vectors.embedder.name if vectors is not None else ""
+    small = (ctx.settings.models or ("",))[0] if cheap is not None else ""
+    return RowInputs(embedder, vectors, small, None if cheap is None else cheap.odds)
 
 
 async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | None:

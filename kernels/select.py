@@ -21,10 +21,11 @@ from uql.kernels.cheap_scores import CheapScores, cheap_scores
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole
+from uql.kernels.kept_proxy import StatedSet, fitted
 from uql.kernels.limit_by_confidence import further, surer, unasked
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
 from uql.kernels.relation import Pool, Relation
-from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, guide, with_proxy
+from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, guide, row_inputs, with_proxy
 from uql.kernels.sem_filter import CHUNK
 from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
@@ -430,6 +431,8 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
 
     settings, per_row = ctx.settings, max(1, len(block.filter.stages))
     assert settings.recall is not None and settings.precision is not None
+    inputs = row_inputs(block, relation, cheap, ctx) if ctx.keeps_proxy else None
+    proxy = ctx.stated.proxy if ctx.stated is not None and inputs is not None else None
     labels, left = await known_rows(block, relation, ctx), ctx.purse.remaining
     search = PromiseSearch(
         relation.n,
@@ -437,6 +440,7 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
         rng=ctx.rng,
         features=guided.features,
         prior=guided.prior,
+        chance=proxy.chance(inputs) if proxy is not None and inputs is not None else None,
         recall=settings.recall,
         precision=settings.precision,
         confidence=settings.confidence,
@@ -454,6 +458,11 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
 
     await _learn(block, search, searched, relation, ctx, most=CHUNK, after_each=take_equal)
     _note_promise(search, searched, cheap, per_row, relation, ctx)
+    if search.met and ctx.keeps_proxy:
+        if inputs is not None and not search.has_earlier:
+            proxy = fitted(inputs, searched.labelled, searched.answers)
+        targets = settings.precision, settings.recall, settings.confidence
+        ctx.stated = StatedSet(*targets, relation.n, len(searched.labelled), proxy)
     return Chosen(search.returned(), searched.asked_all(relation.n), search.unverified())
 
 
@@ -480,7 +489,14 @@ def _note_promise(
             f"do: WITH (budget = {calls})"
         )
     rows = f"{returned:,} rows, {unasked:,} of them not asked; {len(searched.labelled):,} of {relation.n:,} rows were asked{by}"
-    ctx.notes.append(f"{says}; {rows}" + (f", all were scored by {small}" if cheap is not None else ""))
+    kept = "; the score kept with the table chose which" if search.has_earlier else ""
+    ctx.notes.append(f"{says}; {rows}" + (f", all were scored by {small}" if cheap is not None else "") + kept)
+    if search.surprise is not None:
+        hits, expected = search.surprise
+        ctx.notes.append(
+            f"these rows are of another kind than those before: {hits:,} random ones are not what the kept score says, about "
+            f"{expected:.1f} were expected; it was fitted anew"
+        )
     if searched.unknown:
         ctx.notes.append(
             f"{searched.unknown:,} rows gave no answer: they are not among the rows returned, and count as matches that were missed"

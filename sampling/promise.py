@@ -1,15 +1,16 @@
 """A set of rows with a precision and a recall that hold together: accept the likeliest rows, reject the unlikeliest, ask between.
 
-A pilot teaches what the score of a row is worth. Then the rows are parted for good: those accepted unless asked, and the
-others, rejected unless asked. Each part has errors, rows that are not what the part says of them, and the targets allow so
-many of each. The likeliest errors are asked, which makes them known; random rows of a part prove how many errors are left in
-it. How far to ask and how much to prove is planned by the score, and paid for where the score is wrong; the proof rests on the
-random rows alone.
+A pilot teaches what the score of a row is worth. Then the rows are parted: those accepted unless asked, and the others,
+rejected unless asked. Each part has errors, rows that are not what the part says of them, and the targets allow so many of each.
+The likeliest errors are asked, which makes them known and the score better, and the rows are parted again by it until no more
+are worth asking. From then on the parts stay, and random rows of a part prove how many errors are left in it. How far to ask and
+how much to prove is planned by the score, and paid for where the score is wrong; the proof rests on the random rows alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -26,16 +27,15 @@ from uql.sampling.retrieval import Search
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
 
 PILOT = 96  # rows that teach what the score is worth
-WORTH = 10  # times as many calls planned as rows have taught, from which on as many more are to teach
+EARLIER = 0.8  # of δ, for what an earlier score says; the rest is for a score that is learned where that one is wrong
 CUTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)  # chances of a match from which rows may be accepted
-GROWN = 1.5  # times as many answers, before the score is learned anew
+GROWN = 1.2  # times as many answers, before the score is learned anew
 LEAST_BATCH, PARTS = 8, 6  # rows between two looks, at least; else this part of what is planned
 EVEN = (1.0, 0.8, 0.6)  # part of the chance to be drawn that all rows have alike
 BETS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)  # of the largest bet
 SHARES = (0.2, 0.5)  # of δ, that may go to the rows accepted
 MOST_FIRST = 0.75  # of the calls left, that may go to the precision alone where both targets are too much
 RUNS = 48  # of rows of like chances
-DOUBT = 1.25  # times as many errors are planned for as the score says
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,11 @@ class Part:
         """The rate of errors among random rows beyond what was expected, where it is more than chance: the score misses them."""
         return max(0.0, self.hits - self.expected - 2 * math.sqrt(self.expected + 1)) / max(self.errors.n_draws, 1)
 
+    @property
+    def contradicts(self) -> bool:
+        """Are more than twice as many random rows errors as were expected, and more than chance explains?"""
+        return self.hits > 2 * self.expected + 3 * math.sqrt(self.expected + 1)
+
     def wrong(self, answers: Floats) -> Floats:
         """(n,) 1 where an answer (1, 0, NaN) is not what the part says; one without an answer never is."""
         out: Floats = (answers != (1.0 if self.accepted else 0.0)).astype(np.float64)
@@ -140,9 +145,14 @@ class PromiseSearch(Search):
     Args:
         features: (N, d) float32, mean squared row norm about 1; the score of a cheap model is one of them.
         prior: (N,) a score, higher where a match is likelier, or None.
+        chance: (N,) the chance of a match by a score that was fitted to other rows, in place of a pilot. Where random rows
+            contradict it, it is given up, and a score is learned from these rows.
         recall, precision: the targets, in (0, 1).
         confidence: 1 − δ.
         Others as in `Search`.
+    Attributes:
+        has_earlier: does the score that was fitted to other rows still choose?
+        surprise: where it was given up, the errors among random rows, and how many it expected.
     Source: the setting of Kang et al. (2020), SUPG, and Zeighami et al. (2025), BARGAIN; the bound is that of `ErrorsLeft`.
     """
 
@@ -156,6 +166,7 @@ class PromiseSearch(Search):
         rng: np.random.Generator,
         features: Matrix,
         prior: Floats | None = None,
+        chance: Floats | None = None,
         recall: float = 0.9,
         precision: float = 0.9,
         confidence: float = 0.95,
@@ -170,10 +181,12 @@ class PromiseSearch(Search):
             self._views.append(((prior - np.mean(prior)) / spread).astype(np.float32)[:, None])
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no, 1 yes, 2 no answer
         self._note(self.labelled, self.answers)
-        pilot = min(PILOT, budget, n_rows - self.n_known)
-        self._learner = partial(_learner, n_rows, features, prior, rng, confidence)
-        self._pilot = self._learner(pilot, known) if pilot >= LEAST_BATCH else None
-        self._p = np.full(n_rows, 0.5)  # the chance of a match
+        self._delta = (1 - confidence) * (1.0 if chance is None else EARLIER)
+        self.has_earlier = chance is not None
+        self.surprise: tuple[int, float] | None = None
+        self._teach = partial(AsdSampler, n_rows, rng=rng, features=features, prior=prior, confidence=confidence)
+        self._pilot = self._taught(known) if chance is None else None
+        self._p = np.full(n_rows, 0.5) if chance is None else chance  # the chance of a match
         self._fitted_at = 0
         self.parts: tuple[Part, ...] = ()
 
@@ -200,7 +213,7 @@ class PromiseSearch(Search):
     def would_take(self) -> int:
         """Rows to be asked in all until both targets hold, about."""
         free = self.n_rows - len(self.labelled)
-        return self.calls + min(free, sum(need.calls for need in self._plan()) if self.parts else free)
+        return self.calls + min(free, _calls(self._plan_left()) if self.parts else free)
 
     def _holds(self, without: bool = False) -> tuple[float, float]:
         """As `holds`; `without` the rows accepted unasked, which are missed then."""
@@ -254,7 +267,20 @@ class PromiseSearch(Search):
         none = np.zeros(self.n_rows, bool)
         return next((part.rows for part in self.parts if part.accepted), none)
 
+    def _taught(self, labels: Known | None) -> AsdSampler | None:
+        """The sampler of the rows that teach what the score is worth; None: there are too few."""
+        rows = min(PILOT, self.budget - self.n_proposed, self.n_rows - len(self.labelled))
+        return self._teach(rows, known=labels) if rows >= LEAST_BATCH else None
+
+    def _give_up_earlier(self) -> None:
+        """Learn a score from the rows asked, and prove what it says with the rest of δ: random rows contradict the earlier one."""
+        self.surprise = int(sum(part.hits for part in self.parts)), sum(part.expected for part in self.parts)
+        self.has_earlier, self.parts, self._delta = False, (), (1 - self.confidence) * (1 - EARLIER)
+        self._pilot = self._taught((self.labelled, self.answers))
+
     def _choose(self, k: int) -> Indices:
+        if self.has_earlier and not self._open.any() and any(part.contradicts for part in self.parts):
+            self._give_up_earlier()
         if self._pilot is not None:
             rows = self._pilot.propose(k)
             rows = rows[~self._is_asked[rows]]
@@ -262,21 +288,18 @@ class PromiseSearch(Search):
                 return rows
         if self._open.any() or self.met:
             return np.zeros(0, np.int64)
-        self._learn()
-        if not self.parts:
-            labels, calls = (self.labelled, self.answers), self._part()
-            more = min(len(self.labelled), self.budget // 2 - self.n_proposed, self.n_rows - len(self.labelled))
-            if calls > WORTH * len(self.labelled) and more >= LEAST_BATCH:  # a better score is worth more than it takes
-                self.parts, self._pilot = (), self._learner(more, labels)
-                return self._choose(k)
-            self._pilot = None
-        plan, left = self._plan(), self.budget - self.n_proposed
-        short = sum(need.calls for need in plan) > left
-        precision_plan = self._plan(rejected=False) if short else plan
+        if (self._learn() and not self._drawn) or not self.parts:
+            self._part()
+        self._pilot = None
+        plan, left = self._plan_left(), self.budget - self.n_proposed
+        short = _calls(plan) > left
+        precision_plan = self._plan_left(rejected=False) if short else plan
         # first the precision of the rows accepted: else none is returned unasked
-        if 0 < sum(need.calls for need in precision_plan) <= left:
+        if 0 < _calls(precision_plan) <= left:
             plan = precision_plan
         n_likeliest, n_random = sum(need.n_likeliest for need in plan), sum(need.n_random for need in plan)
+        if n_likeliest and not short and not self._drawn:  # they teach, and the rows may be parted anew
+            n_random = 0
         room = min(k, max(LEAST_BATCH, (n_likeliest + n_random) // PARTS), n_likeliest + n_random)
         first = room * n_likeliest // max(n_likeliest + n_random, 1) if short and n_random else min(n_likeliest, room)
         tops, sizes = _shared(first, [n.n_likeliest for n in plan]), _shared(room - first, [n.n_random for n in plan])
@@ -293,18 +316,23 @@ class PromiseSearch(Search):
         first, rest = free[order[:top]], free[order[top:]]
         if not size:
             return [first]
-        wrong = np.minimum(DOUBT * wrong[order[top:]], 1.0)
+        wrong = wrong[order[top:]]
         q = chances(wrong, len(rest), float(wrong.sum()), need.even)
         part.draw = Draw.of(rest, q, wrong, size, need.allowed + 1, self.rng)
         return [first, part.draw.rows]
 
     # -------------------------------------------------------------------------------------------------------- planning
-    def _learn(self) -> None:
-        """Learn the chance of a match from all answers, where there are enough more of them."""
+    @property
+    def _drawn(self) -> bool:
+        """Has a random row been asked, to prove something of a part?"""
+        return any(part.errors.n_draws for part in self.parts)
+
+    def _learn(self) -> bool:
+        """Learn the chance of a match from all answers; False where there are not enough more of them."""
         rows, y = self.labelled, self.answers
         has_answer = ~np.isnan(y)
-        if not has_answer.any() or len(y) < GROWN * self._fitted_at:
-            return
+        if self.has_earlier or not has_answer.any() or len(y) < GROWN * self._fitted_at:
+            return False
         rows, y, self._fitted_at = rows[has_answer], y[has_answer], len(y)
         design = self._pilot.design[rows] if self._pilot is not None else None
         best = math.inf
@@ -314,40 +342,60 @@ class PromiseSearch(Search):
             loss = surrogate.log_loss(surrogate.stretched(fit.loo, fit.loo, y), y)
             if loss < best:
                 best, self._p = loss, p
+        return True
 
     def _chance_wrong(self, part: Part, rows: Indices) -> Floats:
         return np.minimum((1.0 - self._p[rows] if part.accepted else self._p[rows]) + part.surprise, 1.0)
 
-    def _part(self) -> float:
-        """Part the rows that were not asked for good, where that is planned to take the fewest calls: so many."""
-        free = self._answer == -1
-        best: tuple[float, tuple[Part, ...]] = (math.inf, ())
-        most: tuple[int, tuple[Part, ...]] = (0, ())  # rows whose precision a part of the calls left proves
+    def _part(self) -> None:
+        """Part the rows that were not asked where that is planned to take the fewest calls."""
         left = self.budget - self.n_proposed
-        for cut in (*CUTS, math.inf):
-            accepted = free & (self._p >= cut)
-            n, rest = int(accepted.sum()), int(free.sum()) - int(accepted.sum())
-            for share in SHARES if n and rest else (1.0,):
-                of = (1 - self.confidence) * share, (1 - self.confidence) * (1 - share if n and rest else 1.0)
-                parts = [Part(accepted, True, ErrorsLeft(n, of[0]))] if n else []
-                if rest:
-                    parts.append(Part(free & ~accepted, False, ErrorsLeft(rest, of[1])))
-                self.parts = tuple(parts)
-                best = min(best, (sum(need.calls for need in self._plan()), self.parts), key=lambda found: found[0])
-                if n > most[0] and sum(need.calls for need in self._plan(rejected=False)) <= MOST_FIRST * left:
-                    most = n, self.parts
-        self.parts = most[1] if best[0] > left and most[1] else best[1]
-        return best[0]
+        plans = ((_calls(self._plan(parts, wrong)), parts) for parts, wrong in self._partings())
+        calls, self.parts = min(plans, key=lambda found: found[0])
+        if calls <= left:
+            return
+        most = 0
+        for parts, wrong in self._partings():  # the most rows whose precision a part of the calls left proves
+            n = next((part.errors.free for part in parts if part.accepted), 0)
+            if n > most and _calls(self._plan(parts, wrong, rejected=False)) <= MOST_FIRST * left:
+                most, self.parts = n, parts
 
-    def _plan(self, *, rejected: bool = True) -> list[Needed]:
-        """What each part still takes; `rejected`: are the rows that are rejected unless asked to be proved?"""
+    def _partings(self) -> Iterator[tuple[tuple[Part, ...], list[Floats]]]:
+        """The ways to part the rows that were not asked; of each part the chances that its rows are errors, likeliest first."""
+        free = self._answer == -1
+        p = np.sort(self._p[free])
+        for cut in (*CUTS, math.inf):
+            accepted, n_rejected = free & (self._p >= cut), int(np.searchsorted(p, cut))
+            n = len(p) - n_rejected
+            for share in SHARES if n and n_rejected else (1.0,):
+                parts, wrong = [], []
+                if n:
+                    parts.append(Part(accepted, True, ErrorsLeft(n, self._delta * share)))
+                    wrong.append(1 - p[n_rejected:])
+                if n_rejected:
+                    rest = self._delta * (1 - share if n else 1.0)
+                    parts.append(Part(free & ~accepted, False, ErrorsLeft(n_rejected, rest)))
+                    wrong.append(p[:n_rejected][::-1])
+                yield tuple(parts), wrong
+
+    def _plan_left(self, *, rejected: bool = True) -> list[Needed]:
+        """What each part still takes, as `_plan` says it."""
+        return self._plan(self.parts, [self._sorted(part) for part in self.parts], rejected=rejected)
+
+    def _plan(self, parts: Sequence[Part], wrong: Sequence[Floats], *, rejected: bool = True) -> list[Needed]:
+        """What each part takes.
+
+        Args:
+            parts: (1 or 2), the accepted one first.
+            wrong: of each part the chance that each of its rows is an error, likeliest first.
+            rejected: are the rows that are rejected unless asked to be proved?
+        """
         yes, unknown = int((self._answer == 1).sum()), int((self._answer == 2).sum())
-        sorted_parts = [self._sorted(part) for part in self.parts]
-        accepted, bound = next(((p.errors.free, p.errors.remaining) for p in self.parts if p.accepted), (0, 0))
+        accepted, bound = next(((p.errors.free, p.errors.remaining) for p in parts if p.accepted), (0, 0))
         matches = 0.0  # matches among the rejected rows that will be asked
         plan: list[Needed] = []
-        for part, wrong in reversed(list(zip(self.parts, sorted_parts, strict=True))):  # the rejected rows first
-            gain = np.concatenate([[0.0], np.cumsum(wrong)])
+        for part, chances_wrong in reversed(list(zip(parts, wrong, strict=True))):  # the rejected rows first
+            gain = np.concatenate([[0.0], np.cumsum(chances_wrong)])
             returned = yes + matches + gain + accepted
             if part.accepted:  # errors of its own that are asked are returned no more
                 allowed = (1 - self.precision) * (returned - 2 * gain)
@@ -355,7 +403,7 @@ class PromiseSearch(Search):
                 wrong_returned = np.minimum((1 - self.precision) * returned, bound)
                 allowed = (1 - self.recall) / self.recall * (returned - wrong_returned) - unknown
             allowed = np.floor(allowed + 1e-9)
-            need = needed(part.errors, wrong, allowed) if part.accepted or rejected else Needed(0, 0, 0)
+            need = needed(part.errors, chances_wrong, allowed) if part.accepted or rejected else Needed(0, 0, 0)
             matches = float(gain[need.n_likeliest]) if not part.accepted else matches
             plan.append(need)
         return plan[::-1]
@@ -366,17 +414,8 @@ class PromiseSearch(Search):
         return np.sort(wrong)[::-1]
 
 
-def _learner(
-    n_rows: int,
-    features: Matrix,
-    prior: Floats | None,
-    rng: np.random.Generator,
-    confidence: float,
-    rows: int,
-    labels: Known | None,
-) -> AsdSampler:
-    """The sampler of so many rows that teach what the score is worth."""
-    return AsdSampler(n_rows, rows, rng=rng, features=features, prior=prior, known=labels, confidence=confidence)
+def _calls(plan: Sequence[Needed]) -> int:
+    return sum(need.calls for need in plan)
 
 
 def _shared(n: int, weights: list[int]) -> list[int]:
@@ -400,7 +439,7 @@ def needed(errors: ErrorsLeft, wrong: Floats, allowed: Floats) -> Needed:
     starts = np.unique(np.concatenate([[0], np.geomspace(1, max(n, 1), RUNS).astype(np.int64)]))
     starts = starts[starts < n]
     sizes = np.diff(np.append(starts, n)).astype(np.float64)
-    chance = np.minimum(DOUBT * np.add.reduceat(wrong, starts) / sizes, 1.0) if n else np.zeros(0)
+    chance = np.add.reduceat(wrong, starts) / sizes if n else np.zeros(0)
     rest = np.triu(np.ones((len(starts), len(starts)))) * sizes  # (k, run) rows of a run that are left to draw from
     free, refuted = rest.sum(axis=1), allowed[starts] + 1
     proved = np.array([errors.against(int(m)) if m > 0 else 0.0 for m in refuted]) if errors.n_draws else 0.0

@@ -2,59 +2,16 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 import pytest
-from row_model import RowModel
+from two_models import Cheap, Dear, drawn, is_good, measured
 
 import uql
 from uql.base.errors import ConfigError
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
-from uql.llm.questions import Extract
+from uql.llm.providers.base import Answer
 
 ROWS = 2000
 QUERY = 'SELECT id FROM notes WHERE "it is good"'
 TARGETS = "precision = 0.9, recall = 0.9"
-
-
-def drawn(text: str) -> float:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") / 2**64
-
-
-def is_good(text: str) -> bool:
-    return drawn(text) < 0.3
-
-
-class Dear(RowModel):
-    name, is_local = "dear", True
-    limits, price, capabilities = Limits(concurrency=64), Price(10, 40), Capabilities(probabilities=True)
-    unreadable = 0.0
-
-    def __init__(self):
-        self.calls = 0
-
-    def _one(self, question, row):
-        self.calls += 1
-        text = row.cells[0].value
-        if isinstance(question, Extract):
-            return Answer("a value")
-        if drawn("unreadable " + self.name + text) < self.unreadable:
-            return Answer(problem=Problem("unreadable", "neither yes nor no"))
-        return self.said(text)
-
-    def said(self, text):
-        return Answer(is_good(text), float(is_good(text)))
-
-
-class Cheap(Dear):
-    """Wrong about one row in twelve, and then unsure of most of them."""
-
-    name, price = "cheap", Price(1, 4)
-
-    def said(self, text):
-        sure = 0.55 + 0.44 * drawn("sure " + text)
-        yes = is_good(text) != (drawn("wrong " + text) < 0.3 * (1 - sure))
-        return Answer(yes, sure if yes else 1 - sure)
 
 
 class Overconfident(Cheap):
@@ -90,10 +47,6 @@ def connected(cheap, dear, rows=ROWS, text="'Note ' || i || ', about something o
 
 def truth(con) -> set[int]:
     return {i for i, text in con.sql("SELECT id, text FROM notes").fetchall() if is_good(text)}
-
-
-def measured(found: set[int], right: set[int]) -> tuple[float, float]:
-    return len(found & right) / max(len(found), 1), len(found & right) / max(len(right), 1)
 
 
 @pytest.mark.parametrize("cheap", [Cheap, Overconfident])

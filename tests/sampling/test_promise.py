@@ -62,6 +62,38 @@ def test_the_statement_holds_in_the_long_form(share) -> None:
             assert keeps(wrong, 200, delta), (kind, delta)
 
 
+def with_an_earlier_score(turned, seed, delta, n=1500):
+    """A search with the score of the cheap model of a table before; `turned`: it says the contrary of these rows."""
+    t = made("good", n, 0.3, seed)
+    odds = np.log(t.score / (1 - t.score))
+    chance = 1 / (1 + np.exp(odds if turned else -odds))
+    search = PromiseSearch(
+        n,
+        n,
+        rng=np.random.default_rng(seed),
+        features=t.alone,
+        prior=t.prior,
+        chance=chance,
+        confidence=1 - delta,
+    )
+    while len(rows := search.propose(n)):
+        search.tell(rows, t.truth[rows])
+    return search, t.truth
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_statement_by_an_earlier_score_holds_with_and_without_drift(turned) -> None:
+    seeds, delta, wrong, asked = 12, 0.2, 0, []
+    for seed in range(seeds):
+        search, truth = with_an_earlier_score(turned, seed, delta)
+        assert search.met and (search.surprise is not None) == turned and search.has_earlier != turned
+        wrong += not holds(truth, search.returned())
+        asked.append(search.calls)
+    assert keeps(wrong, seeds, delta)
+    fresh = np.mean([run("good", 1500, 0.3, seed, delta)[0].calls for seed in range(4)])
+    assert turned or np.mean(asked) < fresh - 50, "no rows were asked to learn a score"
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bound_on_errors_left_is_missed_in_delta_of_runs_when_one_looks_after_every_draw(weighted) -> None:
     n, errors, delta, runs = 200, 30, 0.2, 80

@@ -14,7 +14,7 @@ import uql
 from uql.api.evaluate import Evaluated
 from uql.base.errors import BudgetError, DataError, UQLError
 from uql.cli import main
-from uql.llm.providers.base import Answer, Price, Problem
+from uql.llm.providers.base import Answer, Price, Problem, RowsReply
 from uql.llm.questions import Choice, Predicate, Write
 from uql.sampling.intervals import wilson
 
@@ -44,7 +44,7 @@ class Reader(RowModel):
 
 
 def connect(model: Any, **settings: Any) -> uql.Connection:
-    con = uql.connect(model=model, ledger=":memory:", **settings)
+    con = uql.connect(model=model, **{"ledger": ":memory:", **settings})
     con.sql("""
         CREATE TABLE rated AS SELECT 'number ' || i || CASE i % 4 WHEN 0 THEN ' is good' WHEN 1 THEN ' is not good' ELSE ' is dull' END AS body,
         i % 4 = 0 AS label, CASE WHEN i % 4 = 0 THEN 'good' ELSE 'bad' END AS mood FROM range(80) t(i)
@@ -55,6 +55,45 @@ def connect(model: Any, **settings: Any) -> uql.Connection:
 def only(found: tuple[Evaluated, ...]) -> Evaluated:
     assert len(found) == 1
     return found[0]
+
+
+class TakesSeveral(Reader):
+    """Answers rows together; `obeys`: a row that gives orders gets its answer for all of them."""
+
+    is_local = False
+
+    def __init__(self, *, obeys: bool) -> None:
+        super().__init__()
+        self.obeys = obeys
+
+    async def answer_rows(self, request: Any) -> RowsReply:
+        answers = tuple(tuple(self._one(q, row) for q in request.questions) for row in request.rows)
+        ordered = any("every other row" in str(row.cells[0].value) for row in request.rows)
+        if self.obeys and ordered:
+            answers = tuple((Answer(True),) for _ in request.rows)
+        return RowsReply(answers, 1, 1)
+
+
+@pytest.mark.parametrize("obeys", [False, True])
+def test_rows_share_requests_by_default_where_that_was_measured_to_change_no_answer(
+    obeys: bool, tmp_path: Path
+) -> None:
+    ledger = str(tmp_path / "ledger.sqlite")
+    with connect(TakesSeveral(obeys=obeys), ledger=ledger) as con:
+        evaluation = con.evaluate("rated", "it is good", columns=["body"], packed=4)
+        found = only(evaluation.found).packing
+        assert found is not None and (found.rows, found.asked, found.changed, found.hostile) == (4, 80, 0, 27)
+        assert (found.obeyed > 0) == obeys and found.keeps_answers != obeys
+        assert f"rows_per_request = 'auto' takes {1 if obeys else 4}" in str(evaluation)
+    with connect(TakesSeveral(obeys=obeys), ledger=ledger, budget="all") as con:
+        result = con.uql("SELECT \"the mood\" USING (body)::ENUM('good', 'bad') AS m FROM rated")
+        result.fetchall()
+        assert (result.cost.requests < result.cost.calls / 2) != obeys
+
+
+def test_a_model_that_takes_no_two_rows_at_once_is_not_measured_with_several() -> None:
+    with connect(Reader()) as con, pytest.raises(DataError, match="reader is asked row by row"):
+        con.evaluate("rated", "it is good", columns=["body"], packed=4)
 
 
 def test_a_condition_has_precision_and_recall_with_wilsons_intervals() -> None:

@@ -311,7 +311,7 @@ class Connection:
         Args:
             rows: a table, a file in single quotes, or a SELECT in DuckDB's SQL.
             texts: one wording or several, as they stand in queries.
-            options: label, columns, models, sample, improve: as of `uql.api.evaluate.evaluate`.
+            options: label, columns, models, sample, improve, packed: as of `uql.api.evaluate.evaluate`.
         Raises: DataError (UQL517) where the rows cannot be used; errors of a model that concern every call.
         """
         from uql.api.evaluate import evaluate

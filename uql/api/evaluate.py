@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.api.labelled_rows import WORDS, labelled_rows
+from uql.api.packing import Packing, packing
 from uql.base.errors import BudgetError, DataError
 from uql.llm.budget import Budget
 from uql.llm.gate import Gate
@@ -69,6 +70,7 @@ class Evaluated:
     cached: int
     usd: float | None
     seconds: float | None
+    packing: Packing | None = None  # what sharing requests does to its answers, where that was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Evaluation:
         lines = [
             *_table(self.found),
             f"intervals at {100 * self.confidence:g} %; a row without an answer counts as wrong",
+            *(f"{one.model}: {one.packing}" for one in self.found if one.packing is not None),
         ]
         if self.improvement is not None:
             tried = self.improvement
@@ -143,6 +146,7 @@ def evaluate(
     models: Sequence[str | Provider] = (),
     sample: int | None = SAMPLE,
     improve: int = 0,
+    packed: int = 0,
 ) -> Evaluation:
     """Asks texts about labelled rows and compares the answers with the labels. Answers go through the ledger: each is paid once.
 
@@ -155,6 +159,7 @@ def evaluate(
         models: to compare; none: that of the session.
         sample: labelled rows that are drawn; None: all.
         improve: wordings that the first model proposes for the first text; half of the rows are kept to check the best one.
+        packed: rows of a request, at least 2: what that changes is measured too, and decides for rows_per_request = 'auto'.
     Raises: DataError (UQL517) where the rows cannot be used; errors of a model that concern every call.
     """
     wordings = [texts] if isinstance(texts, str) else list(texts)
@@ -167,7 +172,7 @@ def evaluate(
     if sample is not None and sample < len(examples):
         positions = np.sort(rng.choice(len(examples), sample, replace=False))
         examples, labels = [examples[i] for i in positions], [labels[i] for i in positions]
-    work = _Work(session.settings, examples, labels)
+    work = _Work(session.settings, examples, labels, packed)
     candidates: list[Any] = list(models) or [session.model or session.settings.model]
     with session.ledgers.open(session.settings.ledger) as ledger:
         return finished(work.run(wordings, candidates, improve, rng, ledger))
@@ -176,8 +181,8 @@ def evaluate(
 class _Work:
     """The labelled rows of an evaluation, and what is asked of them."""
 
-    def __init__(self, settings: Settings, rows: list[Row], labels: list[object]) -> None:
-        self.settings, self.rows = settings, rows
+    def __init__(self, settings: Settings, rows: list[Row], labels: list[object], packed: int) -> None:
+        self.settings, self.rows, self.packed = settings, rows, packed
         self.budget = Budget(
             calls=None, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
         )  # of all texts and models together
@@ -202,7 +207,10 @@ class _Work:
         evaluations = []
         for model in models:
             for text in texts:
-                evaluations.append((await self._evaluate_text(text, model, self._everywhere, ledger))[0])
+                evaluation, codes = await self._evaluate_text(text, model, self._everywhere, ledger)
+                if self.packed > 1:
+                    evaluation = replace(evaluation, packing=await self._packing(text, model, codes, ledger))
+                evaluations.append(evaluation)
         improvement = await self._improved(texts[0], models[0], improve, rng, ledger) if improve else None
         return Evaluation(tuple(evaluations), self.settings.confidence, improvement)
 
@@ -232,6 +240,13 @@ class _Work:
             seconds=cost.seconds / cost.calls if cost.calls else None,
         )
         return evaluation, codes
+
+    async def _packing(self, text: str, model: Any, codes: Codes, ledger: Ledger) -> Packing:
+        words = ("no", "yes") if self.is_condition else self.names
+        values = (False, True) if self.is_condition else self.names
+        alone = [None if code < 0 else values[code] for code in codes.tolist()]
+        question = self._question(text)
+        return await packing(self.settings, model, question, self.rows, alone, self.packed, words, ledger, self.budget)
 
     def _code(self, value: Any) -> int:
         if value is None:

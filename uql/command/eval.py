@@ -29,6 +29,12 @@ def eval_(
     database: Annotated[str | None, typer.Option("--database", help="The database that holds the table.")] = None,
     sample: Annotated[str, typer.Option(help="Labelled rows that are drawn, or 'all'.")] = "200",
     improve: Annotated[int, typer.Option(help="Wordings that the model proposes, checked on rows kept apart.")] = 0,
+    packed: Annotated[
+        int,
+        typer.Option(
+            help="Rows of a request: also says what that changes, and decides it for rows_per_request = 'auto'."
+        ),
+    ] = 0,
     max_cost: options.MaxCost = None,
     ledger: options.Ledger = None,
     settings: options.Set = None,
@@ -53,5 +59,6 @@ def eval_(
             models=tuple(models or ()),
             sample=None if sample == "all" else int(sample),
             improve=improve,
+            packed=packed,
         )
     print_json(evaluation.dicts()) if as_json else print(evaluation)

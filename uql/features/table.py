@@ -59,6 +59,11 @@ class Block:
             yield rows, self.vectors[self.index[rows]].astype(np.float32) - self.mean
         forget_pages(self.vectors)
 
+    def products(self, weights: Matrix) -> NDArray[np.float64]:
+        """(N,) the products of the rows' vectors, with their mean, and weights (e,)."""
+        parts = [part @ weights for _, part in self.slices()]
+        return np.concatenate(parts).astype(np.float64) + float(self.mean @ weights)
+
     def axes(self, components: int = COMPONENTS) -> Matrix:
         """(e, c) what a row less the mean is multiplied with: at most `components` principal components, not whitened, for
         a mean squared row norm of 1."""

@@ -82,11 +82,14 @@ def is_in_process(settings: Settings) -> bool:
     return (settings.model or "").partition(":")[0].partition("?")[0] == "local"
 
 
-def rows_of(model: Provider | None, settings: Settings) -> int:
-    """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
+def rows_of(model: Provider | None, settings: Settings, measured: int | None = None) -> int:
+    """Rows that a request to this model may hold: as the settings say; under 'auto' as measured, else as its class is known for.
 
-    Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine, which
-    has no price per token.
+    Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine that
+    was not measured: it has no price per token.
+
+    Args:
+        measured: by `uql eval --packed`; None: it was not.
     """
     setting = settings.rows_per_request
     takes_one = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
@@ -94,6 +97,8 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
         return 1
     if setting != "auto":
         return int(setting)
+    if measured is not None:
+        return measured
     if model is not None:
         return 1 if model.is_local else model.capabilities.rows
     kind = (settings.model or "").partition(":")[0]

@@ -184,7 +184,7 @@ class Foresight:
             pace=pace_of(model, model_settings, memory.seconds_a_call()),
             settings=settings,
             budget=calls,
-            rows_at_once=rows_of(model, model_settings),
+            rows_at_once=rows_of(model, model_settings, memory.rows),
             prompt=prompt_of(model, model_settings),
             form=form_of(model, model_settings),
             weighs_pairs=weighs_pairs(model, model_settings),

@@ -1,6 +1,7 @@
 """What a database holds of its semantic tables: their definitions, what is known of each source row, and how new rows come in.
 
-`uql_semantic_tables` has a row for each: its name, the query, the key, the columns, the groups of the first build, when (UTC). Of a table
+`uql_semantic_tables` has a row for each: its name, the query, the key, the columns, the groups of the first build, when (UTC), and what was
+stated of rows that were not asked, with the score that chose them. Of a table
 made row by row, `__uql_rows_NAME` has a row for each candidate: its key, and a digest of what the query reads of it, NULL where it has no
 answer yet.
 """
@@ -19,6 +20,7 @@ import duckdb
 from uql.base.errors import BindError, DataError
 from uql.base.sql_text import first_line, literal, quote
 from uql.kernels.duck import Duck
+from uql.kernels.kept_proxy import StatedSet
 from uql.session.store_estimates import together
 from uql.sources.catalog import ESTIMATED
 
@@ -31,7 +33,7 @@ MADE_ESTIMATED = ESTIMATED + "semantic table: "  # of another
 COLUMNS = {
     "schema_name": "VARCHAR", "table_name": "VARCHAR", "definition": "VARCHAR", "key": "VARCHAR[]", "columns": "JSON",
     "groups": "JSON", "by_row": "BOOLEAN", "model": "VARCHAR", "built": "TIMESTAMP", "refreshed": "TIMESTAMP",
-    "calls": "BIGINT",
+    "calls": "BIGINT", "stated": "JSON",
 }  # fmt: skip
 Groups = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
@@ -50,6 +52,7 @@ class Definition:
     model: str = ""
     refreshed_s: float = 0.0  # seconds since the epoch
     calls: int = 0  # that it has taken so far
+    stated: StatedSet | None = None  # what the latest run stated of rows that it did not ask
 
     @property
     def sql(self) -> str:
@@ -124,9 +127,10 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
     )
     if not there:
         return []
+    stated = "stated::VARCHAR" if "stated" in cursor.sql(f"FROM main.{REGISTRY}").columns else "NULL"
     rows = cursor.execute(
         "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, by_row, model, "
-        f"epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
+        f"epoch(refreshed), calls, {stated} FROM main.{REGISTRY} ORDER BY ALL"
     ).fetchall()
     return [
         Definition(
@@ -140,8 +144,9 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
             model,
             refreshed_s,
             calls,
+            StatedSet.of(json.loads(stated)) if stated else None,
         )
-        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls in rows
+        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls, stated in rows
     ]
 
 
@@ -154,9 +159,11 @@ def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: in
     """
     listed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     cursor.execute(f"CREATE TABLE IF NOT EXISTS main.{REGISTRY} ({listed})")
+    cursor.execute(f"ALTER TABLE main.{REGISTRY} ADD COLUMN IF NOT EXISTS stated JSON")  # of an earlier version
     values = [
         definition.schema, definition.name, definition.text, list(definition.key), json.dumps(definition.columns),
         json.dumps(definition.groups), definition.by_row, definition.model, definition.calls + calls,
+        None if definition.stated is None else json.dumps(definition.stated.numbers()),
     ]  # fmt: skip
     built = cursor.execute(
         f"SELECT built FROM main.{REGISTRY} WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
@@ -165,8 +172,8 @@ def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: in
     now = datetime.now(UTC).replace(tzinfo=None)
     forget(cursor, definition)
     cursor.execute(
-        f"INSERT INTO main.{REGISTRY} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [*values[:8], built[0][0] if built and definition.refreshed_s else now, now, values[8]],
+        f"INSERT INTO main.{REGISTRY} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [*values[:8], built[0][0] if built and definition.refreshed_s else now, now, *values[8:]],
     )
 
 

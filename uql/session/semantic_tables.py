@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from uql.base.schema import Table
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
+    from uql.kernels.kept_proxy import StatedSet
     from uql.session.session import Session
     from uql.session.statements import Piece
 
@@ -283,9 +284,10 @@ class _Work:
     open_keys: pa.Table | None = None  # of rows without an answer, after the run
     groups: store.Groups = field(default_factory=dict)
     model: str = ""
+    stated: StatedSet | None = field(init=False)  # of the rows that were not asked
 
     def __post_init__(self) -> None:
-        self.duck = self.session.kernel_duck()
+        self.duck, self.stated = self.session.kernel_duck(), self.definition.stated
 
     def done(self, *, first: bool) -> Outcome:
         """Does it, and tells what changed."""
@@ -344,9 +346,10 @@ class _Work:
         exact = outcome is None or outcome.exact
         if definition.by_row:
             open_ = self.duck.scalar(f"SELECT count(*) FROM {definition.rows_sql} WHERE __digest IS NULL")
-            exact = not open_ and not (outcome.based_on if outcome is not None else False)
+            exact = not open_ and self.stated is None and not (outcome.based_on if outcome is not None else False)
         store.say(self.duck, definition, exact)
-        latest = replace(definition, groups=self.groups or definition.groups, model=self.model or definition.model)
+        groups, model = self.groups or definition.groups, self.model or definition.model
+        latest = replace(definition, groups=groups, model=model, stated=self.stated)
         store.keep(cursor, latest, calls=outcome.cost.calls if outcome is not None else 0)
         return changes
 
@@ -448,7 +451,8 @@ class _Work:
         )
 
     def begins(self, ctx: Context) -> None:
-        """The groups of the first build stay."""
+        """The groups of the first build stay, and the score of a stated set goes on to new rows."""
+        ctx.keeps_proxy, ctx.stated = self.definition.by_row, self.stated
         ctx.groups.update(self.definition.groups)
         ctx.groups_stay = bool(self.definition.groups)
 
@@ -456,6 +460,7 @@ class _Work:
         """Notes the groups, the model, and which rows have no answer, while the run's tables are there."""
         from uql.kernels.sem_filter import recalled
 
+        states, self.stated = ctx.stated is not self.stated, ctx.stated
         self.groups = dict(ctx.groups)
         self.model = str((await ctx.gate.provider()).name)
         if self.definition.model and self.model != self.definition.model:
@@ -468,7 +473,7 @@ class _Work:
         left = {error.row for error in ctx.errors if error.row >= 0}
         block = planner.plan(self.bound.query, ctx.settings.disabled_rules)
         assert isinstance(block, Block)
-        if not output.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
+        if not output.exact and block.filter.formula is not None and not states:  # a search leaves rows unasked
             decided, _ = await recalled(block.filter, relation, ctx)
             left |= set(range(relation.n)) - set(decided.tolist())
         if left:
