@@ -13,13 +13,13 @@ from urllib.parse import quote
 
 import pytest
 from hash_model import HashModel
-from postgres_server import PASSWORD, NoServer, Server
 from test_in_flight import EVERY, ROWS, Slow
 from test_ledger_contract import connect
 
 import uql
 from uql.base.errors import ConfigError, DataError
 from uql.base.postgres_url import without_password
+from uql.benchmarks.gate.postgres_server import PASSWORD, NoServer, Server
 from uql.cli import main
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import Entry
