@@ -229,6 +229,40 @@ def test_a_transaction_whose_commit_was_not_confirmed_is_not_made_twice(server: 
         assert broken and ledger.draws("r", "count") == [[1, 2]]
 
 
+def test_a_transaction_that_a_killed_server_has_lost_is_made_again(server: Server) -> None:
+    """Another session has got its number since."""
+    url = server.database()
+    with Ledger(url) as ledger, Ledger(url) as other:
+        database = ledger._db
+        real, broken = database._connection.execute, []
+
+        def lose(sql: object, *values: object) -> object:
+            if sql == "COMMIT" and not broken:
+                broken.append(real("SELECT pg_current_xact_id()").fetchone())
+                real("ROLLBACK")
+                other.log_draw("r", "other", [3])
+                database._connection.close()
+                raise ledger_postgres.psycopg.OperationalError("the server is gone")
+            return real(sql, *values)
+
+        monkey = pytest.MonkeyPatch()
+        with monkey.context() as patched:
+            patched.setattr(database._connection, "execute", lose)
+            patched.setattr(ledger_postgres.Postgres, "execute", _of_the_other(ledger_postgres.Postgres.execute))
+            ledger.log_draw("r", "count", [1, 2])
+        assert broken and ledger.draws("r", "count") == [[1, 2]]
+
+
+def _of_the_other(real: object) -> object:
+    """As if the number of every transaction was that of one that another session has committed."""
+
+    def execute(self: object, sql: str, values: object = ()) -> object:
+        committed = "SELECT 'committed' WHERE CAST(? AS TEXT) <> ''"
+        return real(self, committed if "pg_xact_status" in sql else sql, values)  # type: ignore[operator]
+
+    return execute
+
+
 def until(there: object) -> None:
     end = time.monotonic() + 30
     while not there():  # type: ignore[operator]
