@@ -21,13 +21,14 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import duckdb
@@ -46,7 +47,7 @@ from uql.llm.run_budget import RunBudget
 from uql.llm.run_record import Run
 
 ROWS, SPARE = 600, 80  # rows of the lake; calls of the cap beside one a row
-IN_FLIGHT = 8  # requests of a process at once
+IN_FLIGHT, LATENCY_S = 8, 0.05  # requests of a process at once, and how long each takes
 GATES, SHARDS = 3, 2
 MOST_TWICE = IN_FLIGHT * SHARDS  # calls that may be in flight as a process dies
 PATIENCE_S = 120.0
@@ -64,7 +65,7 @@ class Billed(Instant):
         line = f"{os.getpid()} {str(request.row.cells[0].value)[:8]}\n"
         with self.bill.open("a") as bill:
             bill.write(line)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(LATENCY_S)
         return await super().answer(request)
 
 
@@ -87,9 +88,9 @@ class Place:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         (folder / "lake").mkdir()
         texts = "rpad(lpad(i::VARCHAR, 8, '0') || ' ', 60, 'x')"
-        duckdb.execute(
-            f"COPY (SELECT i AS id, {texts} AS body FROM range({ROWS}) t(i)) TO '{folder}/lake/reviews.parquet'"
-        )
+        lake = f"COPY (SELECT i AS id, {texts} AS body FROM range({ROWS}) t(i)) TO '{folder}/lake/reviews.parquet'"
+        with duckdb.connect(config={"threads": 1}) as duck:  # no thread is left when this process is copied
+            duck.execute(lake)
         return Place(folder, self.server, self.address)
 
     @property
@@ -122,31 +123,38 @@ def drive(folder: str, ledger: str, address: str, run: str) -> None:
     con.close()
 
 
-async def ask(folder: str, ledger: str) -> None:
+def gate(folder: str, ledger: str) -> None:
     """One gate of a run that several processes share."""
+    asyncio.run(_ask(folder, ledger))
+
+
+async def _ask(folder: str, ledger: str) -> None:
     with Ledger(ledger) as opened:
         budget = RunBudget(opened, "shared", ROWS + SPARE)
         model = Billed(Path(folder) / "bill")
         async with Gate.open(
             Settings(), model=model, ledger=opened, run=Run("shared", part=True), budget=budget
-        ) as gate:
-            await gate.ask(Predicate("it is so"), rows(ROWS))
+        ) as opened_gate:
+            await opened_gate.ask(Predicate("it is so"), rows(ROWS))
 
 
-def started(what: str, *arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "uql.benchmarks.kills", what, *arguments])
+def started(work: Callable[..., None], *arguments: str) -> ForkProcess:
+    """A process that does some work: a copy of this one, which has imported what it takes."""
+    process = get_context("fork").Process(target=work, args=arguments)
+    process.start()
+    return process
 
 
 @contextmanager
-def driver(place: Place, ledger: str, run: str = "") -> Iterator[subprocess.Popen[bytes]]:
+def driver(place: Place, ledger: str, run: str = "") -> Iterator[ForkProcess]:
     """A driver, which ends by itself or is killed."""
-    process = started("drive", str(place.folder), ledger, place.address, run)
+    process = started(drive, str(place.folder), ledger, place.address, run)
     try:
         yield process
-        process.wait(PATIENCE_S)
+        process.join(PATIENCE_S)
     finally:
         process.kill()
-        process.wait()
+        process.join()
 
 
 def when_billed(place: Place, chance: random.Random) -> None:
@@ -155,7 +163,7 @@ def when_billed(place: Place, chance: random.Random) -> None:
     while len(billed(place.bill)) < calls:
         if time.monotonic() > until:
             raise TimeoutError(f"{len(billed(place.bill))} calls after {PATIENCE_S:.0f} s")
-        time.sleep(0.01)
+        time.sleep(0.02)
 
 
 def written(place: Place) -> int:
@@ -164,7 +172,8 @@ def written(place: Place) -> int:
     if not list((place.folder / "out").glob("*.parquet")):
         return 0
     sql = f"SELECT count(DISTINCT id) FROM read_parquet('{files}') WHERE so IS NOT NULL"
-    return int(duckdb.execute(sql).fetchall()[0][0])
+    with duckdb.connect(config={"threads": 1}) as duck:
+        return int(duck.execute(sql).fetchall()[0][0])
 
 
 # ---------------------------------------------------------------------------------------------------------- who is killed
@@ -199,17 +208,17 @@ def kill_postgres(place: Place, chance: random.Random) -> KilledRun:
 def kill_gate(place: Place, chance: random.Random) -> KilledRun:
     ledger = place.server.database()
     Ledger(ledger).close()
-    gates = [started("ask", str(place.folder), ledger) for _ in range(GATES)]
+    gates = [started(gate, str(place.folder), ledger) for _ in range(GATES)]
     try:
         when_billed(place, chance)
         chance.choice(gates).kill()
-        gates.append(started("ask", str(place.folder), ledger))
-        for gate in gates:
-            gate.wait(PATIENCE_S)
+        gates.append(started(gate, str(place.folder), ledger))
+        for one in gates:
+            one.join(PATIENCE_S)
     finally:
-        for gate in gates:
-            gate.kill()
-            gate.wait()
+        for one in gates:
+            one.kill()
+            one.join()
     with Ledger(ledger) as opened:
         return KilledRun(len(billed(place.bill)), opened.stats().answers)
 
@@ -264,9 +273,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["drive"]:
-        drive(*sys.argv[2:])
-    elif sys.argv[1:2] == ["ask"]:
-        asyncio.run(ask(*sys.argv[2:]))
-    else:
-        sys.exit(main())
+    sys.exit(main())

@@ -64,7 +64,8 @@ def write(folder: Path, rows: int) -> Path:
     lake = folder / f"rows-{rows}"
     if not lake.exists():
         (lake / "reviews").mkdir(parents=True)
-        duck = duckdb.connect(config={"threads": 1, "enable_progress_bar": False})
+        duck = duckdb.connect(config={"threads": 1})
+        duck.execute("SET enable_progress_bar = false")
         one = " || ' ' || ".join(
             f"{list(values)!r}[1 + (hash(i * {k + 3}) % {len(values)})::INT]"
             for k, values in enumerate((("the", "a", "this"), JUDGED, WORDS, ("and", "with", "but"), JUDGED, WORDS))
