@@ -107,8 +107,8 @@ def _cluster_tables(sizes: Sequence[dict[str, Any]]) -> Iterator[Table]:
         if len(own) > 1:
             points = [[(one["rows"], one[step]) for one in own if one.get(step)] for step in (*STEPS, "driver_mb")]
             slopes.append((system, *(_slope(part, 0.0) for part in points)))
-    head = ("exponents", "first COUNT", "next COUNT", "build", "next LIMIT", "memory of the driver")
-    yield Table("Exponents of these", head, tuple(slopes))
+    exponents = ("exponents", "first COUNT", "next COUNT", "build", "next LIMIT", "memory of the driver")
+    yield Table("Exponents of these", exponents, tuple(slopes))
 
 
 def _slope(points: Sequence[tuple[float, float]], least: float) -> str:
