@@ -63,18 +63,21 @@ def write(folder: Path, rows: int) -> Path:
     """A lake of one table, `reviews`, of so many rows; what is there stays."""
     lake = folder / f"rows-{rows}"
     if not lake.exists():
-        (lake / "reviews").mkdir(parents=True)
-        duck = duckdb.connect(config={"threads": 1, "enable_progress_bar": False})
+        part = lake.with_name(f"{lake.name}.part{os.getpid()}")  # has its name once all files are there
+        (part / "reviews").mkdir(parents=True)
+        duck = duckdb.connect(config={"threads": 1})
+        duck.execute("SET enable_progress_bar = false")
         one = " || ' ' || ".join(
             f"{list(values)!r}[1 + (hash(i * {k + 3}) % {len(values)})::INT]"
             for k, values in enumerate((("the", "a", "this"), JUDGED, WORDS, ("and", "with", "but"), JUDGED, WORDS))
         )
         for k in range(FILES):
-            part = f"range({rows * k // FILES}, {rows * (k + 1) // FILES}) t(i)"
+            numbers = f"range({rows * k // FILES}, {rows * (k + 1) // FILES}) t(i)"
             duck.execute(
-                f"COPY (SELECT i AS id, 1 + (hash(i) % 5)::INT AS stars, 'review ' || i || ': ' || {one} AS body FROM {part}) "
-                f"TO '{lake}/reviews/{k}.parquet'"
+                f"COPY (SELECT i AS id, 1 + (hash(i) % 5)::INT AS stars, 'review ' || i || ': ' || {one} AS body FROM {numbers}) "
+                f"TO '{part}/reviews/{k}.parquet'"
             )
+        part.replace(lake)
     return lake
 
 
@@ -141,7 +144,7 @@ def measure(lake: Path, system: str, address: str, searches: bool) -> dict[str, 
     return found
 
 
-def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -> bool:
+def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int, results: Path | None) -> bool:
     """Prints the table; are the answers of all systems over one lake equal?
 
     Args:
@@ -149,6 +152,7 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -
         shards: numbers of shards.
         folder: of the lakes.
         most: rows of a lake in which LIMIT is measured; the engine alone is measured up to MOST_ALONE rows.
+        results: gets a line for each system, for uql.benchmarks.growth.
     """
     equal = True
     print(
@@ -184,7 +188,18 @@ def sizes(rows: Sequence[int], shards: Sequence[int], folder: Path, most: int) -
                 steps = [found.get(step) for step in ("count", "count2", "build", "search")]
                 first, following, build, search = (f"{s['cpu']:.1f} ({s['seconds']:.1f})" if s else "–" for s in steps)
                 sent, _, largest = found.get("traffic", (0, 0, 0))
-                name = system if system in (ALONE, PROCESS) else f"{system} shards"
+                name = system if system in (ALONE, PROCESS) else f"{system} shard{'s' * (system != '1')}"
+                if results is not None:
+                    cpu = {step: s["cpu"] for step in ("count", "count2", "build", "search") if (s := found.get(step))}
+                    line = {
+                        "rows": n,
+                        "system": name,
+                        **cpu,
+                        "driver_mb": found["driver_mb"],
+                        "shard_mb": found.get("shard_mb"),
+                    }
+                    with results.open("a", encoding="utf-8") as lines:
+                        lines.write(json.dumps(line) + "\n")
                 memory = f"{found['driver_mb']:.0f} | {found.get('shard_mb', 0):.0f}"
                 print(
                     f"| {n:,} | {name} | {first} | {following} | {build} | {search} | {memory} | {sent / 1e6:.1f} "
@@ -261,6 +276,7 @@ def main(arguments: list[str] | None = None) -> int:
     by_size.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4])
     by_size.add_argument("--most", type=int, default=1_000_000, help="rows up to which LIMIT is measured")
     by_fault.add_argument("--runs", type=int, default=100)
+    by_size.add_argument("--results", type=Path, help="lines of JSON, for python -m uql.benchmarks.growth")
     for part in (by_size, by_fault):
         part.add_argument("--lake", type=Path, default=Path("build/scale"))
     for name in ("lake", "system", "address"):
@@ -271,7 +287,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(measure(Path(given.lake), given.system, given.address, given.search)))
         return 0
     if given.mode == "sizes":
-        return 0 if sizes(given.rows, given.shards, given.lake, given.most) else 1
+        return 0 if sizes(given.rows, given.shards, given.lake, given.most, given.results) else 1
     return 0 if faults(given.runs, given.lake) else 1
 
 

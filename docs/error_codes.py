@@ -368,7 +368,8 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "UQL527": ErrorCode(
         "A query over a cluster's table would bring more rows to this process than it holds: a join, a sub-query, or each of many rows.",
-        "Leave fewer rows by plain conditions, estimate (COUNT, SUM, AVG, GROUP BY with a budget), or make a smaller table first.",
+        "Leave fewer rows by plain conditions, estimate (COUNT, SUM, AVG, GROUP BY with a budget), have the shards write the rows of "
+        "one table (COPY (SELECT …) TO 'folder' (FORMAT parquet)), or make a smaller table first.",
         situation="A join of two tables of 10 million rows, on a connection that `cluster = …` opened.",
     ),
     # ------------------------------------------------------------------------------------ questions in natural language

@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import uql
 
 QUERY = """SELECT reason, COUNT(*) AS n, AVG(stars) AS s FROM reviews AS r JOIN movies AS m ON r.movie = m.id
 WHERE stars < 3 AND ("the review complains about the plot" OR NOT "the actors are praised") AND year BETWEEN 1990 AND 2020
 GROUP BY "the main complaint" AS reason HAVING COUNT(*) > 2 ORDER BY n DESC LIMIT 5 WITH (budget = 256, confidence = 0.95)"""
 DIMENSIONS, CALLS = 195, 128
+LAKES = Path("build") / "scale"  # of generated rows
+COUNT = 'SELECT COUNT(*) FROM reviews WHERE "the review speaks of music"'
+LIMIT = 'SELECT id FROM reviews WHERE "the review speaks of a clever ending" LIMIT 10'
 Timed = Callable[[], object]
 
 
@@ -110,6 +118,30 @@ def _join(n: int) -> Timed:
     return lambda: con.uql(text).fetchall()
 
 
+def _connected(n: int) -> uql.Connection:
+    """A new connection, which has no features yet, to generated rows that it has not seen."""
+    import uql
+    from uql.benchmarks.scale import Reader, write
+
+    con = uql.connect(model=Reader(), ledger=":memory:", budget=CALLS, examples=False)
+    con.execute(f"CREATE VIEW reviews AS FROM read_parquet('{write(LAKES, n)}/reviews/*.parquet')")
+    return con
+
+
+def _first(query: str) -> Callable[[int], Timed]:
+    return lambda n: lambda: _connected(n).uql(query).fetchall()
+
+
+def _next(query: str) -> Callable[[int], Timed]:
+    def prepare(n: int) -> Timed:
+        con = _connected(n)
+        con.uql(query).fetchall()
+        seeds = count(1)
+        return lambda: con.uql(f"{query} WITH (fresh = true, seed = {next(seeds)})").fetchall()
+
+    return prepare
+
+
 def _gate(n: int) -> Timed:
     from uql.base.settings import Settings
     from uql.benchmarks.gate.instant import Instant, rows
@@ -126,11 +158,27 @@ def _gate(n: int) -> Timed:
 
 
 STAGES = (
-    Stage("parse", "a statement of every clause, text to tree", _parse),
-    Stage("plan", "the same statement over n rows, text to physical plan", _plan),
+    Stage("parse", "a statement of every clause, text to tree", _parse, 10**7),
+    Stage("plan", "the same statement over n rows, text to physical plan", _plan, 10**7),
     Stage("columns", "a row of n columns, one of them asked about, text to result", _columns, 10_000, 10_000),
     Stage("sample", f"a COUNT of {CALLS} calls over n rows of {DIMENSIONS} features", _sample),
     Stage("surrogate update", f"one batch of a search with {CALLS} labels over n rows", _update),
     Stage("join", "a search of 256 calls over n × n pairs, candidates included", _join, most=100_000, reduced=1_000),
+    Stage(
+        "first COUNT",
+        f"COUNT(*) of {CALLS} calls over n short texts, none of them read before",
+        _first(COUNT),
+        10**7,
+        10_000,
+    ),
+    Stage("next COUNT", "the same with another seed, features kept", _next(COUNT), 10**7, 10_000),
+    Stage(
+        "first LIMIT",
+        f"LIMIT 10 of at most {CALLS} calls over n short texts, none of them read before",
+        _first(LIMIT),
+        100_000,
+        1_000,
+    ),
+    Stage("next LIMIT", "the same with another seed, features kept", _next(LIMIT), 100_000, 1_000),
     Stage("gate", "n rows asked of a model in this process that answers at once", _gate, reduced=100_000),
 )

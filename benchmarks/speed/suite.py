@@ -19,7 +19,8 @@ from uql.benchmarks.runner.suite import Choice, Suite, Table, Task
 from uql.benchmarks.runner.summary import Summary, cells, number
 from uql.benchmarks.speed.stages import STAGES, Stage
 
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
+SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+USUAL = 1_000_000  # rows at most, where --rows does not say so
 REPEATS, ENOUGH_S = 5, 3.0  # timings of a stage; fewer where they take longer than this together
 WARMED = 100_000  # rows; beyond, a run takes so long that what the first one does besides is nothing
 STORED = Path(__file__).parent / "last_release.json"  # {"release": …, "seconds": {"stage, rows": …}}
@@ -31,7 +32,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
         limit = stage.reduced if choice.reduced else stage.most
         for size in SIZES:
             query = f"{stage.name}, {size:,}"
-            if size <= (choice.rows or SIZES[-1]) and choice.wants("uql", stage.name):
+            if size <= (choice.rows or USUAL) and choice.wants("uql", stage.name):
                 if size > limit:
                     reason = f"not run beyond {limit:,} rows" + (" in the short form" if choice.reduced else "")
                     yield Task("speed", "uql", query, "none", settings={"rows": size}, seeds=1, reason=reason)

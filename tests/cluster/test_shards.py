@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 from hash_model import HashModel
+from small_lake import ROWS, opened, write
 
 import uql
 from uql.base.errors import BudgetError, ConfigError, DataError
@@ -22,7 +22,6 @@ from uql.cluster.shard import MESSAGE, Below, Near, Shard
 from uql.sampling.row_hash import bound_for, lowest, row_hashes, rows_below
 from uql.sampling.two_stage import first_rows
 
-ROWS, STAGE = 3_000, 600
 QUERIES = (
     'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"',
     'SELECT COUNT(*) AS n, SUM(price) AS s FROM reviews WHERE "the review is positive" AND stars > 1',
@@ -31,43 +30,6 @@ QUERIES = (
     'SELECT kind, COUNT(*) AS n, COUNT(*) FILTER (WHERE "the review is positive") AS yes FROM reviews GROUP BY 1 ORDER BY 1',
     'SELECT "the topic" AS topic, COUNT(*) AS n FROM reviews GROUP BY 1 ORDER BY 1',
 )
-
-
-def write(folder: Path, rows: int = ROWS, files: int = 3) -> Path:
-    """A lake of one table in several files, and one of a single file."""
-    (folder / "reviews").mkdir(parents=True)
-    duck = duckdb.connect()
-    for i in range(files):
-        first, last = rows * i // files, rows * (i + 1) // files
-        duck.execute(
-            f"COPY (SELECT i AS id, i % 2 AS kind, 1 + i % 5 AS stars, 10.0 + i % 7 AS price, "
-            f"'Review ' || i || ' of a film with ' || (i * 7919 % 500) AS body FROM range({first}, {last}) t(i)) "
-            f"TO '{folder}/reviews/part{i}.parquet'"
-        )
-    duck.execute(f"COPY (SELECT 'Film ' || i AS title, i AS id FROM range(50) t(i)) TO '{folder}/films.parquet'")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("shards") / "lake")
-
-
-@pytest.fixture(autouse=True)
-def small_first_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uql.sampling.two_stage.LEAST", STAGE)
-    monkeypatch.setattr("uql.sampling.two_stage.A_CALL", 2)
-    monkeypatch.setattr("uql.kernels.estimates.sample.MOST_SPREAD", 0.01)
-
-
-def opened(lake: Path, cluster: str | None, shards: int | None = None, **settings: Any) -> uql.Connection:
-    settings = {"ledger": ":memory:", "seed": 1, "budget": 128, **settings}
-    model = settings.pop("model", HashModel({"the review is positive": 0.3}))
-    if cluster is not None:
-        return uql.connect(lake, cluster=cluster, shards=shards, model=model, **settings)
-    con = uql.connect(model=model, **settings)
-    con.execute(f"CREATE VIEW reviews AS FROM read_parquet('{lake}/reviews/*.parquet')")
-    return con
 
 
 def answers(con: uql.Connection, queries: tuple[str, ...] = QUERIES) -> list[Any]:
@@ -320,20 +282,6 @@ def test_a_share_of_no_rows_reads_none() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- Ray
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Any]:
-    """A cluster of two nodes of one core."""
-    pytest.importorskip("ray", reason="ray is not installed: pip install 'uql-engine[cluster]'")
-    from ray.cluster_utils import Cluster
-
-    node = {"num_cpus": 1, "object_store_memory": 80_000_000}
-    soon = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "worker_niceness": 0}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "_system_config": soon})
-    cluster.add_node(**node)
-    yield cluster
-    cluster.shutdown()
-
-
 def test_actors_give_the_answers_of_one_process(lake: Path, nodes: Any) -> None:
     with opened(lake, "process", method="uniform") as con:
         alone = answers(con, QUERIES[:2])

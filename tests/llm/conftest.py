@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from postgres_server import NoServer, Server
+from uql.benchmarks.gate.postgres_server import NoServer, Server
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from urllib.parse import quote
 
 import pytest
 from hash_model import HashModel
-from postgres_server import PASSWORD, NoServer, Server
 from test_in_flight import EVERY, ROWS, Slow
 from test_ledger_contract import connect
 
 import uql
 from uql.base.errors import ConfigError, DataError
 from uql.base.postgres_url import without_password
+from uql.benchmarks.gate.postgres_server import PASSWORD, NoServer, Server
 from uql.cli import main
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import Entry
@@ -227,6 +227,40 @@ def test_a_transaction_whose_commit_was_not_confirmed_is_not_made_twice(server: 
             patched.setattr(database._connection, "execute", confirm_nothing)
             ledger.log_draw("r", "count", [1, 2])
         assert broken and ledger.draws("r", "count") == [[1, 2]]
+
+
+def test_a_transaction_that_a_killed_server_has_lost_is_made_again(server: Server) -> None:
+    """Another session has got its number since."""
+    url = server.database()
+    with Ledger(url) as ledger, Ledger(url) as other:
+        database = ledger._db
+        real, broken = database._connection.execute, []
+
+        def lose(sql: object, *values: object) -> object:
+            if sql == "COMMIT" and not broken:
+                broken.append(real("SELECT pg_current_xact_id()").fetchone())
+                real("ROLLBACK")
+                other.log_draw("r", "other", [3])
+                database._connection.close()
+                raise ledger_postgres.psycopg.OperationalError("the server is gone")
+            return real(sql, *values)
+
+        monkey = pytest.MonkeyPatch()
+        with monkey.context() as patched:
+            patched.setattr(database._connection, "execute", lose)
+            patched.setattr(ledger_postgres.Postgres, "execute", _of_the_other(ledger_postgres.Postgres.execute))
+            ledger.log_draw("r", "count", [1, 2])
+        assert broken and ledger.draws("r", "count") == [[1, 2]]
+
+
+def _of_the_other(real: object) -> object:
+    """As if the number of every transaction was that of one that another session has committed."""
+
+    def execute(self: object, sql: str, values: object = ()) -> object:
+        committed = "SELECT 'committed' WHERE CAST(? AS TEXT) <> ''"
+        return real(self, committed if "pg_xact_status" in sql else sql, values)  # type: ignore[operator]
+
+    return execute
 
 
 def until(there: object) -> None:

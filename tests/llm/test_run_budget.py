@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from postgres_server import Server
 from scripted import Scripted, row
 
 from uql.base.settings import Settings
+from uql.benchmarks.gate.postgres_server import Server
 from uql.llm import limiter
 from uql.llm.budget import Reservation
 from uql.llm.gate import Gate
@@ -187,3 +187,39 @@ def test_random_caps_workers_and_faults_never_overspend(first: int, monkeypatch:
     found = [billed_here(seed) for seed in range(first, 40 if not first else 1000)]
     assert all(calls <= cap for cap, calls in found)
     assert any(calls == cap for cap, calls in found)
+
+
+def test_tokens_and_money_are_taken_in_slices_that_a_dead_process_keeps(place: str) -> None:
+    async def go(ledger: Ledger) -> None:
+        dead, living, later = (
+            RunBudget(ledger, "r", None, tokens=6400, usd=0.64, sitting=name) for name in ("a", "a", "b")
+        )
+        tickets = [await dead.reserve(Reservation(150, 0.01)) for _ in range(10)]
+        assert None not in tickets and dead.tokens == 1500 and dead.usd == 0.15 and dead.tokens_left == 6400 - 1500
+        granted = 0
+        while (ticket := await living.reserve(Reservation(150, 0.01))) is not None:
+            living.settle(ticket, tokens=150, usd=0.01)
+            granted += 1
+        assert granted == (64 - 15) * 100 // 150 and living.exhausted == "tokens"
+        assert await later.reserve(Reservation(6400, 0.64)) is not None and later.exhausted is None
+
+    with Ledger(place) as ledger:
+        asyncio.run(go(ledger))
+
+
+def test_no_more_slices_are_taken_than_what_is_paid_and_in_flight_needs(place: str) -> None:
+    async def go(ledger: Ledger) -> None:
+        budget, four = RunBudget(ledger, "r", 100, usd=64.0), asyncio.Semaphore(4)
+
+        async def call() -> None:
+            async with four:
+                ticket = await budget.reserve(Reservation(10, 1.0))
+                assert ticket is not None
+                await asyncio.sleep(0.001)
+                budget.settle(ticket, tokens=10, usd=0.1)
+
+        await asyncio.gather(*(call() for _ in range(40)))
+        assert budget.usd is not None and budget.usd <= 40 * 0.1 + 4 + 1 and budget.exhausted is None
+
+    with Ledger(place) as ledger:
+        asyncio.run(go(ledger))

@@ -5,8 +5,10 @@ A row is drawn by the hash of its number among the rows that the plain condition
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 PROCESS = "process"  # the address of a cluster of this process alone, without Ray
 Call = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]
+Work = Callable[..., Awaitable[list[Any]]]
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class Cluster:
         tables: by name.
         views: their SQL in the driver, by name: another view or table of that name is not the lake's.
         call: runs a method of every shard whose arguments are not None, and gives the answers in the order of the shards.
+        work: gives what a coroutine function makes of each shard and of its other arguments; a shard that is lost begins again.
+        alone: are the shards in this process?
         shards: their number.
         close: gives up the shards.
     """
@@ -65,6 +70,8 @@ class Cluster:
     tables: dict[str, LakeTable]
     views: dict[str, str]
     call: Call
+    work: Work
+    alone: bool
     shards: int
     close: Callable[[], None]
     traffic: Traffic = field(default_factory=Traffic)
@@ -77,7 +84,13 @@ class Cluster:
 
     def count(self, sql: str) -> int:
         """The rows of a query over `share_of` a table, of all shards. Raises: DataError (UQL503)."""
-        return sum(self._count(sql))
+        return sum(self.counts(sql))
+
+    def counts(self, sql: str) -> list[int]:
+        """The same, of each shard."""
+        if sql not in self._counts:
+            self._counts[sql] = self._each("count", [(sql,)] * self.shards)
+        return self._counts[sql]
 
     def draw(self, sql: str, count: int) -> pa.Table:
         """The rows of a query whose numbers have the lowest hashes, in the order of their numbers.
@@ -118,16 +131,11 @@ class Cluster:
         """Of each shard the CPU seconds of its process so far, and bytes of memory at most."""
         return self._each("usage", [()] * self.shards)
 
-    def _count(self, sql: str) -> list[int]:
-        if sql not in self._counts:
-            self._counts[sql] = self._each("count", [(sql,)] * self.shards)
-        return self._counts[sql]
-
     def _rows(self, sql: str, chosen: Below | Head | Near) -> pa.Table:
         """The rows that the shards choose, in rounds of one message a shard."""
         import pyarrow as pa
 
-        counts = self._count(sql)
+        counts = self.counts(sql)
         firsts = [0, *accumulate(counts)]
         parts: list[list[pa.Table]] = [[] for _ in counts]
         open_ = list(range(self.shards))
@@ -171,16 +179,20 @@ def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.Du
     if shards is not None and shards < 1:
         raise ConfigError(f"shards = {shards} is not at least 1", code="UQL105")
     vectors = folder.with_name(f"{folder.name}{FOLDER}") / "shards"
-    n, call, close = (
-        _in_process(tables, vectors, shards or 1) if address == PROCESS else _on_ray(tables, vectors, address, shards)
+    alone = address == PROCESS
+    n, call, work, close = (
+        _in_process(tables, vectors, shards or 1) if alone else _on_ray(tables, vectors, address, shards)
     )
     views = dict(
         duck.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
     )
-    return Cluster(folder, {table.name: table for table in tables}, views, call, n, close)
+    return Cluster(folder, {table.name: table for table in tables}, views, call, work, alone, n, close)
 
 
-def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> tuple[int, Call, Callable[[], None]]:
+Shards = tuple[int, Call, Work, Callable[[], None]]
+
+
+def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> Shards:
     workers = [
         Shard(tables, i, shards, vectors, threads=max(1, (os.cpu_count() or 1) // shards)) for i in range(shards)
     ]
@@ -188,12 +200,13 @@ def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> tupl
     def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         return [getattr(one, method)(*a) for one, a in zip(workers, arguments, strict=True) if a is not None]
 
-    return shards, call, workers.clear
+    async def work(do: Callable[..., Awaitable[Any]], *arguments: Any) -> list[Any]:
+        return [await do(one, *arguments) for one in workers]
+
+    return shards, call, work, workers.clear
 
 
-def _on_ray(
-    tables: Sequence[LakeTable], vectors: Path, address: str, shards: int | None
-) -> tuple[int, Call, Callable[[], None]]:
+def _on_ray(tables: Sequence[LakeTable], vectors: Path, address: str, shards: int | None) -> Shards:
     """Actors of Ray, spread over the nodes. One that is lost is started again from the files, and its call repeated."""
     need("clusters", "cluster", "ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -216,18 +229,34 @@ def _on_ray(
     actor = ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(Shard)
     actors = [actor.remote(tables, i, n, vectors) for i in range(n)]
 
-    def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        sent = [getattr(one, method).remote(*a) for one, a in zip(actors, arguments, strict=True) if a is not None]
+    @contextmanager
+    def as_errors() -> Iterator[None]:
         try:
-            return list(ray.get(sent))
+            yield
         except RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+            raise error.cause from None
         except RayError as error:
             raise DataError(
                 f"the cluster lost a shard and could not start it again: {first_line(error)}",
                 code="UQL503",
                 help="what was answered is in the ledger: run the statement again once the nodes are back",
             ) from error
+
+    def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
+        with as_errors():
+            sent = [getattr(one, method).remote(*a) for one, a in zip(actors, arguments, strict=True) if a is not None]
+            return list(ray.get(sent))
+
+    async def work(do: Callable[..., Awaitable[Any]], *arguments: Any) -> list[Any]:
+        with as_errors():
+            sent = [one.work.remote(do, *arguments) for one in actors]
+            try:
+                return list(await asyncio.gather(*sent))
+            except BaseException:  # of one shard, or this process is interrupted: the others stop too
+                for one, under_way in zip(actors, sent, strict=True):
+                    ray.cancel(under_way)
+                    ray.kill(one, no_restart=False)
+                raise
 
     def close() -> None:
         if not ray.is_initialized():
@@ -237,4 +266,4 @@ def _on_ray(
         if begun:
             ray.shutdown()
 
-    return n, call, close
+    return n, call, work, close

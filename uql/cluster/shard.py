@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -77,7 +79,8 @@ class Shard:
     """
 
     def __init__(self, tables: Sequence[LakeTable], shard: int, shards: int, vectors: Path, threads: int = 1) -> None:
-        self._tables, self._part, self._vectors = {table.name: table for table in tables}, f"{shard}-{shards}", vectors
+        self._tables, self._vectors = {table.name: table for table in tables}, vectors
+        self._shard, self._shards = shard, shards
         self._duck = duckdb.connect(config={"threads": threads})
         self._duck.execute(f"CREATE SCHEMA {SHARES}")
         for table in tables:
@@ -114,6 +117,20 @@ class Shard:
         return (
             scores if len(scores) <= selection.most else np.partition(scores, -selection.most)[-selection.most :]
         ).tobytes()
+
+    def slices(self, table: str, rows: int) -> Iterator[str]:
+        """SQL of the rows of a table that are this shard's, in their order, about `rows` of them at a time; at least one."""
+        whole = self._tables[table]
+        n = max(1, -(-whole.total // (self._shards * rows)))
+        return (whole.share(self._shard * n + i, self._shards * n) for i in range(n))
+
+    def work(self, do: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        """What a function makes of this shard, in a loop of its own."""
+
+        async def done() -> Any:
+            return await do(self, *arguments)
+
+        return asyncio.run(done())
 
     def usage(self) -> tuple[float, int]:
         """CPU seconds of the process so far, and bytes of memory at most."""
@@ -164,7 +181,7 @@ class Shard:
         """(rows of the share, DIMENSIONS) unit vectors, from the file beside the lake, which is made where there is none."""
         table, embedder = self._tables[selection.table], self._embedder()
         name = f"{table.content}\0{selection.text_sql}\0{embedder.name}".encode()
-        path = self._vectors / f"{blake2b(name, digest_size=8).hexdigest()}-{self._part}.npy"
+        path = self._vectors / f"{blake2b(name, digest_size=8).hexdigest()}-{self._shard}-{self._shards}.npy"
         if not path.exists():
             rows = self._duck.sql(f"SELECT {selection.text_sql} AS shown FROM {SHARES}.{quote(selection.table)}")
             n = self.count(f"SELECT 1 FROM {SHARES}.{quote(selection.table)}")

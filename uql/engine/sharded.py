@@ -84,12 +84,9 @@ def candidates(
         fields: the columns of the relation.
     Raises: DataError (UQL527), BudgetError (UQL401) where each of many rows is wanted.
     """
-    cluster, source, most = ctx.duck.cluster, block.scan.source, most_rows(ctx.purse.remaining or 0)
-    assert cluster is not None and isinstance(source, BoundTable)
-    place = Column(source.alias, PLACE)
-    share = BoundTable(replace(source.table, sql=cluster.share_of(table)), source.alias)
-    scan = replace(block.scan, source=share, columns=(*block.scan.columns, place))
-    sql = sql_of(replace(block, scan=scan, filter=replace(block.filter, goal=Goal.EVERY)))
+    cluster, most = ctx.duck.cluster, most_rows(ctx.purse.remaining or 0)
+    assert cluster is not None
+    sql, place = share_sql(block, table, sql_of, cluster)
     total = cluster.count(sql)
     head = _head(block, total, ctx)
     ordered = head is not None or block.filter.goal is Goal.FIRST  # else they are asked in any order
@@ -111,7 +108,8 @@ def candidates(
         raise DataError(
             f"{total:,} rows of {table.name} are left for the model, and a query that returns rows holds {most:,} at most",
             code="UQL527",
-            help="LIMIT, or plain conditions that leave fewer rows; COUNT, SUM, AVG and GROUP BY take any number",
+            help="LIMIT, or plain conditions that leave fewer rows; COUNT, SUM, AVG and GROUP BY take any number, and so does "
+            "COPY (SELECT …) TO 'folder' (FORMAT parquet) of rows of one table",
         )
     listed = typed_columns(rows.column_names, [fields[c].type if c in fields else "" for c in block.scan.columns])
     hidden = ["__row", quote(place.label)] if block.scan.columns else ["__row"]
@@ -127,6 +125,16 @@ def candidates(
             f"{n:,} random rows stand for {total:,}: features are made of these, and the interval covers that too"
         )
     return Relation(ctx.duck, name, n, fields, block.scan.tables, stage=stage)
+
+
+def share_sql(block: Block, table: LakeTable, sql_of: Callable[[Block], str], cluster: Cluster) -> tuple[str, Column]:
+    """The candidate rows of a block over a shard's own rows of a table, as SQL, and the column of their place among these."""
+    source = block.scan.source
+    assert isinstance(source, BoundTable)
+    place = Column(source.alias, PLACE)
+    share = BoundTable(replace(source.table, sql=cluster.share_of(table)), source.alias)
+    scan = replace(block.scan, source=share, columns=(*block.scan.columns, place))
+    return sql_of(replace(block, scan=scan, filter=replace(block.filter, goal=Goal.EVERY))), place
 
 
 def _head(block: Block, total: int, ctx: Context) -> int | None:

@@ -87,7 +87,8 @@ class Gate(Sender):
         self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
         self._asked_keys = set[bytes]()  # of a run that keeps its draws: what this sitting has asked
-        self.draws = DrawLog(ledger, run, self.warn, persistent=ledger.path != ":memory:" or not owned)
+        self._shared = ledger.path != ":memory:" or not owned  # may others see the ledger?
+        self.draws = DrawLog(ledger, run, self.warn, persistent=self._shared and not run.part)
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
 
@@ -169,7 +170,8 @@ class Gate(Sender):
         if self._started:
             reached = "partial" if self.budget.exhausted in LIMITS else "unfinished" if self.unfinished else "done"
             status = "interrupted" if self._interrupted else self._ended or reached
-            if self._lease is None or await asyncio.to_thread(self._lease.release):
+            held = self._lease is None or await asyncio.to_thread(self._lease.release)
+            if held and not self.run.part:
                 await asyncio.to_thread(self.ledger.finish_run, self.run.id, status)
             self._started = False
         if self._owned:
@@ -264,7 +266,7 @@ class Gate(Sender):
         if self._started:
             return
         run = self.run
-        if self.draws.persistent:
+        if self._shared:
             can_be_continued = bool(run.details) or run.again
             name = run.id if can_be_continued else f"{run.id}-{secrets.token_hex(8)}"
             lease = Lease(self.ledger, name, self._taken_over)
@@ -272,6 +274,8 @@ class Gate(Sender):
             self._lease, self.claims = lease, Claims(self.ledger, name)
         self._started = True
         self.people = await asyncio.to_thread(People.of, self.ledger)
+        if run.part:
+            return
         note = partial(
             self.ledger.start_run,
             run.id,

@@ -12,6 +12,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -47,7 +48,14 @@ DIALECT = (  # of the tables
     (r"CREATE VIEW IF NOT EXISTS", "CREATE OR REPLACE VIEW"),
     (r", PRIMARY KEY \(scope, name\)", ""),  # names may be longer than an index takes
 )
-OWN_TABLES = "CREATE INDEX IF NOT EXISTS statistics_scope ON statistics USING hash (scope)"
+OWN_TABLES = (
+    "CREATE INDEX IF NOT EXISTS statistics_scope ON statistics USING hash (scope)",
+    "CREATE TABLE IF NOT EXISTS commits (session TEXT PRIMARY KEY, n BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL)",
+)
+COMMITS = """
+    INSERT INTO commits SELECT ?, ?, now() WHERE pg_current_xact_id_if_assigned() IS NOT NULL
+    ON CONFLICT (session) DO UPDATE SET n = excluded.n, at = excluded.at RETURNING n"""  # none where nothing was written
+FORGET = "DELETE FROM commits WHERE session = ? OR at < now() - INTERVAL '1 day'"
 
 
 class _Text(StrDumper):
@@ -72,7 +80,7 @@ def _tables() -> list[str]:
     sql = SCHEMA
     for pattern, own in DIALECT:
         sql = re.sub(pattern, own, sql)
-    return [*(statement for statement in sql.split(";") if statement.strip()), OWN_TABLES]
+    return [*(statement for statement in sql.split(";") if statement.strip()), *OWN_TABLES]
 
 
 class Postgres:
@@ -88,6 +96,7 @@ class Postgres:
     def __init__(self, url: str) -> None:
         self._url = url
         self._away = False  # it was waited for in vain
+        self._session, self._transactions = secrets.token_hex(8), 0
         self._connect()
 
     @classmethod
@@ -149,13 +158,14 @@ class Postgres:
         until = time.monotonic() + (0.0 if self._away else PATIENCE_S)
         tries = 0
         while True:
-            committing = None
+            committing = False
+            self._transactions += 1
             try:
                 if self._connection.closed:
                     self._connect()
                 self._connection.execute("BEGIN")
                 result = use(self)
-                committing = self.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()[0]
+                committing = self.execute(COMMITS, (self._session, self._transactions)).fetchone() is not None
                 self._connection.execute("COMMIT")
                 self._away = False
                 return result
@@ -164,7 +174,7 @@ class Postgres:
                 if self._rolled_back():
                     if not isinstance(error, IN_THE_WAY) or tries >= AGAIN:
                         raise
-                elif committing is not None and self._has_committed(committing, until):
+                elif committing and self._has_committed(until):
                     return result
                 else:
                     self._wait(error, until)
@@ -187,16 +197,19 @@ class Postgres:
             raise error
         time.sleep(LOOKS_S)
 
-    def _has_committed(self, transaction: str, until: float) -> bool:
-        """Was a transaction kept whose COMMIT was sent before the connection was lost?"""
+    def _has_committed(self, until: float) -> bool:
+        """Was the last transaction kept, whose COMMIT was sent before the connection was lost?
+
+        Its number is no help: a server that was killed gives the number of a transaction that it has lost to another one.
+        """
         while True:
             try:
                 if self._connection.closed:
                     self._connect()
-                status = self.execute("SELECT pg_xact_status(CAST(? AS xid8))", (transaction,)).fetchone()[0]
-                if status != "in progress":
-                    return bool(status == "committed")
-                time.sleep(LOOKS_S)
+                # both wait for its end
+                self.execute("INSERT INTO commits VALUES (?, 0, now()) ON CONFLICT DO NOTHING", (self._session,))
+                row = self.execute("SELECT n FROM commits WHERE session = ? FOR UPDATE", (self._session,)).fetchone()
+                return bool(row[0] == self._transactions)
             except psycopg.OperationalError as error:
                 self._wait(error, until)
 
@@ -227,6 +240,8 @@ class Postgres:
         return _advice(error)
 
     def close(self) -> None:
+        with suppress(psycopg.Error):
+            self.execute(FORGET, (self._session,))
         self._connection.close()
 
 

@@ -18,6 +18,7 @@ class Run:
     started: float | None = None
     root: str = ""  # the run that drew first; "": this one
     again: bool = False  # a later sitting under the same id: rows that failed are asked once more
+    part: bool = False  # of a run that another process has begun, and ends: this one asks some of its rows
 
     @property
     def replays(self) -> bool:

@@ -260,12 +260,19 @@ def _writes(
     check_target(catalog.cursor, tree, bound.query.items, source)
     if isinstance(tree, CreateTable) and tree.if_not_exists and is_there(catalog.cursor, tree):
         return done(catalog, text_outcome([], None), "nothing to do", source)
-    outcome = result.run()
+    shards = None
+    if isinstance(tree, CopyQuery) and session.cluster is not None:
+        from uql.session.copy_by_shards import copy_by_shards
+
+        shards = copy_by_shards(session, tree, bound, piece)
+    outcome = result.run() if shards is None else shards.run()
     partial = session.settings.with_values(**dict(bound.options)).partial
     try:
         if not (outcome.exact or partial or isinstance(tree, CreateTable)):
             raise refusal([outcome])
-        return result.then(write(catalog, tree, outcome, piece.source, bound))
+        return result.then(
+            write(catalog, tree, outcome, piece.source, bound) if shards is None else shards.keep(outcome)
+        )
     except BudgetError as error:
         target = tree.path if isinstance(tree, CopyQuery) else tree.name[-1]
         start = source.find(target)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests, from the binaries of a Python package: no system package, no root.
+"""A PostgreSQL server for tests and benchmarks, from the binaries of a Python package: no system package, no root.
 
 The server refuses to run as root, so there it runs as the user "nobody". Its socket and its data lie in a temporary folder.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 NOBODY = 65534
 PASSWORD = "s3cret/of@ada"  # of the user ada, who comes by TCP
@@ -36,7 +39,7 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+        self._as: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
         if self._as:
             os.chown(self.folder, NOBODY, NOBODY)
         self.folder.chmod(0o755)
@@ -77,6 +80,22 @@ class Server:
     def down(self, how: str = "immediate") -> None:
         """Ends it: "immediate" as a kill does, "fast" in order."""
         self._run("pg_ctl", "-w", "-m", how, "stop")
+
+    def kill(self) -> None:
+        """Ends the server by a signal that it cannot handle; its other processes end once they notice."""
+        os.kill(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def up_again(self) -> None:
+        """Starts it after a kill, once the processes of the one before are gone."""
+        until = time.monotonic() + 30
+        while True:
+            try:
+                self.up()
+                return
+            except subprocess.CalledProcessError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
 
     def stop(self) -> None:
         if (self.folder / "data" / "postmaster.pid").exists():
