@@ -26,6 +26,7 @@ from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
 from uql.sources import parts_reader
 from uql.sources.confined import Reply, exchange, replies
+from uql.sources.recent import Recent
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,6 +49,7 @@ WANTS = {
     "length": "length",
 }  # what the reader is asked for
 COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
+KEPT_BYTES = 128_000_000  # of images of frames and pages, kept for the next statement about them
 SCOPE = "transcript by "  # begins the scope under which the ledger keeps one
 _names = count(1)  # of the functions: one of a name in a database, which sessions share
 
@@ -85,6 +87,7 @@ class Parts:
         self._listed: dict[tuple[object, ...], Reply | Unreadable] = {}
         self._failed: dict[str, Unreadable] = {}  # by the name of the one row
         self._fetched: dict[str, Path] = {}
+        self._images: Recent[bytes] = Recent(KEPT_BYTES)  # by the digest of what they are of
         self._registered = False
 
     def close(self) -> None:
@@ -266,10 +269,12 @@ class Parts:
 
         Raises ConfigError where the readers are not installed.
         """
-        jpegs: dict[str, bytes | Unreadable] = {}
+        distinct = list(dict.fromkeys(names))
+        digests = dict(zip(distinct, self.digests(distinct), strict=True))
+        jpegs: dict[str, bytes | Unreadable] = {n: self._images[d] for n, d in digests.items() if d in self._images}
         positions: list[tuple[str, float, str]] = []
         requests: list[dict[str, Any]] = []
-        for name in dict.fromkeys(names):
+        for name in (n for n in distinct if n not in jpegs):
             match = NAME.fullmatch(name)
             assert match is not None
             kind, place, file = match.groups()
@@ -285,7 +290,9 @@ class Parts:
         for path_, at, name in sorted(positions):
             requests.append({"want": name.partition(":")[0], "path": path_, "at": at})
         for (_, _, name), reply in zip(sorted(positions), self._read(requests), strict=True):
-            jpegs[name] = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
+            jpegs[name] = image = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
+            if isinstance(image, bytes) and digests[name] is not None:
+                self._images.keep(digests[name], image)
         return [jpegs[name] for name in names]
 
     def digests(self, values: Sequence[object]) -> list[bytes | None]:
