@@ -50,6 +50,7 @@ WANTS = {
 }  # what the reader is asked for
 COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
 KEPT_BYTES = 128_000_000  # of images of frames and pages, kept for the next statement about them
+BREAKS_OFF = "the recording breaks off here"
 SCOPE = "transcript by "  # begins the scope under which the ledger keeps one
 _names = count(1)  # of the functions: one of a name in a database, which sessions share
 
@@ -193,7 +194,9 @@ class Parts:
             "transcript", [self._stored(v) if isinstance(v, bytes) else v for v in values], [""] * len(values)
         ):
             if isinstance(reply, dict) and reply["speech"]:
-                texts.append("\n".join(f"{t:g} s: {text}" for t, text in reply["speech"]))
+                end = reply.get("breaks_off")
+                more = [] if end is None else [(end, f"({BREAKS_OFF})")]
+                texts.append("\n".join(f"{t:g} s: {text}" for t, text in [*reply["speech"], *more]))
             else:
                 texts.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
         return texts
@@ -348,4 +351,4 @@ def _listed(name: str, file: str, reply: Reply | Unreadable | None) -> list[dict
             return [{"page": n, "text": text, "image": f"page:{n}@{file}"} for n, text in enumerate(reply["pages"], 1)]
     rows = [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]
     end = reply.get("breaks_off")
-    return rows if end is None else [*rows, {"t": end, "error": "the recording breaks off here"}]
+    return rows if end is None else [*rows, {"t": end, "error": BREAKS_OFF}]
