@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -116,11 +118,13 @@ class Shard:
         ).tobytes()
 
     def usage(self) -> tuple[float, int]:
-        """CPU seconds of the process so far, and bytes of memory at most."""
-        import resource
+        """CPU seconds of the process so far, and bytes of memory at most; 0 bytes where the system does not say."""
+        if sys.platform != "win32":
+            import resource
 
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+            unit = 1 if sys.platform == "darwin" else 1024  # bytes
+            return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return time.process_time(), 0
 
     def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"

@@ -324,11 +324,15 @@ class Parts:
             deadline = self._media.deadline
             answers = replies(messages, _process, "file", deadline=deadline, at_once=parts_reader.AT_ONCE)
         return [
-            Unreadable(f"{Path(request['path']).name} cannot be read: {reply.message}")
+            Unreadable(f"{self._shown(Path(request['path']))} cannot be read: {reply.message}")
             if isinstance(reply, Unreadable)
             else reply
             for request, reply in zip(requests, answers, strict=True)
         ]
+
+    def _shown(self, path: Path) -> str:
+        """How a message names a file; one that the session wrote has a digest for its name."""
+        return path.name if path.parent != self._folder else "the file of this value"
 
 
 def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:
