@@ -24,6 +24,7 @@ import uql
 
 SHARE = 0.05  # of the frames, for one question
 MOMENTS_SHARE = 0.1
+TOLD_SEEDS = 50  # between two lines of how many intervals hold the truth so far
 SLACK_S = 0.8  # by which an utterance may begin before the model says so
 ANSWERS = {
     "the lights are out": "dark",
@@ -304,6 +305,8 @@ def coverage(suite: Suite, seeds: int, budget: int, say: Callable[[str], None]) 
     for i, question in enumerate(CLIPS[:3]):
         mine, errors = 0, 0.0
         for seed in range(seeds):
+            if seed and seed % TOLD_SEEDS == 0:
+                say(f"{mine}/{seed} so far")
             con.uql(f"SET uql.ledger = '{suite.home / f'{i}-{seed}.sqlite'}'")
             con.uql(f"SET uql.seed = {seed}")
             result = con.uql(question.text)
