@@ -119,12 +119,13 @@ class Shard:
 
     def usage(self) -> tuple[float, int]:
         """CPU seconds of the process so far, and bytes of memory at most; 0 bytes where the system does not say."""
+        memory = 0
         if sys.platform != "win32":
             import resource
 
             unit = 1 if sys.platform == "darwin" else 1024  # bytes
-            return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-        return time.process_time(), 0
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return time.process_time(), memory
 
     def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
