@@ -52,8 +52,10 @@ def take(address: str) -> bytes:
         time.sleep(3)
         browser.execute_script("return import('/static/app.js').then(m => { m.editor.text = arguments[0]; })", COUNT)
         browser.find_element("id", "run").click()
-        deadline = time.monotonic() + 120
-        while "done:" not in browser.find_element("tag name", "main").text and time.monotonic() < deadline:
+        deadline = time.monotonic() + 1200
+        while "done:" not in browser.find_element("tag name", "main").text:
+            if time.monotonic() > deadline:
+                raise TimeoutError("the statement is still running")
             time.sleep(0.5)
         time.sleep(1)
         return browser.get_screenshot_as_png()

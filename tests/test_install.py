@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -116,8 +118,13 @@ def test_a_hint_names_where_this_copy_came_from(stated: dict[str, object], comma
     assert install("ui").startswith("pip install ")
 
 
-def test_every_python_that_is_declared_has_a_classifier() -> None:
+def test_every_python_that_is_declared_has_a_classifier_and_is_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == ">=3.11"
-    for version in ("3.11", "3.12", "3.13"):
+    versions = ("3.11", "3.12", "3.13")
+    for version in versions:
         assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert f"python: {json.dumps(versions)}" in workflow
+    for folder in re.findall(r"tests/[\w./]+", workflow):
+        assert (ROOT / folder).exists(), folder

@@ -24,6 +24,7 @@ import uql
 
 SHARE = 0.05  # of the frames, for one question
 MOMENTS_SHARE = 0.1
+TOLD_SEEDS = 50  # between two lines of how many intervals hold the truth so far
 SLACK_S = 0.8  # by which an utterance may begin before the model says so
 ANSWERS = {
     "the lights are out": "dark",
@@ -175,7 +176,8 @@ class Suite:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.home = Path(tempfile.mkdtemp(prefix="uql-media-suite-"))
+        self._made = tempfile.TemporaryDirectory(prefix="uql-media-suite-")  # goes with the suite
+        self.home = Path(self._made.name)
         self.truth = duckdb.connect()
         for name in ("frames", "utterances", "pages"):
             self.truth.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet('{folder / name}.parquet')")
@@ -299,17 +301,22 @@ def run(suite: Suite, questions: Sequence[Question], budget: int | str, say: Cal
 def coverage(suite: Suite, seeds: int, budget: int, say: Callable[[str], None]) -> float:
     """The share of seeds whose interval holds the truth, over the counts and the share of time."""
     held = runs = 0
-    for question in CLIPS[:3]:
+    con = suite.connect(budget=budget)  # keeps the frames that it has read
+    for i, question in enumerate(CLIPS[:3]):
         mine, errors = 0, 0.0
         for seed in range(seeds):
-            with suite.connect(budget=budget, seed=seed, ledger=":memory:") as con:
-                result = con.uql(question.text)
-                mine += check(suite, question, result)
-                (truth,) = suite.truth.execute(question.truth).fetchall()[0]
-                estimate: Any = next(iter(result.estimates.values()))
-                errors += (estimate.value / truth - 1) ** 2
+            if seed and seed % TOLD_SEEDS == 0:
+                say(f"{mine}/{seed} so far")
+            con.uql(f"SET uql.ledger = '{suite.home / f'{i}-{seed}.sqlite'}'")
+            con.uql(f"SET uql.seed = {seed}")
+            result = con.uql(question.text)
+            mine += check(suite, question, result)
+            (truth,) = suite.truth.execute(question.truth).fetchall()[0]
+            estimate: Any = next(iter(result.estimates.values()))
+            errors += (estimate.value / truth - 1) ** 2
         say(f"{mine}/{seeds} intervals hold the truth, error {math.sqrt(errors / seeds):.1%}  {question.text[:90]}")
         held, runs = held + mine, runs + seeds
+    con.close()
     return held / runs
 
 

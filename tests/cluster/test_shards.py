@@ -341,3 +341,12 @@ def test_a_driver_that_is_killed_is_gone_on_with(lake: Path, tmp_path: Path, aft
         result = con.resume(token)
         assert result.fetchall() == unbroken
         assert billed + result.cost.calls <= 64 + 4  # those in flight when it was killed were not kept
+
+
+def test_a_shard_says_what_it_uses_where_the_system_has_no_count_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    shard = object.__new__(Shard)
+    assert shard.usage()[1] > 10_000_000
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setitem(sys.modules, "resource", None)
+    seconds, memory = shard.usage()
+    assert seconds > 0 and memory == 0

@@ -113,6 +113,13 @@ def test_the_reason_stands_in_the_column_error(folder):
     assert rows.fetchall() == [("broken.pdf", True), ("farm.pdf", None), ("farm.pdf", None)]
 
 
+def test_a_value_of_bytes_that_cannot_be_read_is_not_named_by_a_digest(folder):
+    con = connect(folder, ["farm.pdf"])
+    con.sql("CREATE TABLE bytes_ AS SELECT '%PDF-1.4 broken'::BLOB AS doc")
+    ((why,),) = con.uql("SELECT error FROM bytes_, pages(doc) AS p").fetchall()
+    assert why.startswith("the file of this value cannot be read: ")
+
+
 NOT_CLOSED = """
 import sys, uql
 con = uql.connect(ledger=":memory:")

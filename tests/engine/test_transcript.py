@@ -155,17 +155,89 @@ def test_a_recording_without_words_is_a_row_with_an_error(tmp_path):
     assert "there is no file" in missing
 
 
-def test_a_recording_that_was_cut_has_a_row_where_it_breaks_off(tmp_path):
-    """FLAC says how long it lasts. The sound is noise, in which no words are heard."""
+# containers that state how long they last, by the name of the file, and what FFmpeg is told to write them
+STATED = {
+    "a.wav": ("pcm_s16le", {}),
+    "a.mp3": ("libmp3lame", {}),
+    "a.flac": ("flac", {}),
+    "a.m4a": ("aac", {"movflags": "faststart"}),
+    "a.mka": ("aac", {}),
+}
+
+
+def encode(path, codec, options, picture_s=0):
+    """Six seconds of noise, in which no words are heard, and pictures for some seconds."""
     noise = np.random.default_rng(0).integers(-9_000, 9_000, (1, 6 * RATE)).astype(np.int16)
-    with av.open(str(tmp_path / "whole.flac"), "w") as made:
-        stream = made.add_stream("flac", rate=RATE, layout="mono")
-        frame = av.AudioFrame.from_ndarray(noise, format="s16", layout="mono")
-        frame.sample_rate = RATE
-        made.mux([*stream.encode(frame), *stream.encode()])
-    data = (tmp_path / "whole.flac").read_bytes()
-    (tmp_path / "cut.flac").write_bytes(data[: len(data) // 2])
-    con = connect(tmp_path, ["whole.flac", "cut.flac"])
-    query = "SELECT call, t, error FROM calls, transcript(call) AS s WHERE error LIKE '%breaks off%'"
-    ((call, at, why),) = con.uql(query).fetchall()
-    assert (call, why) == ("cut.flac", "the recording breaks off here") and 2 < at < 4
+    frame = av.AudioFrame.from_ndarray(noise, format="s16", layout="mono")
+    frame.sample_rate = RATE
+    with av.open(str(path), "w", options=options) as made:
+        stream = made.add_stream(codec, rate=RATE, layout="mono")
+        context = stream.codec_context
+        resampler = av.AudioResampler(context.format, "mono", RATE, frame_size=context.frame_size or None)
+        if picture_s:
+            pictures = made.add_stream("libx264", rate=1)
+            pictures.width = pictures.height = 64
+            pictures.pix_fmt = "yuv420p"
+            for _ in range(picture_s):
+                made.mux(pictures.encode(av.VideoFrame(64, 64, "yuv420p")))
+            made.mux(pictures.encode())
+        for part in (*resampler.resample(frame), *resampler.resample(None), None):
+            made.mux(stream.encode(part))
+
+
+def breaks_off(place, names):
+    con = connect(place, names)
+    query = "SELECT call, t, error FROM calls, transcript(call) AS s WHERE error LIKE '%breaks off%' ORDER BY call"
+    return con.uql(query).fetchall()
+
+
+def test_a_recording_that_was_cut_has_a_row_where_it_breaks_off(tmp_path):
+    """Each format states how long it lasts, an MP3 and a WAV in headers of which FFmpeg says nothing."""
+    names = list(STATED)
+    for name, (codec, options) in STATED.items():
+        encode(tmp_path / name, codec, options)
+        data = (tmp_path / name).read_bytes()
+        (tmp_path / f"cut-{name}").write_bytes(data[: len(data) // 2])
+    rows = breaks_off(tmp_path, [*names, *(f"cut-{name}" for name in names)])
+    assert [(call, why) for call, _, why in rows] == [
+        (f"cut-{name}", "the recording breaks off here") for name in sorted(names)
+    ]
+    assert all(2 < at < 4 for _, at, _ in rows)
+
+
+def test_a_cut_mp3_behind_a_picture_of_its_cover_breaks_off(tmp_path):
+    encode(tmp_path / "plain.mp3", *STATED["a.mp3"])
+    data = (tmp_path / "plain.mp3").read_bytes()
+    cover = b"ID3\x04\0\0\0\0\x7f\x76" + bytes(127 * 128 + 118)
+    (tmp_path / "cover.mp3").write_bytes(cover + data)
+    (tmp_path / "cut.mp3").write_bytes(cover + data[: len(data) // 2])
+    assert [row[0] for row in breaks_off(tmp_path, ["cover.mp3", "cut.mp3"])] == ["cut.mp3"]
+
+
+def test_a_recording_that_states_no_length_does_not_break_off(tmp_path):
+    """A WAV that went through a pipe, and an MP3 without a header."""
+    encode(tmp_path / "a.wav", *STATED["a.wav"])
+    data = (tmp_path / "a.wav").read_bytes()
+    at = data.index(b"data") + 4
+    for name, size in (("zero.wav", bytes(4)), ("most.wav", b"\xff\xff\xff\xff"), ("arecord.wav", b"\0\0\xff\x7f")):
+        (tmp_path / name).write_bytes(data[:at] + size + data[at + 4 :])
+    encode(tmp_path / "a.mp3", "libmp3lame", {"write_xing": "0"})
+    names = ["zero.wav", "most.wav", "arecord.wav", "a.mp3"]
+    assert breaks_off(tmp_path, names) == []
+
+
+def test_the_sound_of_a_video_may_end_before_its_pictures(tmp_path):
+    encode(tmp_path / "long.mkv", "aac", {}, picture_s=12)
+    encode(tmp_path / "film.mkv", "aac", {}, picture_s=6)
+    data = (tmp_path / "film.mkv").read_bytes()
+    (tmp_path / "cut.mkv").write_bytes(data[: len(data) // 2])
+    assert [row[0] for row in breaks_off(tmp_path, ["long.mkv", "film.mkv", "cut.mkv"])] == ["cut.mkv"]
+
+
+def test_a_model_reads_where_a_recording_breaks_off(tmp_path, monkeypatch):
+    cut = {"speech": [[0.0, "I want a refund"]], "breaks_off": 3.25}
+    monkeypatch.setattr(parts, "_process", lambda part, deadline: ([cut for _ in part], ""))
+    sound(tmp_path / "a.wav", np.zeros(RATE))
+    con = connect(tmp_path, ["a.wav"])
+    assert con.uql('SELECT call FROM calls WHERE "there is a refund"').fetchall() == [("a.wav",)]
+    assert con.session.model.seen[0].value == "0 s: I want a refund\n3.25 s: (the recording breaks off here)"

@@ -342,7 +342,7 @@ def test_times_between_frames(text, seconds):
     assert parts_reader.seconds_of(text) == seconds
 
 
-def test_a_second_query_reads_only_the_frames_that_it_asks(folder, monkeypatch):
+def test_frames_are_read_once_in_a_session(folder, monkeypatch):
     real, asked = parts._process, []
 
     def watched(part, deadline):
@@ -354,7 +354,27 @@ def test_a_second_query_reads_only_the_frames_that_it_asks(folder, monkeypatch):
     con = connect(folder, budget=32, seed=1)
     table(con, ["long.mp4"])
     con.uql(f"SELECT COUNT(*) AS n FROM clips, frames(clip) AS f WHERE {RED}").fetchall()
-    assert len({bytes(request) for request in asked}) == 120  # once for the features of all
+    assert len(asked) == len({bytes(request) for request in asked}) == 120  # for the features of all
     asked.clear()
     con.uql('SELECT COUNT(*) AS n FROM clips, frames(clip) AS f WHERE "it is bright there"').fetchall()
-    assert 0 < len(asked) <= 32
+    assert asked == []
+    clip(folder / "long.mp4", seconds=120, rate=3, red=(20, 60))
+    con.uql('SELECT COUNT(*) AS n FROM clips, frames(clip) AS f WHERE "it is dark there"').fetchall()
+    assert len(asked) == 120  # the file is another one
+
+
+def test_frames_beyond_what_a_session_keeps_are_read_again(folder, monkeypatch):
+    real, asked = parts._process, []
+
+    def watched(part, deadline):
+        asked.extend(request for request in part if b'"frame"' in request)
+        return real(part, deadline)
+
+    monkeypatch.setattr(parts, "_process", watched)
+    monkeypatch.setattr(parts, "KEPT_BYTES", 1)
+    con = connect(folder)
+    table(con, ["a.mp4"])
+    for text in ("there is red", "it is bright there"):
+        asked.clear()
+        con.uql(f'SELECT COUNT(*) AS n FROM clips, frames(clip) AS f WHERE "{text}" AND t < 3').fetchall()
+        assert len(asked) >= 2

@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 import uql
 from uql.llm.providers.base import CallError
 from uql.show.plots import INK
+from uql.show.progress import Counts
 from uql.ui.app import LONGEST_BODY, app, cookie
 from uql.ui.saved import Saved
 from uql.ui.session import MAX_WAITING, Session, Work
@@ -228,6 +229,25 @@ def test_a_count_runs_to_its_end_and_shows_its_interval(page: TestClient, model:
     assert [at for at, *_ in course] == sorted(at for at, *_ in course)
     (cell,) = page.get(f"/api/runs/{last['id']}/rows").json()["rows"]
     assert "±" in cell[0] or "(" in cell[0]
+
+
+def test_the_progress_of_a_run_that_has_ended_says_what_its_rows_say(
+    page: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last estimate on the way may be of fewer answers than the result."""
+    real = Counts.add
+
+    def first_alone(counts: Counts, event: Any) -> None:
+        if event.kind != "estimate" or counts.ended or not counts.course:
+            real(counts, event)
+
+    monkeypatch.setattr(Counts, "add", first_alone)
+    last = ran(page, 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 200)')
+    (work,) = session.works()
+    assert work.result is not None
+    found: Any = work.result.estimates["n"]
+    (estimate,) = last["estimates"]
+    assert (estimate["low"], estimate["high"]) == (found.low, found.high)
 
 
 def test_rows_come_in_pages_with_null_as_null(page: TestClient) -> None:

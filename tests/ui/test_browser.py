@@ -455,6 +455,37 @@ def test_dark_mode_is_dark_and_can_be_read(page: Any) -> None:
     until(lambda: 'fill="white"' in page.execute_script(source))
 
 
+def test_what_the_grid_says_without_rows_can_be_read_in_the_dark(page: Any) -> None:
+    """Tabulator's own colours are those of a white page."""
+    page.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    )
+    run(page, "SELECT * FROM reviews WHERE id < 0")
+    until(lambda: page.find_elements("css selector", "#grid .tabulator-placeholder-contents"))
+    # what Tabulator shows while it waits for rows
+    page.execute_script(
+        """const grid = document.getElementById("grid"), alert = document.createElement("div");
+        alert.className = "tabulator-alert";
+        alert.innerHTML = '<div class="tabulator-alert-msg tabulator-alert-state-msg">Loading</div>';
+        grid.append(alert)"""
+    )
+    colour = "return getComputedStyle(document.querySelector(arguments[0])).color"
+    assert page.find_element("css selector", "#grid .tabulator-placeholder-contents").text == "No rows."
+    quiet = page.execute_script(colour, "#grid + .quiet, .quiet")
+    assert page.execute_script(colour, "#grid .tabulator-placeholder-contents") == quiet
+    ink = page.execute_script(colour, "body")
+    assert page.execute_script(colour, "#grid .tabulator-alert-msg") == ink
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_count_of_every_row_leaves_no_room_for_a_course(page: Any) -> None:
+    run(page, 'SELECT COUNT(*) AS n FROM reviews WHERE id < 20 AND "it is good" WITH (exact)')
+    until(lambda: page.find_elements("css selector", "#estimates figcaption"))
+    assert not page.find_elements("css selector", "#estimates svg")
+    page.find_element("id", "tab-answer").click()
+    assert "question in words" in page.find_element("id", "view-answer").text
+
+
 def test_nothing_of_the_page_broke(page: Any) -> None:
     """Neither an error of a script nor anything that the content security policy refused."""
     expected = ("/api/check", "/api/settings")  # the refusals that tests above ask for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import sys
@@ -263,3 +264,12 @@ def test_what_a_hub_sends_is_checked(index: Path, monkeypatch: pytest.MonkeyPatc
             with pytest.raises(DataError, match="wrong content and was deleted") as caught:
                 models.pull("tiny")
             assert caught.value.code == "UQL514" and not list(models.home().glob("tiny*"))
+
+
+def test_the_progress_of_a_small_file_is_in_kilobytes() -> None:
+    from uql.command.models import Download
+
+    stream = io.StringIO()
+    Download(stream)(1_000, 2_250, "part 1 of 1")
+    Download(stream)(73_000_000, 145_000_000, "part 1 of 2")
+    assert stream.getvalue().splitlines() == ["part 1 of 1:  44 %, 1 of 2 kB", "part 1 of 2:  50 %, 73 of 145 MB"]

@@ -100,8 +100,10 @@ def test_a_terminal_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_waited_for_stands_in_the_line() -> None:
     counts = Counts()
-    for event in (Event("plan", budget=64), Event("loading")):
-        counts.add(event)
+    counts.add(Event("plan", budget=64))
+    counts.seconds = 6.0
+    assert counts.line() == "0 of at most 64 calls, no answer yet"
+    counts.add(Event("loading"))
     counts.seconds = 7.0
     assert counts.line() == "0 of at most 64 calls, loading the model"
     counts.add(Event("call"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -133,11 +135,14 @@ class Shard:
         return asyncio.run(done())
 
     def usage(self) -> tuple[float, int]:
-        """CPU seconds of the process so far, and bytes of memory at most."""
-        import resource
+        """CPU seconds of the process so far, and bytes of memory at most; 0 bytes where the system does not say."""
+        memory = 0
+        if sys.platform != "win32":
+            import resource
 
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+            unit = 1 if sys.platform == "darwin" else 1024  # bytes
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        return time.process_time(), memory
 
     def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"

@@ -130,7 +130,8 @@ class Download:
             return
         self.last_draw_s, self.text = now, text
         share = f"{100 * done / total:3.0f} %, " if total else ""
-        line = f"{text}: {share}{done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
+        scale, unit = (1e6, "MB") if total >= 1e6 else (1e3, "kB")
+        line = f"{text}: {share}{done / scale:,.0f} of {total / scale:,.0f} {unit}"
         print(f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=self.stream, flush=True)
 
     def close(self) -> None:

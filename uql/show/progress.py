@@ -109,7 +109,8 @@ class Counts:
         if self.loading:
             parts.append("loading the model")
         elif self.embedded is None and not self.ended and self.seconds - self.answered >= SILENT_S:
-            parts.append(f"no answer for {self.seconds - self.answered:.0f} s")
+            some = self.calls or self.cached or self.failed  # before them, it may be no model that is waited for
+            parts.append(f"no answer for {self.seconds - self.answered:.0f} s" if some else "no answer yet")
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
         if rate:
             parts.append(_pace(rate))

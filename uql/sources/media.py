@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from uql.base.media_types import Unreadable, media_type, modality
 from uql.base.schema import Modality
 from uql.sources.documents import texts
 from uql.sources.parts import NAME, Parts
+from uql.sources.recent import Recent
 from uql.sources.web import fetch
 
 MOST_BYTES = {
@@ -57,8 +57,7 @@ class Media:
         self.folder, self.urls, self.parts, self.listen = folder.resolve(), urls, parts, listen
         self.given = given
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds  # by the monotonic clock
-        self._cache: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
-        self._size = 0
+        self._cache: Recent[Loaded] = Recent(KEPT_BYTES)
 
     def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[Loaded | None]:
         """(n,) the bytes of an image or a sound, the text of a document, or why there is none; NULL stays None.
@@ -82,8 +81,8 @@ class Media:
             documents = {v: d for v, d in contents.items() if isinstance(d, bytes)}
             contents |= dict(zip(documents, texts(list(documents.values()), self._remaining_s()), strict=True))
         result = [None if v is None else contents[v] if v in contents else self._cache[v, kind] for v in values]
-        for value, loaded in contents.items():
-            self._keep((value, kind), loaded)
+        for value in missing:
+            self._cache.keep((value, kind), contents[value])
         return result
 
     def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
@@ -105,13 +104,6 @@ class Media:
     def _remaining_s(self) -> float:
         """Seconds that the run has left."""
         return self.deadline - time.monotonic()
-
-    def _keep(self, key: tuple[str | bytes, Modality], loaded: Loaded) -> None:
-        self._cache[key] = loaded
-        self._size += _size(loaded)
-        while self._size > KEPT_BYTES and len(self._cache) > 1:
-            _, gone = self._cache.popitem(last=False)
-            self._size -= _size(gone)
 
     def _bytes(self, value: str | bytes, kind: Modality) -> bytes | Unreadable:
         most = MOST_BYTES[kind]
@@ -169,10 +161,6 @@ class Media:
             return path.read_bytes()
         except OSError as error:
             return Unreadable(f"{_short(name)} cannot be read: {error}")
-
-
-def _size(loaded: Loaded) -> int:
-    return len(loaded) if isinstance(loaded, bytes | str) else 0
 
 
 def _short(name: str) -> str:

@@ -26,6 +26,7 @@ from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
 from uql.sources import parts_reader
 from uql.sources.confined import Reply, exchange, replies
+from uql.sources.recent import Recent
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,6 +49,8 @@ WANTS = {
     "length": "length",
 }  # what the reader is asked for
 COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
+KEPT_BYTES = 128_000_000  # of images of frames and pages, kept for the next statement about them
+BREAKS_OFF = "the recording breaks off here"
 SCOPE = "transcript by "  # begins the scope under which the ledger keeps one
 _names = count(1)  # of the functions: one of a name in a database, which sessions share
 
@@ -85,6 +88,7 @@ class Parts:
         self._listed: dict[tuple[object, ...], Reply | Unreadable] = {}
         self._failed: dict[str, Unreadable] = {}  # by the name of the one row
         self._fetched: dict[str, Path] = {}
+        self._images: Recent[bytes] = Recent(KEPT_BYTES)  # by the digest of what they are of
         self._registered = False
 
     def close(self) -> None:
@@ -190,7 +194,9 @@ class Parts:
             "transcript", [self._stored(v) if isinstance(v, bytes) else v for v in values], [""] * len(values)
         ):
             if isinstance(reply, dict) and reply["speech"]:
-                texts.append("\n".join(f"{t:g} s: {text}" for t, text in reply["speech"]))
+                end = reply.get("breaks_off")
+                more = [] if end is None else [(end, f"({BREAKS_OFF})")]
+                texts.append("\n".join(f"{t:g} s: {text}" for t, text in [*reply["speech"], *more]))
             else:
                 texts.append(reply if isinstance(reply, Unreadable) else Unreadable("nothing is said in it"))
         return texts
@@ -266,10 +272,12 @@ class Parts:
 
         Raises ConfigError where the readers are not installed.
         """
-        jpegs: dict[str, bytes | Unreadable] = {}
+        distinct = list(dict.fromkeys(names))
+        digests = dict(zip(distinct, self.digests(distinct), strict=True))
+        jpegs: dict[str, bytes | Unreadable] = {n: self._images[d] for n, d in digests.items() if d in self._images}
         positions: list[tuple[str, float, str]] = []
         requests: list[dict[str, Any]] = []
-        for name in dict.fromkeys(names):
+        for name in (n for n in distinct if n not in jpegs):
             match = NAME.fullmatch(name)
             assert match is not None
             kind, place, file = match.groups()
@@ -285,7 +293,9 @@ class Parts:
         for path_, at, name in sorted(positions):
             requests.append({"want": name.partition(":")[0], "path": path_, "at": at})
         for (_, _, name), reply in zip(sorted(positions), self._read(requests), strict=True):
-            jpegs[name] = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
+            jpegs[name] = image = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
+            if isinstance(image, bytes) and digests[name] is not None:
+                self._images.keep(digests[name], image)
         return [jpegs[name] for name in names]
 
     def digests(self, values: Sequence[object]) -> list[bytes | None]:
@@ -314,11 +324,15 @@ class Parts:
             deadline = self._media.deadline
             answers = replies(messages, _process, "file", deadline=deadline, at_once=parts_reader.AT_ONCE)
         return [
-            Unreadable(f"{Path(request['path']).name} cannot be read: {reply.message}")
+            Unreadable(f"{self._shown(Path(request['path']))} cannot be read: {reply.message}")
             if isinstance(reply, Unreadable)
             else reply
             for request, reply in zip(requests, answers, strict=True)
         ]
+
+    def _shown(self, path: Path) -> str:
+        """How a message names a file; one that the session wrote has a digest for its name."""
+        return path.name if path.parent != self._folder else "the file of this value"
 
 
 def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:
@@ -341,4 +355,4 @@ def _listed(name: str, file: str, reply: Reply | Unreadable | None) -> list[dict
             return [{"page": n, "text": text, "image": f"page:{n}@{file}"} for n, text in enumerate(reply["pages"], 1)]
     rows = [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]
     end = reply.get("breaks_off")
-    return rows if end is None else [*rows, {"t": end, "error": "the recording breaks off here"}]
+    return rows if end is None else [*rows, {"t": end, "error": BREAKS_OFF}]

@@ -28,6 +28,7 @@ from typing import Any
 
 from uql.base.media_types import MOST_HEAD, media_type
 from uql.sources.confined import Reply, serve
+from uql.sources.sound_headers import stated_seconds
 
 SECONDS = 60.0  # of one request
 WHOLE_SECONDS = 3_600.0  # of one that hears a recording, or sees a whole video
@@ -50,7 +51,7 @@ SOUNDS = {
     "audio/mp4": "mov",
     **CONTAINERS,
 }
-HEARING = 1  # the version of how a model hears: by it, and the model, transcripts are kept
+HEARING = 2  # the version of how a model hears: by it, and the model, transcripts are kept
 RATE = 16_000  # samples a second, as Whisper takes them
 PAUSE_MS = 500  # of silence that ends an utterance
 CHUNK_SECONDS = 600  # of sound that are in memory at once
@@ -240,6 +241,7 @@ class Recording:
     """A recording, or the sound of a video."""
 
     def __init__(self, path: str) -> None:
+        self.path = path
         self.container = _container(path, SOUNDS, "it is no WAV, MP3, FLAC, Ogg, M4A, MP4, MOV, WebM or Matroska file")
         if not self.container.streams.audio:
             raise ValueError("it holds no sound")
@@ -247,15 +249,19 @@ class Recording:
         self._heard = 0.0  # seconds
 
     def breaks_off(self) -> float | None:
-        """The second at which it ended, once it was heard, where its header says that it lasts longer.
+        """The second at which it ended, once it was heard, where its header states that it lasts longer. Ogg states nothing."""
+        return round(self._heard, 2) if self._stated() > self._heard + 1.0 else None
 
-        Of MP3 nothing is said: where that has no header, its length is a guess by its first rate.
-        """
-        stated: float = (self.stream.duration or 0) * self.stream.time_base
-        if not stated and not self.container.streams.video:
-            stated = (self.container.duration or 0) / 1e6
-        cut = self.container.format.name != "mp3" and stated > self._heard + 1.0
-        return round(self._heard, 2) if cut else None
+    def _stated(self) -> float:
+        """The seconds that its header states; 0 where it states none."""
+        if self.container.format.name in ("wav", "mp3"):
+            with open(self.path, "rb") as file:
+                return stated_seconds(file)
+        if self.stream.duration:
+            return float(self.stream.duration * self.stream.time_base)
+        whole = (self.container.duration or 0) / 1e6
+        # of Matroska, which states one length: the pictures may last longer than the sound
+        return whole if not self.container.streams.video or Length(self.path).seconds() < whole - 1.0 else 0.0
 
     def speech(self, folder: str) -> list[tuple[float, str]]:
         """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none.

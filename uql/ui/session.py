@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import DataError, UQLError, UQLSyntaxError
+from uql.session.events import EstimateEvent
 from uql.session.read_only import check_reads
 from uql.show.progress import Counts
 from uql.ui import grid
@@ -281,6 +282,9 @@ class Session:
     def _keep(self, work: Work, result: Result) -> None:
         work.media = grid.media(result.run())
         work.result = result
+        for name, estimate in result.estimates.items():  # the last one on the way was of fewer answers
+            if name in work.counts.estimates and not isinstance(estimate, list):
+                work.on_event(EstimateEvent(name, estimate))
 
     def retry(self, work: Work) -> Work:
         """Puts a statement in the queue once more: rows without an answer are asked again, the others come from the ledger."""

@@ -121,7 +121,8 @@ async function begin(text, kind, path) {
 /** Empties every view of a result; a message stands in their place. */
 function clear(message) {
   clearGrid(message);
-  for (const view of ["columns", "chart", "errors", "answer"]) $(`view-${view}`).replaceChildren(make("p", { className: "quiet", textContent: message || "No result yet." }));
+  const empty = { columns: "No result yet.", chart: "No result yet.", errors: "No result yet.", answer: "The answer to a question in words, which you ask above, stands here." };
+  for (const [view, otherwise] of Object.entries(empty)) $(`view-${view}`).replaceChildren(make("p", { className: "quiet", textContent: message || otherwise }));
 }
 /** Draws all that belongs to the sheet's run; what stood there before goes. */
 function draw() {
@@ -159,12 +160,12 @@ function progress() {
 }
 function narrowing({ name, course }) {
   const points = course.map(([at, low, high, value]) => ({ at, low, high, value })).filter((p) => Number.isFinite(p.low) && Number.isFinite(p.high));
+  if (points.length < 2) return "";
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 400 60");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `the interval of ${name || "the estimate"} as calls are made`);
-  if (points.length < 2) return svg;
   const top = Math.max(...points.map((p) => p.high)), bottom = Math.min(...points.map((p) => p.low)), first = points[0].at, span = Math.max(1, points.at(-1).at - first);
   const x = (p) => ((p.at - first) / span) * 400, y = (v) => 58 - ((v - bottom) / (top - bottom || 1)) * 56;
   const path = (d, fill, stroke) => {
@@ -264,7 +265,7 @@ function drawHistory() {
         if (pick.length !== 2) { note.textContent = "Choose two runs to see in which rows they differ."; return; }
         try {
           const d = await api(`diff?a=${pick[0]}&b=${pick[1]}`);
-          note.replaceChildren(make("h2", { textContent: "Only in the first" }), table(d.columns, d.only_first, "No row."), make("h2", { textContent: "Only in the second" }), table(d.columns, d.only_second, "No row."));
+          note.replaceChildren(make("h2", { textContent: "Only in the first" }), table(d.columns, d.only_first, "No rows."), make("h2", { textContent: "Only in the second" }), table(d.columns, d.only_second, "No rows."));
         } catch (error) { note.textContent = error.message; }
       });
       return [box, r.text, r.status, r.line, button("Open", () => { sheets.push({ text: r.kind === "uql" ? r.text : "", run: r }); open(sheets.at(-1)); })];

@@ -47,7 +47,7 @@ export function drawGrid(run) {
     width: columns.length === 1 ? undefined : NUMBER.test(types[at]) ? 150 : Math.max(150, Math.min(480, Math.floor(1000 / columns.length))), minWidth: 70,
   }));
   grid = new Tabulator($("grid"), {
-    columns: definitions, layout: columns.length === 1 ? "fitColumns" : "fitDataStretch", maxHeight: "min(60vh, 40rem)", placeholder: "No row.", index: "n",
+    columns: definitions, layout: columns.length === 1 ? "fitColumns" : "fitDataStretch", maxHeight: "min(60vh, 40rem)", placeholder: "No rows.", index: "n",
     pagination: rows > PAGE, paginationMode: "remote", paginationSize: PAGE, paginationElement: $("pages"), sortMode: "remote", filterMode: "remote", ajaxURL: "rows",
     ajaxRequestFunc: async (_, __, { page = 1, sort = [], filter = [] }) => {
       const order = sort.map((key) => (key.dir === "desc" ? "-" : "") + key.field.slice(1)).join(",");
