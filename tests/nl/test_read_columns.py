@@ -335,7 +335,12 @@ def test_a_statement_that_compares_a_text_beside_a_column_asks_for_another_once(
     assert "size INTEGER" in shop.prompts(TASK)[1] and "complains BOOLEAN" in shop.prompts(TASK)[1]
     assert 'PROMPT "the letter complains"' in answer.uql and "::INTEGER" in answer.uql
     columns = [Scripted(COLUMNS, reply) for reply in (length, COMPLAINS.strip())]
-    answer, shop = scripted(*columns, *[Scripted(TASK, compared)] * 4, question="The highest number?", candidates=1)
+    answer, shop = scripted(
+        *columns,
+        *[Scripted(TASK, compared)] * 4,
+        question="The highest number of a letter that complains?",
+        candidates=1,
+    )
     assert not answer.answered and len(shop.prompts(COLUMNS)) == 2
 
 
