@@ -321,6 +321,29 @@ def test_a_statement_that_compares_a_text_asks_for_the_column() -> None:
     assert not answer.answered
 
 
+def test_a_statement_that_compares_a_text_beside_a_column_asks_for_another_once() -> None:
+    length = "ALTER TABLE letters ADD COLUMN size INTEGER AS read(letter, 'the number of the letter');"
+    compared = "SELECT max(size) FROM letters WHERE letter LIKE '%complain%'"
+    both = "SELECT max(size) FROM letters WHERE complains"
+    columns = [Scripted(COLUMNS, reply) for reply in (length, COMPLAINS.strip())]
+    answer, shop = scripted(
+        *columns,
+        *[Scripted(TASK, reply) for reply in (compared, *[both] * 3)],
+        question="The highest number of a letter that complains?",
+    )
+    assert "add a column for what is compared here" in shop.prompts(COLUMNS)[1] and "LIKE" in shop.prompts(COLUMNS)[1]
+    assert "size INTEGER" in shop.prompts(TASK)[1] and "complains BOOLEAN" in shop.prompts(TASK)[1]
+    assert 'PROMPT "the letter complains"' in answer.uql and "::INTEGER" in answer.uql
+    columns = [Scripted(COLUMNS, reply) for reply in (length, COMPLAINS.strip())]
+    answer, shop = scripted(
+        *columns,
+        *[Scripted(TASK, compared)] * 4,
+        question="The highest number of a letter that complains?",
+        candidates=1,
+    )
+    assert not answer.answered and len(shop.prompts(COLUMNS)) == 2
+
+
 def test_the_statement_sees_the_column_that_is_read() -> None:
     _, shop = ask(COMPLAIN, SAME, COMPLAIN)
     assert "complains BOOLEAN /* read from letter: the letter complains */" in shop.prompts(TASK)[0]

@@ -27,7 +27,7 @@ from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
 from uql.nl.small.evidence import hinted
 from uql.nl.small.near_names import held_values, near_columns, near_value
-from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, unfit, used, with_columns
+from uql.nl.small.read_columns import Misfit, ReadColumn, as_uql, columns_of, grammar, trial, unfit, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Statements:
         self.context = context
         self.candidates: list[Candidate] = []
         self._columns: Columns | None = None
+        self._columns_reply = column_words.NOTHING
+        self._compared = False  # was a column asked for because a statement compared a text?
         self._cache: dict[tuple[Columns, str], Candidate] = {}
         self._tables = list(context.scope.sources)
         fields = [f for source in context.scope.sources.values() for f in source.visible_fields]
@@ -91,8 +93,10 @@ class Statements:
             if not candidate.problem or self._runs or self._columns is not None or not self._may_read:
                 return candidate
         except _TextCompared as error:
-            wrong = error.message
-        self._columns = await self._columns_read(step, wrong)
+            wrong, self._compared = error.message, True
+        added = await self._columns_read(step, wrong)
+        names = {(column.table, column.name) for column in added}
+        self._columns = (*(c for c in self._columns or () if (c.table, c.name) not in names), *added)
         return candidate if not wrong and not self._columns else await self._statement(step, n, self._columns)
 
     @property
@@ -117,10 +121,11 @@ class Statements:
             wrong: why there must be one; "": there may be none, and there is none where the reply does not fit the tables.
         Raises: QuestionError (UQL631) where there must be one, and the reply does not fit the tables after one repair.
         """
-        failure, misfit = (column_words.NOTHING, wrong) if wrong else None, None
+        failure = (self._columns_reply, wrong) if wrong else None
+        misfit = Misfit(wrong, types=("BOOLEAN", "VARCHAR")) if self._columns else None
         for last in (not self.context.uses("repair"), True):
             rule = grammar(self.context.scope, nothing=not wrong, misfit=misfit)
-            reply = str(await step.say(self._columns_wording(failure, rule)))
+            reply = self._columns_reply = str(await step.say(self._columns_wording(failure, rule))).strip()[:1_000]
             try:
                 columns = columns_of(reply, self.context.scope)
                 if last or not self.context.uses("fit") or (misfit := unfit(columns, self.context.scope)) is None:
@@ -130,7 +135,7 @@ class Statements:
                 if last and wrong:
                     raise
                 problem = error_line(error)
-            failure = (reply.strip()[:1_000], problem)
+            failure = (reply, problem)
         return ()
 
     def _columns_wording(self, failure: tuple[str, str] | None, rule: str) -> Wording:
@@ -189,10 +194,10 @@ class Statements:
             columns = tuple(column for column in columns if used(checked, [column]))
             if context.uses("types") and (compared := compared_texts(checked, context.scope)):
                 why = f"{compared} is a text or an image: SQL cannot compare what it tells"
-                if self._columns:
-                    why += f"; use {', '.join(f'{c.table}.{c.name}, {c.words!r}' for c in self._columns)}"
-                if self._columns or self._runs or not context.uses("reading") or not context.uses("repair"):
+                if self._compared or self._runs or not context.uses("reading") or not context.uses("repair"):
                     return Candidate("", checked, problem=why)
+                if self._columns:
+                    why += f"; add a column for what is compared here: {checked[:300]}"
                 raise _TextCompared(why)
             table = await self._rows(checked, columns)
             if is_empty(table) and context.uses("values"):
