@@ -344,6 +344,16 @@ def test_a_statement_that_compares_a_text_beside_a_column_asks_for_another_once(
     assert not answer.answered and len(shop.prompts(COLUMNS)) == 2
 
 
+def test_that_nothing_fits_what_was_read_is_a_doubt() -> None:
+    rude = "ALTER TABLE letters ADD COLUMN rude BOOLEAN AS read(letter, 'the letter is in Latin');\n"
+    answer, _ = ask(
+        *[rude + "SELECT letter FROM letters WHERE rude AND NOT rude"] * 3, question="Which letters are in Latin?"
+    )
+    assert answer.notes == ["not sure: nothing fits what was read"]
+    answer, _ = ask(COMPLAIN, COMPLAIN, COMPLAIN)
+    assert answer.value == 10 and answer.notes == []
+
+
 def test_the_statement_sees_the_column_that_is_read() -> None:
     _, shop = ask(COMPLAIN, SAME, COMPLAIN)
     assert "complains BOOLEAN /* read from letter: the letter complains */" in shop.prompts(TASK)[0]

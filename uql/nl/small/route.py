@@ -37,11 +37,13 @@ class Decision:
     Attributes:
         doubts: that its answer states.
         readings: what the question may mean, where the candidates do not agree; the first is the plan's.
+        reads: the plan reads texts or images.
     """
 
     planned: Planned
     doubts: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
+    reads: bool = False
 
 
 async def plan_by_vote(
@@ -87,7 +89,7 @@ async def plan_by_vote(
     checked = _plan(context, winner, used)
     notes = [*_doubts(voting, winner, vote), *(await _ties(context, winner))]
     readings = _readings(voting, winner, vote)
-    return Decision(Planned(checked, 1), tuple(notes), readings)
+    return Decision(Planned(checked, 1), tuple(notes), readings, winner.reads)
 
 
 class _Voting:
