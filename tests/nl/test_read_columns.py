@@ -349,7 +349,7 @@ def test_that_nothing_fits_what_was_read_is_a_doubt() -> None:
     answer, _ = ask(
         *[rude + "SELECT letter FROM letters WHERE rude AND NOT rude"] * 3, question="Which letters are in Latin?"
     )
-    assert answer.notes == ["not sure: nothing fits what was read"]
+    assert "not sure: nothing fits what was read" in answer.notes
     answer, _ = ask(COMPLAIN, COMPLAIN, COMPLAIN)
     assert answer.value == 10 and answer.notes == []
 
