@@ -78,9 +78,7 @@ def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Se
         path = scope.find(node.parts, node.span) if isinstance(node, Name) else None
         return path if path is not None else node
 
-    values: dict[
-        tuple[bool, int], object
-    ] = {}  # of the items that are keys, and of the keys that are none, by their places
+    values: dict[tuple[bool, int], object] = {}  # of the items that are keys, and of other keys, by their places
     for index, key in enumerate(keys):
         place = _item_place(key.expr, aliases, len(items), scope)
         expr = key.expr if place is None else items[place].expr
