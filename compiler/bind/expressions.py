@@ -124,6 +124,13 @@ class Expressions:
                 return expr
             case ast.Number() | Null() | Boolean() | ast.TypedLiteral() | Column():
                 return expr
+            case ast.Unary(op="*"):
+                raise self.error(
+                    f"{self._written(expr)} cannot stand here",
+                    "UQL212",
+                    expr,
+                    help="*COLUMNS(…) gives several arguments to a function, or items to a list, in SELECT: greatest(*COLUMNS('n.*'))",
+                )
             case ast.Unary(op="NOT"):
                 return replace(expr, operand=self.bind(expr.operand, clause, CONDITION))
             case ast.Unary():

@@ -148,8 +148,11 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
         statement: gives the text, from which the columns are named.
     Raises: BindError (UQL212) where the item has several COLUMNS(…).
     """
-    calls = {n for n in walk(item.expr) if isinstance(n, Call) and n.name == "columns" and len(n.args) == 1}
-    if not calls or scope.find(("columns",), item.span) is not None:
+    if scope.find(("columns",), item.span) is not None:
+        return [item]
+    item = replace(item, expr=rewrite(item.expr, lambda node: _unpacked(node, scope, statement)))
+    calls = {n for n in walk(item.expr) if _is_columns(n)}
+    if not calls:
         return [item]
     if len(calls) > 1:
         raise _wrong(item.span, "one item takes one COLUMNS(…)")
@@ -165,6 +168,26 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
             alias = text.replace(whole, name) if whole and whole in text else name
         items.append(SelectItem(expr, item.alias or alias, span=item.span))
     return items
+
+
+def _is_columns(node: object) -> bool:
+    return isinstance(node, Call) and node.name == "columns" and len(node.args) == 1
+
+
+def _unpacked(node: object, scope: Scope, statement: Statement) -> object:
+    """A call or a list with the columns that each *COLUMNS(…) in it stands for."""
+    args = node.args if isinstance(node, Call) else node.items if isinstance(node, ListExpr | ast.InList) else ()
+    if not any(isinstance(arg, ast.Unary) and arg.op == "*" for arg in args):
+        return node
+    all_args: list[Expr] = []
+    for arg in args:
+        call = arg.operand if isinstance(arg, ast.Unary) and arg.op == "*" and _is_columns(arg.operand) else None
+        for name, column in _chosen(call, scope, statement) if call is not None else ():
+            all_args.append(
+                Named(name, column.expr) if isinstance(node, Call) and node.name == "struct_pack" else column.expr
+            )
+        all_args += [arg] if call is None else []
+    return replace(node, args=tuple(all_args)) if isinstance(node, Call) else replace(node, items=tuple(all_args))
 
 
 def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, SelectItem]]:
