@@ -160,9 +160,10 @@ class _Rules:
 
     tokens = (*tokens, "SEMICOLON")
 
-    @lex.TOKEN(rf"[\s\ufeff]+|--[^\n]*|{COMMENT}")
     def t_ignored(self, t: Token) -> None:
         pass
+
+    t_ignored.__doc__ = rf"[\s\ufeff]+|--[^\n]*|{COMMENT}"
 
     def t_ESCAPED(self, t: Token) -> Token:
         r"[eE]'(?:[^'\\]++|''|\\.)*+'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TypeGuard
 
 from uql.base.errors import BindError
 from uql.base.schema import Field
@@ -151,7 +152,7 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     if scope.find(("columns",), item.span) is not None:
         return [item]
     item = replace(item, expr=rewrite(item.expr, lambda node: _unpacked(node, scope, statement)))
-    calls = {n for n in walk(item.expr) if _is_columns(n)}
+    calls: set[Call] = {n for n in walk(item.expr) if _is_columns(n)}
     if not calls:
         return [item]
     if len(calls) > 1:
@@ -170,24 +171,24 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     return items
 
 
-def _is_columns(node: object) -> bool:
+def _is_columns(node: object) -> TypeGuard[Call]:
     return isinstance(node, Call) and node.name == "columns" and len(node.args) == 1
 
 
 def _unpacked(node: object, scope: Scope, statement: Statement) -> object:
     """A call or a list with the columns that each *COLUMNS(…) in it stands for."""
-    args = node.args if isinstance(node, Call) else node.items if isinstance(node, ListExpr | ast.InList) else ()
-    if not any(isinstance(arg, ast.Unary) and arg.op == "*" for arg in args):
+    if not isinstance(node, Call | ListExpr | ast.InList):
         return node
-    all_args: list[Expr] = []
-    for arg in args:
-        call = arg.operand if isinstance(arg, ast.Unary) and arg.op == "*" and _is_columns(arg.operand) else None
-        for name, column in _chosen(call, scope, statement) if call is not None else ():
-            all_args.append(
-                Named(name, column.expr) if isinstance(node, Call) and node.name == "struct_pack" else column.expr
-            )
-        all_args += [arg] if call is None else []
-    return replace(node, args=tuple(all_args)) if isinstance(node, Call) else replace(node, items=tuple(all_args))
+    args: list[Expr] = []
+    for arg in node.args if isinstance(node, Call) else node.items:
+        call = arg.operand if isinstance(arg, ast.Unary) and arg.op == "*" else None
+        if not _is_columns(call):
+            args.append(arg)
+            continue
+        for name, column in _chosen(call, scope, statement):
+            named = isinstance(node, Call) and node.name == "struct_pack"
+            args.append(Named(name, column.expr) if named else column.expr)
+    return replace(node, args=tuple(args)) if isinstance(node, Call) else replace(node, items=tuple(args))
 
 
 def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, SelectItem]]:
