@@ -13,7 +13,7 @@ from uql.compiler.syntax import Expr, Span
 def p_calls_same(p: P) -> None:
     """call : filtered
     filtered : plain_call
-    argument : expr"""
+    argument : element"""
     p[0] = p[1]
 
 
@@ -85,6 +85,14 @@ def p_call(p: P) -> None:
         p[0] = ast.Call("instr", (text, part), span=span(p))
         return
     p[0] = make_call(p, args, distinct=len(p) == 6)
+
+
+def p_call_in_text(p: P) -> None:
+    """plain_call : path LPAREN range IN text RPAREN"""
+    name = lower(".".join(p[1]))
+    if name != "position":
+        raise p.lexer.error_at("a text is not a list", span(p, 5), help=f'write IN ("{p[5].text[:40]}")')
+    p[0] = ast.Call("instr", (p[5], p[3]), span=span(p))
 
 
 def _is_in(expr: Expr) -> TypeGuard[ast.Call]:

@@ -68,19 +68,26 @@ def p_expressions_same(p: P) -> None:
     concat : bits
     bits : turned
     turned : sum
+           | turned_sum
+    turned_sum : turned_product
+    turned_product : turned_power
+    turned_power : turned_factor
     sum : product
     product : power
     power : placed
     placed : unary
     unary : postfix
     postfix : primary
+            | subscript
     primary : text
             | call
             | literal
+    element : expr
     identifier : NAME
                | QUOTED
     tried : text %prec TRY
-    literal : boolean"""
+    literal : boolean
+            | string"""
     p[0] = p[1]
 
 
@@ -138,11 +145,13 @@ RULES: Rules = {
     "range : range NOT SIMILAR TO concat": lambda p: ast.Unary("NOT", _matches_whole(p), span=span(p)),
     "like : LIKE | ILIKE | GLOB": lambda p: p[1].upper(),
     # arithmetic
-    "turned : TILDE turned": lambda p: ast.Unary("~", p[2], span=span(p)),
+    "turned_factor : TILDE turned | MINUS turned_factor | PLUS turned_factor": lambda p: ast.Unary(
+        p[1], p[2], span=span(p)
+    ),
     "placed : placed AT_TIME_ZONE unary": lambda p: ast.Call("timezone", (as_string(p[3]), p[1]), span=span(p)),
     "placed : placed COLLATE dotted": lambda p: ast.Binary("COLLATE", p[1], ast.String(".".join(p[3])), span=span(p)),
     "unary : MINUS unary | PLUS unary": lambda p: ast.Unary(p[1], p[2], span=span(p)),
-    "postfix : postfix LBRACKET expr RBRACKET": lambda p: ast.Subscript(p[1], p[3], span=span(p)),
+    "subscript : postfix LBRACKET expr RBRACKET": lambda p: ast.Subscript(p[1], p[3], span=span(p)),
     "postfix : postfix DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
     # primaries
     "primary : LPAREN expr RPAREN %prec IN_PARENTHESES": lambda p: p[2],
@@ -152,10 +161,16 @@ RULES: Rules = {
     "primary : subquery %prec SCALAR": lambda p: ast.ScalarQuery(p[1], span=span(p)),
     "primary : EXISTS subquery": lambda p: ast.Exists(p[2], span=span(p)),
     "primary : path": lambda p: ast.Name(p[1], span=span(p)),
+    "element : STAR plain_call": lambda p: ast.Unary("*", p[2], span=span(p)),
+    "member : identifier %prec DOTTED": lambda p: ("struct_extract", (ast.String(p[1]),)),
+    "member : identifier LPAREN RPAREN | identifier LPAREN arguments RPAREN": lambda p: (
+        lower(p[1]),
+        tuple(p[3]) if len(p) == 5 else (),
+    ),
     "path : NAME": lambda p: (p[1],),
     "path : path DOT identifier": lambda p: (*p[1], p[3]),
     "path : QUOTED DOT identifier": lambda p: (p[1], p[3]),
-    "primary : LBRACKET RBRACKET | LBRACKET expressions RBRACKET | ARRAY LBRACKET expressions RBRACKET": lambda p: (
+    "bracketed : LBRACKET RBRACKET | LBRACKET expressions RBRACKET | ARRAY LBRACKET expressions RBRACKET": lambda p: (
         ast.ListExpr(tuple(p[len(p) - 2]) if len(p) > 3 else (), span=span(p))
     ),
     # texts
@@ -171,7 +186,8 @@ RULES: Rules = {
     "dotted : identifier | dotted DOT identifier": lambda p: (p[1],) if len(p) == 2 else (*p[1], p[3]),
     # literals
     "literal : NUMBER": lambda p: ast.Number(p[1], span=span(p)),
-    "literal : STRING": lambda p: ast.String(p[1], span=span(p)),
+    "string : STRING": lambda p: ast.String(p[1], span=span(p)),
+    "literal : HEX": lambda p: ast.TypedLiteral("BLOB", p[1], span=span(p)),
     "literal : PARAMETER": lambda p: ast.Parameter(p[1], span=span(p)),
     "literal : NULL": lambda p: ast.Null(span=span(p)),
     "boolean : TRUE | FALSE": lambda p: ast.Boolean(p[1].upper() == "TRUE", span=span(p)),
@@ -256,7 +272,12 @@ def p_arithmetic(p: P) -> None:
         | sum MINUS product
     product : product STAR power
             | product SLASH power
-    power : power POWER placed"""
+    power : power POWER placed
+    turned_sum : sum PLUS turned_product
+               | sum MINUS turned_product
+    turned_product : product STAR turned_power
+                   | product SLASH turned_power
+    turned_power : power POWER turned_factor"""  # a ~ takes the whole sum behind it: 2 * ~x + 1 is 2 * ~(x + 1)
     p[0] = ast.Binary(p[2], p[1], p[3], span=span(p))
 
 
@@ -289,14 +310,18 @@ def p_slice(p: P) -> None:
 def p_part(p: P) -> None:
     """primary : part
     | struct
-    part : LPAREN expr RPAREN DOT identifier
-    | struct DOT identifier
-    | part DOT identifier"""
+    | bracketed
+    part : LPAREN expr RPAREN DOT member
+    | struct DOT member
+    | bracketed DOT member
+    | string DOT member
+    | subscript DOT member
+    | part DOT member"""
     if len(p) == 2:
         p[0] = p[1]
     else:
-        operand = p[1] if len(p) == 4 else p[2]
-        p[0] = ast.Call("struct_extract", (operand, ast.String(p[len(p) - 1])), span=span(p))
+        operand, (name, args) = p[1] if len(p) == 4 else p[2], p[len(p) - 1]
+        p[0] = ast.Call(name, (operand, *args), span=span(p))
 
 
 def p_struct(p: P) -> None:
@@ -346,8 +371,8 @@ def p_comprehension(p: P) -> None:
 def p_expressions(p: P) -> None:
     """expressions : listed
     | listed COMMA
-    listed : expr
-           | listed COMMA expr"""
+    listed : element
+           | listed COMMA element"""
     if len(p) == 3 or (isinstance(p[1], list) and len(p) == 2):
         p[0] = p[1]
     else:

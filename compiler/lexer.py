@@ -101,7 +101,7 @@ SYMBOLS = {
 }
 CANONICAL = {"==": "=", "!=": "<>", "**": "^"}
 
-_PLAIN = _words("NAME QUOTED STRING NUMBER PARAMETER POSITION")
+_PLAIN = _words("NAME QUOTED STRING HEX NUMBER PARAMETER POSITION")
 tokens = tuple(sorted({*_PLAIN, *TOGETHER.values(), *WORDS.values(), *SYMBOLS.values()} - {"SEMICOLON"}))
 """The terminals of the grammar; SEMICOLON ends a statement before the grammar sees it."""
 
@@ -114,9 +114,19 @@ _FOREIGN = {
 }
 _ESCAPE = re.compile(r'\\(["\\])|""')
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def _comment(nested: int) -> str:
+    """The pattern of a comment, which may hold comments that are nested so deep."""
+    inside = r"[^*/]++|\*(?!/)|/(?!\*)" + (f"|{_comment(nested - 1)}" if nested else "")
+    return rf"/\*(?:{inside})*+\*/"
+
+
+COMMENT = _comment(nested=16)
 _PIECE = re.compile(
     r"(?<!\w)[eE]'(?:[^'\\]++|''|\\.)*+'?|\$((?:[^\W\d]\w*)?)\$.*?(?:\$\1\$|\Z)|'(?:[^']++|'')*+'?"
-    r"|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|;",
+    r"|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|"
+    rf"{COMMENT}|/\*.*\Z|;",
     re.DOTALL,
 )
 
@@ -152,7 +162,9 @@ class _Rules:
     tokens = (*tokens, "SEMICOLON")
 
     def t_ignored(self, t: Token) -> None:
-        r"[\s\ufeff]+|--[^\n]*|/\*.*?\*/"
+        pass
+
+    t_ignored.__doc__ = rf"[\s\ufeff]+|--[^\n]*|{COMMENT}"
 
     def t_ESCAPED(self, t: Token) -> Token:
         r"[eE]'(?:[^'\\]++|''|\\.)*+'"
@@ -160,6 +172,15 @@ class _Rules:
         if _UNREADABLE.search(t.value):
             where = {"text": t.lexer.lexdata, "start": t.lexpos, "end": t.lexer.lexpos}
             raise UQLSyntaxError("a string cannot contain NUL or half of a surrogate pair", code="UQL107", **where)
+        return _ended(t)
+
+    def t_HEX(self, t: Token) -> Token:
+        r"[xX]'[^']*'"
+        digits = t.value[2:-1]
+        if not re.fullmatch("([0-9a-fA-F]{2})*", digits):
+            where = {"text": t.lexer.lexdata, "start": t.lexpos, "end": t.lexer.lexpos}
+            raise UQLSyntaxError(f"{t.value} is not pairs of hexadecimal digits", code="UQL107", **where)
+        t.value = "".join(f"\\x{digits[i : i + 2]}" for i in range(0, len(digits), 2))
         return _ended(t)
 
     def t_DOLLAR(self, t: Token) -> Token:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from ply import yacc
 
 from uql.base.errors import UQLSyntaxError
-from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
+from uql.compiler.lexer import COMMENT, RESERVED, TOGETHER, WORDS, Token, statements, tokenize
 from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
 from uql.compiler.walk import children
@@ -25,7 +25,7 @@ MAX_DEPTH = 100
 MAX_BRACKETS = 500
 """How deep brackets may nest in a statement that goes to DuckDB: its parser takes seconds for 3,000 that are not closed."""
 _BRACKET = re.compile(
-    r"""(?P<open>[(\[{])|(?P<close>[)\]}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL
+    rf"""(?P<open>[(\[{{])|(?P<close>[)\]}}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|{COMMENT}""", re.DOTALL
 )  # strings, names and comments are passed over
 
 _SOFT = frozenset(WORDS.values()) - RESERVED

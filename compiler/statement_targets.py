@@ -6,7 +6,7 @@ DuckDB tells the tables of a query (`get_table_names`), but not those of UPDATE,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ _AFTER_FROM = {
     "SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT",
     "SET", "ON", "RETURNING", "WHEN", "VALUES",
 }  # fmt: skip
+_MEASURES = ("ANALYZE", "ANALYSE")
 _OF_STRINGS = ("query", "query_table")  # functions that run SQL, or read tables, that a string names
 _TAIL = re.compile(r"\bWITH\s*\(([^()]*)\)(?=[\s;]*$|\s+RETURNING\b)", re.IGNORECASE)
 
@@ -152,6 +153,29 @@ def changed(sql: str) -> Change | None:
         last = stream[end - 1].end
         by_name = [t.word for t in stream[end : end + 2]] == ["BY", "NAME"]
     return Change(verb, name, stream[at].start, last, columns, by_name, head)
+
+
+def executed(sql: str, prepared: Callable[[], Mapping[str, str]]) -> str:
+    """The statement that one runs: what EXPLAIN ANALYZE measures, what EXECUTE names; another as it is.
+
+    Args:
+        prepared: gives the prepared statements by their names in lower case.
+
+    >>> executed("EXPLAIN (ANALYZE) EXECUTE p(1)", lambda: {"p": "DELETE FROM t"})
+    'DELETE FROM t'
+    """
+    stream = tokens(sql)
+    at = 0
+    if stream and stream[0].word == "EXPLAIN":
+        at = 1
+        while at < len(stream) and (stream[at].word in _MEASURES or stream[at].text == "("):
+            close = (i for i in range(at, len(stream)) if stream[i].text == ")")
+            at = 1 + (next(close, at) if stream[at].text == "(" else at)
+        if not any(token.name.upper() in _MEASURES for token in stream[1:at]):
+            return sql
+    if at + 1 < len(stream) and stream[at].word == "EXECUTE":
+        return prepared().get(stream[at + 1].name.lower(), sql)
+    return sql[stream[at].start :] if at < len(stream) else sql
 
 
 def tables(sql: str) -> Iterator[tuple[str, ...]]:

@@ -81,7 +81,20 @@ _JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "AN
 _CLAUSES = {"WHERE", "HAVING", "GROUP", "ORDER", "LIMIT", "OFFSET", "TO", "WITH", "UNION", "INTERSECT", "EXCEPT"}
 _CLAUSES |= {"QUALIFY", "WINDOW", "USING_SAMPLE", "SELECT", "FETCH_FIRST"}
 _STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
-_START = {"NUMBER", "STRING", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST"}
+_START = {
+    "NUMBER",
+    "STRING",
+    "HEX",
+    "PARAMETER",
+    "NULL",
+    "TRUE",
+    "FALSE",
+    "TEMPORAL",
+    "INTERVAL",
+    "CASE",
+    "CAST",
+    "TRY_CAST",
+}
 _START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
 _START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE", "POSITION"}
 _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
@@ -321,6 +334,12 @@ def brackets(place: Place) -> str | None:
     return None
 
 
+def unpacked_item(place: Place) -> str | None:
+    if place.kind(-1) == "STAR" and place.written().upper() == "COLUMNS":
+        return "write COLUMNS(…): with a * before it, it gives the arguments of a function, as in greatest(*COLUMNS('n.*'))"
+    return None
+
+
 def missing_from(place: Place) -> str | None:
     kinds = [t.type for t in place.tokens[: place.at]]
     if place.kind() == "NAME" and "FROM" in place.expected and "FROM" not in kinds and place.at and not place.open:
@@ -455,6 +474,7 @@ SLIPS: tuple[Callable[[Place], str | None], ...] = (
     quoted_alias,
     join_condition,
     sentence,
+    unpacked_item,
     missing_from,
     brackets,
     not_in_uql,

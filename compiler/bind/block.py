@@ -11,7 +11,7 @@ from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.fields import output_fields
-from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
+from uql.compiler.bind.grouping import apart, flattened, items_of_lists, one_of_each
 from uql.compiler.bind.limits import by_share, counted
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.reading import video_search
@@ -244,6 +244,8 @@ class _Block:
         source = self._source()
         aggregated = self._is_aggregated()
         items = self._expanded_items()
+        if self.sets:
+            self.select, items = apart(select, items, self.scope)
         self._aliases(items)
         where = binder.bind(select.where, WHERE, CONDITION) if select.where is not None else None
         after = Clause("SELECT", group=aggregated, group_aliases=True)

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from uql.base.errors import BindError
 from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
-from uql.compiler.bind.functions import ORDERED_BY, PASSED_ON, asked_of, counted
+from uql.compiler.bind.functions import LEAST_OR_MOST, ORDERED_BY, PASSED_ON, asked_of, counted
 from uql.compiler.bind.reading import close_name, columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
@@ -124,6 +124,13 @@ class Expressions:
                 return expr
             case ast.Number() | Null() | Boolean() | ast.TypedLiteral() | Column():
                 return expr
+            case ast.Unary(op="*"):
+                raise self.error(
+                    f"{self._written(expr)} cannot stand here",
+                    "UQL212",
+                    expr,
+                    help="*COLUMNS(…) gives several arguments to a function, or items to a list, in SELECT: greatest(*COLUMNS('n.*'))",
+                )
             case ast.Unary(op="NOT"):
                 return replace(expr, operand=self.bind(expr.operand, clause, CONDITION))
             case ast.Unary():
@@ -481,7 +488,8 @@ class Expressions:
         """Two texts that a user meant to compare, and a statement compared with a number."""
         if not isinstance(left, Pending):
             against_words = _is_words(expr.right) and self.statement.types.of(self.blank(left), self.scope) is not None
-            if against_words and self._against(left, ordering=False) is NUMBER:
+            of_texts = isinstance(left, Call) and left.name in LEAST_OR_MOST and uses.is_pending(left)
+            if against_words and (of_texts or self._against(left, ordering=False) is NUMBER):
                 raise self._number_against_words(expr)
             return
         text, right = self.uses[left.index].text[:40], expr.right
@@ -547,7 +555,7 @@ class Expressions:
         turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(expr.op, expr.op)
         text = expr.right.value if isinstance(expr.right, String) else ""
         return self.error(
-            f'"{text}" is a string on the right of {expr.op}, and what it is compared with is a number',
+            f'"{text}" is a string on the right of {expr.op}, and what it is compared with is no string',
             "UQL206",
             expr.right,
             help=f'write PROMPT "{text[:40]}" to ask the model, or put the text on the left, with {turned}',
@@ -572,6 +580,8 @@ class Expressions:
         """What a comparison with `other` asks of a text: a value of the other side's type."""
         if isinstance(other, Null | Boolean):
             return ANY if isinstance(other, Null) else CONDITION
+        if ordering and isinstance(other, String) and uses.is_numeral(other.value):
+            return NUMBER
         cast = self.uses[other.index].want if isinstance(other, Pending) else None
         if cast is not None and (cast.place is not Place.CAST or cast.labels):
             return NUMBER if ordering else WORDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from uql.compiler.bind.uses import ANY, CONDITION, LIST, NUMBER, PRESENCE, WORDS, Want
+from uql.compiler.bind.uses import ANY, CONDITION, LIST, NUMBER, PRESENCE, WORDS, Place, Want, is_numeral, is_time
 from uql.compiler.syntax import Binary, Call, Star
 
 _NUMBER_AGGREGATES = (
@@ -21,6 +21,7 @@ ORDERED_BY = frozenset(
 PASSED_ON = frozenset(
     ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
 )
+LEAST_OR_MOST = frozenset(("min", "max"))
 COUNTS_IF = frozenset(("count_if", "countif"))
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
 
@@ -42,6 +43,8 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
     name = call.name
     if name in CONDITION_AGGREGATES or (name == "if" and call.args):
         first = CONDITION
+    elif aggregate and name in LEAST_OR_MOST:
+        first = _of_values(want)
     elif (aggregate and name in NUMBER_AGGREGATES) or name in NUMBER_FUNCTIONS:
         first = NUMBER
     elif name in PASSED_ON:
@@ -56,7 +59,17 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
         first = WORDS
     if name == "if":
         return first, want
-    return first, NUMBER if name in ORDERED_BY or name in ("max", "min") else first
+    return first, NUMBER if name in ORDERED_BY | LEAST_OR_MOST else first
+
+
+def _of_values(want: Want) -> Want:
+    """What MIN and MAX ask of the values of which they give one: what their place compares it with, a time, a condition; else a number."""
+    if want.type == "BOOLEAN" or is_time(want.type):
+        return want
+    compared = want.place is Place.COMPARE and want is not WORDS  # a function, or ||, may only print it
+    if compared and want.type == "VARCHAR" and not (want.labels and all(map(is_numeral, want.labels))):
+        return WORDS
+    return NUMBER
 
 
 def counted(call: Call) -> Call:

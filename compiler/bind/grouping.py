@@ -7,9 +7,10 @@ from itertools import combinations, product
 
 from uql.base.errors import BindError
 from uql.compiler import syntax as ast
+from uql.compiler.bind.scope import Scope
 from uql.compiler.syntax import Call, Expr, GroupKey, Name, Number, Select
 from uql.compiler.unparse import unparse
-from uql.compiler.walk import walk
+from uql.compiler.walk import rewrite, walk
 
 KINDS = ("rollup", "cube", "grouping_sets")
 MOST_SETS = 4096  # as DuckDB has it at most, for CUBE
@@ -62,6 +63,53 @@ def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
         raise BindError(f"GROUP BY makes {total:,} grouping sets, {MOST_SETS:,} at most", code="UQL212", span=key.span)
     sets = tuple(tuple(dict.fromkeys(i for part in parts for i in part)) for parts in product(*each))
     return replace(select, group_by=tuple(keys)), sets
+
+
+def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Select, list[ast.SelectItem]]:
+    """The keys of grouping sets and the items that they name, each key an expression of its own.
+
+    A set may hold one of two keys of one expression and not the other, as in SELECT film AS a, film AS b … GROUP BY CUBE (a, b). Every
+    key but the last becomes coalesce(x), which has the value of x: so another x in SELECT or HAVING means the last one, as in DuckDB.
+    """
+    keys, items = list(select.group_by), list(items)
+    aliases = {item.alias.lower(): place for place, item in enumerate(items) if item.alias is not None}
+
+    def resolved(node: object) -> object:
+        path = scope.find(node.parts, node.span) if isinstance(node, Name) else None
+        return path if path is not None else node
+
+    values: dict[tuple[bool, int], object] = {}  # of the items that are keys, and of other keys, by their places
+    for index, key in enumerate(keys):
+        place = _item_place(key.expr, aliases, len(items), scope)
+        expr = key.expr if place is None else items[place].expr
+        values[place is not None, index if place is None else place] = rewrite(expr, resolved)
+    remaining = list(values.values())
+    for (is_item, place), value in values.items():
+        remaining.remove(value)
+        for _ in range(remaining.count(value)):
+            if is_item:
+                items[place] = replace(_with_name(items[place]), expr=_same_value(items[place].expr))
+            else:
+                keys[place] = replace(keys[place], expr=_same_value(keys[place].expr))
+    return replace(select, group_by=tuple(keys)), items
+
+
+def _with_name(item: ast.SelectItem) -> ast.SelectItem:
+    """A column keeps its name where an expression takes its place."""
+    return replace(item, alias=item.expr.parts[-1]) if item.alias is None and isinstance(item.expr, Name) else item
+
+
+def _same_value(expr: Expr) -> Expr:
+    return Call("coalesce", (expr,), span=expr.span)
+
+
+def _item_place(key: Expr, aliases: dict[str, int], n: int, scope: Scope) -> int | None:
+    """The place of the item that a key means by its number or its alias; None where it is an expression."""
+    if isinstance(key, Number) and key.text.isdigit() and 1 <= int(key.text) <= n:
+        return int(key.text) - 1
+    if isinstance(key, Name) and len(key.parts) == 1 and scope.find(key.parts, key.span) is None:
+        return aliases.get(key.parts[0].lower())
+    return None
 
 
 def one_of_each(select: Select) -> Select:

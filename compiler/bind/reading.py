@@ -9,6 +9,7 @@ from uql.base.errors import BindError
 from uql.base.schema import Modality
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bound import Reading
+from uql.compiler.lexer import COMMENT
 from uql.compiler.spelling import distance
 from uql.compiler.syntax import Column, Quoted, Span
 from uql.compiler.virtual import VirtualColumn
@@ -16,7 +17,7 @@ from uql.compiler.virtual import VirtualColumn
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_TOKEN = re.compile(r"""'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|"(?:\\.|""|[^"\\])*\"""", re.DOTALL)
+_TOKEN = re.compile(rf"""'(?:[^']|'')*'|--[^\n]*|{COMMENT}|"(?:\\.|""|[^"\\])*\"""", re.DOTALL)
 
 
 def near_name(text: str, names: Iterable[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TypeGuard
 
 from uql.base.errors import BindError
 from uql.base.schema import Field
@@ -148,8 +149,11 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
         statement: gives the text, from which the columns are named.
     Raises: BindError (UQL212) where the item has several COLUMNS(…).
     """
-    calls = {n for n in walk(item.expr) if isinstance(n, Call) and n.name == "columns" and len(n.args) == 1}
-    if not calls or scope.find(("columns",), item.span) is not None:
+    if scope.find(("columns",), item.span) is not None:
+        return [item]
+    item = replace(item, expr=rewrite(item.expr, lambda node: _unpacked(node, scope, statement)))
+    calls: set[Call] = {n for n in walk(item.expr) if _is_columns(n)}
+    if not calls:
         return [item]
     if len(calls) > 1:
         raise _wrong(item.span, "one item takes one COLUMNS(…)")
@@ -165,6 +169,26 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
             alias = text.replace(whole, name) if whole and whole in text else name
         items.append(SelectItem(expr, item.alias or alias, span=item.span))
     return items
+
+
+def _is_columns(node: object) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.name == "columns" and len(node.args) == 1
+
+
+def _unpacked(node: object, scope: Scope, statement: Statement) -> object:
+    """A call or a list with the columns that each *COLUMNS(…) in it stands for."""
+    if not isinstance(node, Call | ListExpr | ast.InList):
+        return node
+    args: list[Expr] = []
+    for arg in node.args if isinstance(node, Call) else node.items:
+        call = arg.operand if isinstance(arg, ast.Unary) and arg.op == "*" else None
+        if not _is_columns(call):
+            args.append(arg)
+            continue
+        for name, column in _chosen(call, scope, statement):
+            named = isinstance(node, Call) and node.name == "struct_pack"
+            args.append(Named(name, column.expr) if named else column.expr)
+    return replace(node, args=tuple(args)) if isinstance(node, Call) else replace(node, items=tuple(args))
 
 
 def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, SelectItem]]:

@@ -91,6 +91,7 @@ class Use:
         return self.text, frozenset(self.reads), frozenset(self.holes), self.attempt
 
 
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 _LABEL = re.compile(r"'(?:[^']|'')*'")
 _FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")
@@ -224,8 +225,16 @@ def typed_texts(uses: list[Use]) -> dict[str, set[str]]:
     return types_by_text
 
 
+def is_numeral(value: str) -> bool:
+    return _NUMERAL.fullmatch(value) is not None
+
+
+def is_time(type: str | None) -> bool:
+    return type is not None and _is_scalar(type) and type.startswith(("DATE", "TIME"))
+
+
 def is_number_or_time(type: str | None) -> bool:
-    return type is not None and _is_scalar(type) and (is_numeric(type) or type.startswith(("DATE", "TIME")))
+    return is_time(type) or (type is not None and _is_scalar(type) and is_numeric(type))
 
 
 def _is_scalar(type: str | None) -> bool:

@@ -35,6 +35,11 @@ def test_quotes_inside_texts_and_strings_are_resolved_and_holes_are_kept() -> No
     assert values('""""') == ['"']
 
 
+def test_a_comment_holds_comments() -> None:
+    assert values("a /* b /* c */ d */ e /* /* */ */ f /***/ g") == ["a", "e", "f", "g"]
+    assert statements("SELECT 1 /* ; /* ; */ ; */; SELECT 2") == [(0, 8), (28, 36)]
+
+
 def test_keywords_are_read_in_any_case_and_operators_in_one_spelling() -> None:
     assert kinds("select SeLeCt SELECT") == ["SELECT"] * 3
     assert values("a == b != c") == ["a", "=", "b", "<>", "c"]
@@ -51,6 +56,9 @@ def test_numbers_are_unsigned() -> None:
         "'open",
         '"open',
         "/* open",
+        "/* open /* in a comment */",
+        "x'4g'",
+        "x'414'",
         "5abc",
         "“x”",
         "a ? b",

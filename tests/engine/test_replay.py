@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from paid_model import Paid, said
 
 import uql
-from uql.llm.providers.base import Answer, CallError, Reply, Request
+from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request
 from uql.llm.questions import Predicate
 
 WORDS = ("cats", "dogs", "rivers", "trains", "cakes", "storms", "letters", "gardens")
@@ -213,6 +214,33 @@ def test_rows_without_an_answer_have_none_again_and_are_not_paid_twice(tmp_path:
         expected, paid = said(first), len(model.paid)
         assert first.errors or name == "limit"
         again = con.uql(STATEMENTS[name])
+        assert said(again) == expected and [e.row for e in again.errors] == [e.row for e in first.errors]
+        assert len(model.paid) == paid
+
+
+class RefusingOne(Paid):
+    """Answers one of two questions about some rows, and not the other."""
+
+    async def answer(self, request: Request) -> Reply:
+        reply = await super().answer(request)
+        refused = str(request.row.cells[0].value).endswith("7")
+        none = Answer(problem=Problem("refusal", "no"))
+        answers = (
+            none if refused and "nice" in q.text else a for q, a in zip(request.questions, reply.answers, strict=True)
+        )
+        return replace(reply, answers=tuple(answers))
+
+
+@pytest.mark.parametrize("how", ["AND NOT", "OR"])
+@pytest.mark.parametrize("what", ["COUNT(*) AS n", "id"])
+def test_a_row_that_has_one_of_two_answers_counts_once_again(tmp_path: Path, what: str, how: str) -> None:
+    model = RefusingOne()
+    statement = f'SELECT {what} FROM t WHERE "it is so" {how} "it is nice"'
+    with connect(tmp_path, model, seed=3, budget=128) as con:
+        first = con.uql(statement)
+        expected, paid = said(first), len(model.paid)
+        assert first.errors
+        again = con.uql(statement)
         assert said(again) == expected and [e.row for e in again.errors] == [e.row for e in first.errors]
         assert len(model.paid) == paid
 

@@ -78,6 +78,9 @@ def names(con):
         "CREATE VIEW seen AS SELECT n FROM above(1)",
         "CREATE MACRO plain() AS (SELECT max(letters) FROM films)",
         "PREPARE again AS SELECT n FROM kept",
+        "PREPARE adds AS INSERT INTO films SELECT film, n FROM kept",
+        "PREPARE writes AS COPY kept TO 'kept.csv'",
+        "PREPARE fills AS INSERT INTO kept BY NAME SELECT film, letters AS n FROM films",
     ):
         con.uql(made).fetchall()
     return con
@@ -106,6 +109,23 @@ def test_what_reads_them_by_a_macro_a_string_or_a_prepared_statement_is_not_exac
     assert "kept" in found.based_on[0] or "SELECT film, count(*) AS n" in found.based_on[0]
 
 
+def test_a_prepared_statement_may_keep_them_as_estimates(many_labels):
+    con = many_labels.uql(budget=64)
+    con.uql(both("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film TO kept")[0]).fetchall()
+    con.uql("PREPARE adds AS INSERT INTO films SELECT film, n FROM kept WHERE film <> $1").fetchall()
+    with pytest.raises(UQLError, match="nothing was changed"):
+        con.uql("EXECUTE adds('Alien')").fetchall()
+    assert con.uql("SELECT * FROM films").exact
+    assert con.uql("EXECUTE adds('Alien') WITH (partial = true)").fetchall() == [(2,)]
+    found = con.uql("SELECT * FROM films")
+    assert not found.exact
+    assert "INSERT INTO films" in found.based_on[0]
+
+
+def test_a_prepared_statement_that_reads_facts_is_exact(names):
+    assert names.uql("EXECUTE fills").exact
+
+
 @pytest.mark.parametrize("statement", ["SELECT plain() AS a", "SELECT abs(-1) AS a", "FROM query('FROM films')"])
 def test_what_calls_other_functions_is_exact(names, statement):
     assert names.uql(statement).exact
@@ -118,9 +138,14 @@ def test_what_calls_other_functions_is_exact(names, statement):
         "UPDATE films SET letters = most()",
         "DELETE FROM films WHERE letters > most()",
         "COPY (SELECT most() AS a) TO 'most.csv'",
+        "EXECUTE adds",
+        "EXECUTE writes",
+        "EXPLAIN ANALYZE INSERT INTO films SELECT film, n FROM kept",
+        "EXPLAIN (ANALYZE, FORMAT JSON) UPDATE films SET letters = (SELECT max(n) FROM kept)",
+        "EXPLAIN ANALYZE EXECUTE adds",
     ],
 )
-def test_no_macro_puts_them_into_a_table_as_facts(names, statement):
+def test_no_macro_or_prepared_statement_puts_them_into_a_table_as_facts(names, statement):
     with pytest.raises(UQLError, match="estimates, or a part of the rows, are what it reads") as error:
         names.uql(statement).fetchall()
     assert error.value.code == "UQL401"

@@ -71,6 +71,22 @@ def test_words_in_the_order_of_their_letters_have_no_warning(con):
     assert result.warnings == []
 
 
+@pytest.mark.parametrize(
+    "item", ["min({0})", "greatest({0}, 3)", "sum({0})", "{0} + 1", "count(*) FILTER (WHERE {0} > 3)"]
+)
+def test_words_where_a_number_is_asked_for_are_a_warning(con, item):
+    for text, warned in (('"the reviewer\'s name"', True), ('"the number of stars"', False)):
+        result = con.uql(f"SELECT {item.format(text)} AS n FROM reviews")
+        result.fetchall()
+        assert any(f"write {text}::VARCHAR" in warning for warning in result.warnings) is warned, result.warnings
+
+
+def test_rows_that_say_nothing_have_no_warning(con):
+    result = con.uql('SELECT sum("the number of stars") AS n FROM quiet')
+    assert result.fetchall() == [(None,)]
+    assert result.warnings == []
+
+
 def test_a_text_close_to_a_column_is_a_warning(con):
     con.execute("CREATE OR REPLACE TABLE customers AS SELECT text, stars AS sign_up_date FROM reviews LIMIT 1")
     try:

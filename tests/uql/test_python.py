@@ -461,11 +461,27 @@ def test_duckdb_alone_says_who_answers_quoted_texts(con: uql.Connection, run: st
 
 @pytest.mark.parametrize(
     "value",
-    ["DATE '20000-01-01'", "DATE '0101-01-01 (BC)'", "TIMESTAMP 'infinity'", "[DATE '20000-01-01']", "NULL::DATE"],
+    [
+        "DATE '20000-01-01'",
+        "DATE '0101-01-01 (BC)'",
+        "TIMESTAMP 'infinity'",
+        "[DATE '20000-01-01']",
+        "NULL::DATE",
+        "TIME '24:00:00'",
+        "TIME '23:59:59.999999'",
+        "[{'a': TIME '24:00:00', 'b': TIME '01:02:03', 'c': INTERVAL 1 DAY}]",
+        "MAP {TIME '24:00:00': [TIME '24:00:00', NULL]}",
+        "array_value(TIME '24:00:00', NULL)",
+    ],
 )
-def test_dates_that_python_cannot_hold_are_as_duckdb_gives_them(con: uql.Connection, value: str) -> None:
+def test_dates_and_times_that_python_cannot_hold_are_as_duckdb_gives_them(con: uql.Connection, value: str) -> None:
     query = f"SELECT {value} AS d UNION ALL SELECT NULL"
     assert con.uql(query).fetchall() == duckdb.sql(query).fetchall()
+
+
+def test_a_frame_has_the_end_of_the_day_as_a_text(con: uql.Connection) -> None:
+    rows = con.uql("SELECT unnest([TIME '24:00:00', TIME '01:00:00', NULL]) AS t").df()
+    assert rows["t"].tolist()[:2] == ["24:00:00", "01:00:00"]
 
 
 def test_an_interval_that_python_cannot_hold_is_an_error_in_words(con: uql.Connection) -> None:

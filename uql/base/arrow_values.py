@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
@@ -28,7 +28,7 @@ def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
     """
     change = _change(column.type, kind)
     try:
-        values: list[Any] = column.to_pylist()
+        values: list[Any] = _with_whole_days(column).to_pylist()
         return values if change is None else [None if value is None else change(value) for value in values]
     except OverflowError:
         return _beyond_python(column, kind)
@@ -74,6 +74,9 @@ def for_pandas(table: pa.Table) -> pa.Table:
         elif pa.types.is_date(field.type):
             with suppress(pa.ArrowInvalid):  # 'infinity' is not a moment: such a column stays one of dates
                 table = table.set_column(i, field.name, column.cast(pa.timestamp("us")))
+        elif pa.types.is_time64(field.type) and "24:00:00" in (values := python_values(column, "TIME")):
+            texts = [None if value is None else str(value) for value in values]
+            table = table.set_column(i, field.name, pa.array(texts, pa.string()))  # pandas' times end before it
     return table
 
 
@@ -82,6 +85,9 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
     import pyarrow.types as of
 
     low = kind.upper()
+    if of.is_time64(type):
+        a_second = 10**9 if type.unit == "ns" else 10**6
+        return lambda number: _time(number * 10**6 // a_second)
     if of.is_interval(type):
         return _timedelta
     if of.is_timestamp(type) and type.unit == "ns":
@@ -107,6 +113,36 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
         if any(inside.values()):
             return lambda row: {name: _with(inside[name], value) for name, value in row.items()}
     return None
+
+
+def _with_whole_days(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with numbers in the place of times: Arrow would give 24:00:00 as 00:00:00."""
+    numbers = _numbers(column.type)
+    return column if numbers == column.type else column.cast(numbers)
+
+
+def _numbers(type: pa.DataType) -> pa.DataType:
+    """The type with BIGINT in the place of TIME."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    if of.is_time64(type):
+        return pa.int64()
+    if of.is_map(type):
+        return pa.map_(_numbers(type.key_type), _numbers(type.item_type))
+    if of.is_fixed_size_list(type):
+        return pa.list_(_numbers(type.value_type), type.list_size)
+    if of.is_list(type):
+        return pa.list_(_numbers(type.value_type))
+    return pa.struct([f.with_type(_numbers(f.type)) for f in type]) if of.is_struct(type) else type
+
+
+def _time(microseconds: int) -> time | str:
+    """A time of day; 24:00:00 is beyond Python's, and a text, as DuckDB has it."""
+    seconds, rest = divmod(microseconds, 10**6)
+    if seconds >= 86_400:
+        return "24:00:00"
+    return time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest)
 
 
 def _with(change: Change | None, value: Any) -> Any:

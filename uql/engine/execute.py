@@ -36,10 +36,10 @@ from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete, sharded
 from uql.engine.pilot import after_pilot
 from uql.kernels import (
+    answer_types,
     correlated,
     descriptions,
     examples,
-    letter_order,
     pair_pool,
     proxy,
     sem_agg,
@@ -177,7 +177,7 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
             exact = await _summaries(block, grouping, relation, ctx) if block.summaries.columns else True
             output = groups(block, grouping, ctx)
             output.exact = output.exact and exact
-    letter_order.warn(block, relation, ctx)
+    answer_types.warn(block, relation, ctx)
     output.relation = relation
     output.exact = output.exact and not relation.derives
     return output

@@ -462,10 +462,12 @@ class Gate(Sender):
         origins = await self.ledger.origins([key for key in keys if key not in self._asked_keys])
         return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
 
-    async def _replay(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
-        """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
-        self._count_again(asking, slots, answers, await self._later(list(answers)))
+    async def _replay(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> dict[bytes, int]:
+        """Count the calls of earlier sittings again, as the rows that they paid for are asked again: those calls."""
+        calls = await self._later(list(answers))
+        self._count_again(asking, slots, answers, calls)
         self._asked_keys.update(_all_keys(slots))
+        return calls
 
     def _count_again(
         self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
@@ -495,8 +497,7 @@ class Gate(Sender):
             answers = await self.ledger.get(
                 list(dict.fromkeys([*mine, *_all_keys(slots)])) if asking.together > 1 else list(mine)
             )
-            if self.run.replays:
-                await self._replay(asking, slots, answers)
+            paid = await self._replay(asking, slots, answers) if self.run.replays else {}
             failed = await self._failed_before(slots, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
@@ -505,7 +506,7 @@ class Gate(Sender):
                 slot.answers = _known_answers(slot, answers)
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
                 if open_ and all(key in failed for key in open_):
-                    self._fail_again(slot, failed, mine)
+                    self._fail_again(slot, failed, mine, max((paid.get(key, 0) for key in slot.keys), default=0))
                     gone = next(failed[key] for key in slot.keys if key in failed)
                     what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls}
                     events.append(self._event("failed", asking, **what))
@@ -550,10 +551,10 @@ class Gate(Sender):
         return await self.ledger.failures(self.run.drawn_by, missing)
 
     def _fail_again(
-        self, slot: Slot, failed: Mapping[bytes, Failed], mine: Mapping[bytes, asyncio.Future[Answer]]
+        self, slot: Slot, failed: Mapping[bytes, Failed], mine: Mapping[bytes, asyncio.Future[Answer]], counted: int
     ) -> None:
-        """Give a row the failures that it had, and count their calls again."""
-        self.budget.replay(max(failed[key].calls for key in slot.keys if key in failed))
+        """Give a row the failures that it had, and count their calls again; `counted` of them brought answers to its other questions."""
+        self.budget.replay(max(0, max(failed[key].calls for key in slot.keys if key in failed) - counted))
         for j, key in enumerate(slot.keys):
             if key in failed and slot.answers[j] is None:
                 gone = failed[key]

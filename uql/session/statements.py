@@ -341,12 +341,14 @@ def _without_options(source: str, partial: bool) -> tuple[str, bool]:
 
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
-    change = changed(source)
-    reads = catalog.estimates_read(source, change.name if change is not None else ())
+    run = catalog.executed(source)
+    change = changed(run)
+    reads = catalog.estimates_read(run, change.name if change is not None else ())
     try:
-        check_stored(source, change, (), reads, partial=partial)
+        check_stored(run, change, (), reads, partial=partial)
     except BudgetError as error:
-        start, end = (change.start, change.end) if change is not None else (0, len(source))
+        at = source.find(run) if change is not None else -1
+        start, end = (at + change.start, at + change.end) if change is not None and at >= 0 else (0, len(source))
         raise placed(error, source, start, end) from None
     if change is None or not reads:
         outcome = own_rows(catalog, source, parameters)
@@ -354,7 +356,7 @@ def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], par
         with together(catalog.cursor):
             outcome = own_rows(catalog, source, parameters)
             if change.name:
-                mark(catalog, change.name, source)
+                mark(catalog, change.name, run)
     outcome.based_on, outcome.exact = reads, not reads
     return done(catalog, outcome, "DuckDB", source)
 

@@ -20,7 +20,7 @@ from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
-from uql.compiler.statement_targets import is_call, tables
+from uql.compiler.statement_targets import executed, is_call, tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
 from uql.sources.parts import Parts
@@ -321,6 +321,11 @@ class Catalog:
             if path is not None and (own is None or own.path != path):
                 estimates.append(f"{'.'.join(name)} ({marked[path]})")
         return estimates
+
+    def executed(self, sql: str) -> str:
+        """The statement that one of DuckDB's own runs: of EXECUTE the prepared one; another as it is."""
+        prepared = "SELECT lower(name), statement FROM system.main.duckdb_prepared_statements()"
+        return executed(sql, lambda: dict(self._rows(prepared)))
 
     def estimates_called(self, sql: str) -> list[str]:
         """The same of the macros alone that a statement calls; its tables are known where it is bound."""

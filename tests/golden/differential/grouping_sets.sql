@@ -5,3 +5,7 @@
 !SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY ROLLUP (film) HAVING film = 'Alien' ORDER BY ALL
 !SELECT film, avg(<rating>) AS n FROM reviews GROUP BY ROLLUP (film) ORDER BY ALL
 !SELECT * FROM (SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY ROLLUP (film)) WHERE film = 'Alien'
+!SELECT film AS a, film AS b, count(*) AS n FROM reviews WHERE <pos> GROUP BY CUBE (a, b) ORDER BY ALL
+!SELECT film AS a, film AS b, upper(film) AS c, grouping(a) AS d, count(*) AS n FROM reviews WHERE <pos> GROUP BY ROLLUP (a, b) HAVING film IS NULL ORDER BY ALL
+!SELECT film AS a, reviews.film, count(*) AS n FROM reviews WHERE <pos> GROUP BY GROUPING SETS ((1), (2), (reviews.film)) ORDER BY ALL
+!SELECT <topic> AS a, <topic> AS b, count(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY CUBE (a, b) ORDER BY ALL

@@ -25,3 +25,9 @@
 !SELECT id FROM reviews WHERE <name> ~* 'D' OR film !~* 'A' ORDER BY id
 !SELECT id FROM reviews WHERE film ~~~ 'A*' AND <pos> ORDER BY id
 SELECT id, 'a' || 1 | 2 AS a, 1 || 2 << 1 AS b, 7 & ~1 AS c, 'x' || ~id AS d, ~ ~id AS e, 5 | ~1 + 1 AS f FROM reviews WHERE <pos>
+!SELECT id, 1 % ~stars AS a, 2 * ~id + 1 AS b, 3 - ~2 - 1 AS c, 2 ** ~1 AS d, - ~id AS e FROM reviews WHERE <pos> ORDER BY id
+!SELECT id, position('a' IN <name>) AS a, position(left(film, 1) IN <name>) AS b FROM reviews WHERE text IS NOT NULL ORDER BY id
+!SELECT x'41' AS a, X'00fF' AS b, x'' AS c FROM reviews WHERE <pos> LIMIT 1
+!SELECT id /* a /* comment */ in one */ FROM reviews /* /* "the review is a joke" */ ; */ WHERE <pos> ORDER BY id
+!SELECT 'a b'.split(' ')[1].upper() AS a, [stars, 3].list_max() AS b, (film || 'x').upper().lower() AS c, {'a': id}.struct_extract('a') AS d, (film).length() AS e FROM reviews WHERE <pos> ORDER BY id
+!SELECT greatest(*COLUMNS('id|stars')) AS a, [*COLUMNS(['film', 'text'])] AS b, struct_pack(*COLUMNS('^(id|film)$')) AS c FROM reviews WHERE <pos> ORDER BY id

@@ -1,4 +1,4 @@
-"""A warning where answers that are numbers are put in the order of their letters: nothing gave their text a type."""
+"""Warnings where answers are not of the type that their text got: numbers in the order of their letters, words where numbers are asked."""
 
 from __future__ import annotations
 
@@ -6,26 +6,55 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from uql.compiler.bind.uses import is_numeric
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Column, Expr, Position
-from uql.compiler.virtual import Virtual
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import walk
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 
 MOST = 1_000  # different values that are looked at
+FEW = 5  # rows that say nothing of a number, which is not yet that none has one
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*%?\s*")
 _OF_SEVERAL = ("greatest", "least")
 
 
 def warn(block: Block, relation: Relation, ctx: Context) -> None:
-    """Warns of each text whose answers are numbers, but strings to ORDER BY, a window, greatest or least.
+    """Warns of each text whose answers are numbers, but strings to ORDER BY, a window, greatest or least; and of words asked as numbers.
 
     Args:
         block: whose rows were made.
         relation: its candidates with their answers, of the block or of a sub-query.
     """
+    for warning in (*_numbers_as_words(block, relation), *_words_as_numbers(relation)):
+        if warning not in ctx.warnings:
+            ctx.warnings.append(warning)
+
+
+def _words_as_numbers(relation: Relation) -> Iterator[str]:
+    for answers in relation.answers.values():
+        column, asked = answers.column, answers.asked_mask
+        numbers = any(value is not None for value in answers.values[asked])
+        if numbers or not column.is_value or not is_numeric(column.type):
+            continue
+        if (
+            answers.failed[asked].any() or asked.sum() - _empty(column, relation) >= FEW
+        ):  # a model may say that there is none
+            yield (
+                f'no answer to "{column.text}" is a number, which its place asks for: '
+                f'write "{column.text}"::VARCHAR for words, ::DATE for days'
+            )
+
+
+def _empty(column: VirtualColumn, relation: Relation) -> int:
+    """Rows in which there is nothing to read."""
+    reads = " AND ".join(f"{quote(read.label)} IS NULL" for read in (*column.reads, *column.holes))
+    return int(relation.duck.scalar(f"SELECT count(*) FROM {quote(relation.name)} WHERE {reads}"))
+
+
+def _numbers_as_words(block: Block, relation: Relation) -> Iterator[str]:
     for expr in dict.fromkeys(_ordered(block)):
         if isinstance(expr, Virtual):
             text = expr.column.text if expr.column.type == "VARCHAR" and expr.column.is_value else ""
@@ -38,9 +67,7 @@ def warn(block: Block, relation: Relation, ctx: Context) -> None:
             continue
         answers = {str(value) for value in values if value is not None}
         if len(answers) > 1 and all(map(_NUMERAL.fullmatch, answers)):
-            warning = f'the values of "{text}" are numbers, ordered by their letters: write "{text}"::DOUBLE'
-            if warning not in ctx.warnings:
-                ctx.warnings.append(warning)
+            yield f'the values of "{text}" are numbers, ordered by their letters: write "{text}"::DOUBLE'
 
 
 def _ordered(block: Block) -> Iterator[Expr]:

@@ -1,0 +1,9 @@
+-- MIN and MAX of a text take the type of what they are compared with, or cast to; else it is a number
+!SELECT min(<name>) = 'Ada' AS a, max(<name>) IN ('Di', 'Eve') AS b, min(<topic>) <> 'music' AS c FROM reviews WHERE text IS NOT NULL
+!SELECT film, min(<name>) > 'B' AS a, max(<name>) BETWEEN 'A' AND 'Cx' AS b FROM reviews WHERE text IS NOT NULL GROUP BY film ORDER BY film
+!SELECT max(<written>) > DATE '2023-05-01' AS a, min(<written>)::DATE AS b FROM reviews WHERE text IS NOT NULL ### SELECT max(<written>::DATE) > DATE '2023-05-01', min(<written>::DATE) FROM reviews WHERE text IS NOT NULL
+!SELECT film FROM reviews WHERE text IS NOT NULL GROUP BY film HAVING max(<joke>) ORDER BY film
+!SELECT film, max(<rating>) >= '10' AS a, max(<rating>) = '9' AS b, 'most: ' || max(<rating>)::INTEGER AS c, max(<rating>)::INTEGER AS d FROM reviews GROUP BY film ORDER BY film
+!SELECT id FROM reviews WHERE <rating> > '9' AND text IS NOT NULL ORDER BY id ### SELECT id FROM reviews WHERE <rating> > 9 AND text IS NOT NULL ORDER BY id
+!SELECT min(n) = 'Ada' AS a FROM (SELECT <name> AS n FROM reviews WHERE text IS NOT NULL) x
+!SELECT id, max(<name>) OVER (PARTITION BY film) > 'B' AS a FROM reviews WHERE text IS NOT NULL ORDER BY id
