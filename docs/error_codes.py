@@ -272,7 +272,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
         situation='`con.register("docs", "folder/", type="painting")`',
     ),
     "UQL506": ErrorCode(
-        "The connection is closed.",
+        "The connection is closed, or an error in DuckDB has ended its database.",
         "Open it again with `uql.connect(path)`.",
         situation='`con.close(); con.uql("SELECT 1")`',
     ),
