@@ -15,7 +15,7 @@ from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 
 MOST = 1_000  # different values that are looked at
-_NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*%?\s*")
+_NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*(?:%\s*)?")
 _OF_SEVERAL = ("greatest", "least")
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 app = new_app()
 MAX_ROWS = 1_000  # in one reply
+LONGEST = 100_000  # characters of a statement, as on the page of `uql ui`
 INSTRUCTIONS = """UQL is SQL (DuckDB's dialect) in which a double-quoted text can be used in place of a column: a language model
 answers it, row by row, as in SELECT COUNT(*) FROM reviews WHERE "the review complains about the plot". Call list_tables first, then
 price: it makes no call to a model. COUNT, SUM, AVG over such texts are estimated from a sample, with an interval (x_low, x_high):
@@ -264,6 +265,12 @@ def _prepared(con: Connection, statement: str) -> Result:
     from uql.session.read_only import reads
     from uql.session.resume import named
 
+    if len(statement) > LONGEST:
+        raise DataError(
+            f"a statement has at most {LONGEST:,} characters here",
+            code="UQL511",
+            help="query a table instead of values",
+        )
     pieces = parse_script(statement)
     query = len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str) and reads(pieces[0][0])
     if pieces and not query:
