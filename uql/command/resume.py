@@ -17,6 +17,7 @@ from uql.command.output import Output
 if TYPE_CHECKING:
     from uql.api.connection import Connection
     from uql.api.result import Result
+    from uql.base.settings import Settings
     from uql.session.resume import Before
 
 app = new_app()
@@ -46,7 +47,7 @@ def resume(
     from uql.base import config
     from uql.base.postgres_url import is_postgres
     from uql.llm.ledger import Ledger
-    from uql.session.own_runs import is_own, would_do
+    from uql.session.own_runs import is_own
     from uql.session.resume import find
 
     changes = options.settings_of(settings, budget=budget, max_cost=max_cost, max_seconds=max_seconds)
@@ -61,7 +62,7 @@ def resume(
     own, _ = config.load(ledger=place)
     with Ledger(own.ledger) as store:
         before = find(token, store, trust=True)
-    if not is_own(before) and not (yes or _confirmed(would_do(before, own))):
+    if not is_own(before) and not (yes or _confirmed(_would_do(before, own))):
         return Code.OK
     if not Path(before.folder).is_dir():
         raise UsageError(f"the run began in the folder {before.folder}, which is not there any more")
@@ -82,6 +83,22 @@ def _resumed(con: Connection, before: Before, changes: Mapping[str, Any]) -> Res
     from uql.session.script import resume
 
     return Result(resume(con.session, before, changes, {}), con.session)
+
+
+def _would_do(before: Before, own: Settings) -> list[str]:
+    """What resuming a run would do, in lines: where, with which parameters and settings that ask for trust, and the statement.
+
+    Args:
+        own: the settings of the user.
+    """
+    from uql.base.config import needs_trust
+    from uql.base.printable import printable
+
+    access = "only read" if before.read_only else "open"
+    lines = [f"in the folder {before.folder}", f"it would {access} the database {before.database or 'in memory'}"]
+    lines += [f"with ${name} = {value!r}" for name, value in (before.parameters or {}).items()]
+    lines += [f"with {setting}: it would {what}" for setting, what in needs_trust(before.settings, own).items()]
+    return [printable(line) for line in lines] + [printable(line) for line in before.statement.splitlines()]
 
 
 def _confirmed(lines: list[str]) -> bool:

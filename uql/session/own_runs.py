@@ -16,13 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uql.base.config import needs_trust, user_file
+from uql.base.config import user_file
 from uql.base.errors import ConfigError
 from uql.base.printable import printable
 
 if TYPE_CHECKING:
-    from uql.base.settings import Settings
-    from uql.session.resume import Before
+    from uql.llm.ledger_rows import StoredRun
 
 SIGNATURE = "signature"  # of a run, among what it takes to continue it
 SHOWN = 200  # characters of a statement in an error
@@ -47,37 +46,24 @@ def signed(run: str, statement: str, details: str) -> str:
     return details if key is None else json.dumps({**state, SIGNATURE: _signature(key, run, statement, state)})
 
 
-def is_own(before: Before) -> bool:
+def is_own(run: StoredRun) -> bool:
     """Did this user begin the run, as the ledger has it now?"""
-    state = json.loads(before.details)
+    state = json.loads(run.details)
     signature, key = state.pop(SIGNATURE, None), _key()
     if key is None or not isinstance(signature, str):
         return False
-    return hmac.compare_digest(_signature(key, before.id, before.statement, state).encode(), signature.encode())
+    return hmac.compare_digest(_signature(key, run.id, run.statement, state).encode(), signature.encode())
 
 
-def check_own(before: Before) -> None:
+def check_own(run: StoredRun) -> None:
     """Raises ConfigError (UQL418) for a run that this user did not begin."""
-    if not is_own(before):
-        statement = printable(" ".join(before.statement.split()))[:SHOWN]
+    if not is_own(run):
+        statement = printable(" ".join(run.statement.split()))[:SHOWN]
         raise ConfigError(
-            f"you did not begin the run {before.id} as the ledger has it; its statement: {statement}",
+            f"you did not begin the run {run.id} as the ledger has it; its statement: {statement}",
             code="UQL418",
-            help=f"`uql resume {before.id}` shows what it would do and asks; con.resume({before.id!r}, trust=True) does not ask",
+            help=f"`uql resume {run.id}` shows what it would do and asks; con.resume({run.id!r}, trust=True) does not ask",
         )
-
-
-def would_do(before: Before, own: Settings) -> list[str]:
-    """What resuming a run would do, in lines: where, with which parameters and settings that ask for trust, and the statement.
-
-    Args:
-        own: the settings of the user.
-    """
-    access = "only read" if before.read_only else "open"
-    lines = [f"in the folder {before.folder}", f"it would {access} the database {before.database or 'in memory'}"]
-    lines += [f"with ${name} = {value!r}" for name, value in (before.parameters or {}).items()]
-    lines += [f"with {setting}: it would {what}" for setting, what in needs_trust(before.settings, own).items()]
-    return [printable(line) for line in lines] + [printable(line) for line in before.statement.splitlines()]
 
 
 def _signature(key: bytes, run: str, statement: str, state: Mapping[str, Any]) -> str:
