@@ -101,7 +101,11 @@ def _opened(database: str, folder: str, memory: int) -> duckdb.DuckDBPyConnectio
         memory: MiB of DuckDB.
     """
     os.chdir(folder)
-    limits: dict[str, str | int] = {"temp_directory": "", "memory_limit": f"{memory}MiB", "threads": THREADS}
+    limits: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": "",
+        "memory_limit": f"{memory}MiB",
+        "threads": THREADS,
+    }
     return duckdb.connect(database, read_only=True, config=limits)
 
 
