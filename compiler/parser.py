@@ -25,8 +25,8 @@ MAX_DEPTH = 100
 MAX_BRACKETS = 500
 """How deep brackets may nest in a statement that goes to DuckDB: its parser takes seconds for 3,000 that are not closed."""
 _BRACKET = re.compile(
-    rf"""(?P<open>[(\[{{])|(?P<close>[)\]}}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|{COMMENT}""", re.DOTALL
-)  # strings, names and comments are passed over
+    rf"""(?P<open>[(\[{{])|(?P<close>[)\]}}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|{COMMENT}|/\*.*\Z""", re.DOTALL
+)  # strings, names and comments are passed over; a comment without an end once
 
 _SOFT = frozenset(WORDS.values()) - RESERVED
 _FIRST = frozenset(words[0] for words in TOGETHER)
@@ -136,11 +136,11 @@ class _Feed:
             token.type = self._decide(token)
         elif token.value == "%" and self._ends_limit():
             token.type = "PERCENT"
-        elif token.type in ("LPAREN", "LBRACKET"):
+        elif token.type in ("LPAREN", "LBRACKET", "LBRACE"):
             self.open.append(token)
             if len(self.open) > MAX_DEPTH:
                 raise _too_deep(self.text, Span(token.lexpos, token.endlexpos))
-        elif token.type in ("RPAREN", "RBRACKET") and self.open:
+        elif token.type in ("RPAREN", "RBRACKET", "RBRACE") and self.open:
             self.open.pop()
         return token
 

@@ -239,6 +239,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "Write what the help line suggests: `WITH (budget = n)`, LIMIT, or a narrower plain condition.",
         situation="`WITH (budget = 'all')` over 50,000 rows, by a client of `uql mcp`.",
     ),
+    "UQL418": ErrorCode(
+        "The run was begun by another user or on another machine, or the ledger's file was changed since.",
+        "Read what it would do: `uql resume ID` shows it and asks; `con.resume(id, trust=True)` does not ask.",
+        situation='`con.resume("abc123")` of a run in a ledger that others can write.',
+    ),
     # --------------------------------------------------------------------------------------------- files, tables, rows
     "UQL500": ErrorCode(
         "The ledger cannot be written or is closed, or an oracle file does not fit the question.",
@@ -272,7 +277,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
         situation='`con.register("docs", "folder/", type="painting")`',
     ),
     "UQL506": ErrorCode(
-        "The connection is closed.",
+        "The connection is closed, or an error in DuckDB has ended its database.",
         "Open it again with `uql.connect(path)`.",
         situation='`con.close(); con.uql("SELECT 1")`',
     ),

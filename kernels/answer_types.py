@@ -17,7 +17,7 @@ from uql.kernels.relation import Relation
 
 MOST = 1_000  # different values that are looked at
 FEW = 5  # rows that say nothing of a number, which is not yet that none has one
-_NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*%?\s*")
+_NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*(?:%\s*)?")
 _OF_SEVERAL = ("greatest", "least")
 
 

@@ -17,7 +17,9 @@ from uql.compiler.virtual import VirtualColumn
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_TOKEN = re.compile(rf"""'(?:[^']|'')*'|--[^\n]*|{COMMENT}|"(?:\\.|""|[^"\\])*\"""", re.DOTALL)
+_TOKEN = re.compile(  # what has no end goes on to that of the text, so that it is read once
+    rf"""'(?:[^']|'')*'|--[^\n]*|{COMMENT}|/\*.*\Z|"(?:\\.|""|[^"\\])*(?P<end>"|\Z)""", re.DOTALL
+)
 
 
 def near_name(text: str, names: Iterable[str]) -> str | None:
@@ -183,7 +185,7 @@ def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:
 def quoted_tokens(text: str) -> Iterator[Span]:
     """Where the double-quoted words of a statement stand, strings and comments passed over."""
     for match in _TOKEN.finditer(text):
-        if match[0].startswith('"'):
+        if match["end"]:
             yield Span(match.start(), match.end())
 
 

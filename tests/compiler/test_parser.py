@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from uql.base.errors import UQLSyntaxError
 from uql.compiler import make_tables, syntax
+from uql.compiler.bind.reading import quoted_tokens
 from uql.compiler.grammar import signature
-from uql.compiler.parser import MAX_DEPTH, parse, parse_script
+from uql.compiler.parser import MAX_DEPTH, check_brackets, parse, parse_script
 from uql.compiler.syntax import Binary, Name, Number, Quoted, Select, Span, String
+from uql.kernels import letter_order
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "syntax_errors"
 
@@ -212,6 +216,12 @@ def test_nesting_has_a_stated_limit() -> None:
         assert caught.value.code == "UQL103"
 
 
+@pytest.mark.parametrize("bracket", ["(", "[", "{"])
+def test_brackets_that_are_not_closed_are_given_up_at_the_limit(bracket: str) -> None:
+    with pytest.raises(UQLSyntaxError, match=f"UQL103: nested more than {MAX_DEPTH} deep"):
+        parse("SELECT " + bracket * (MAX_DEPTH + 100))
+
+
 def test_the_tables_are_those_of_the_grammar() -> None:
     from uql.compiler import _tables
 
@@ -258,3 +268,26 @@ def test_positional_behind_a_table_is_a_join_and_never_its_alias(join: str) -> N
 def test_lateral_is_a_word_before_what_may_read_columns_and_a_name_elsewhere() -> None:
     assert parse("SELECT 1 FROM t, LATERAL (SELECT t.x) l") == parse("SELECT 1 FROM t, (SELECT t.x) l")
     assert parse("SELECT lateral FROM lateral").source.parts == ("lateral",)
+
+
+@pytest.mark.parametrize(
+    ("read", "pump"),
+    [
+        (check_brackets, "/* "),
+        (lambda text: list(quoted_tokens(text)), '\\"'),
+        (letter_order._NUMERAL.fullmatch, " "),
+    ],
+)
+def test_a_text_without_an_end_is_read_in_time_linear_in_its_length(read: Callable[[str], object], pump: str) -> None:
+    """As each of them was, 100,000 characters took from 5 to 30 s; four times as many took sixteen times as long."""
+
+    def least_s(characters: int) -> float:
+        text = "1 " + pump * (characters // len(pump)) + "x"
+        took = []
+        for _ in range(3):
+            started = time.process_time()
+            read(text)
+            took.append(time.process_time() - started)
+        return min(took)
+
+    assert least_s(80_000) < 8 * least_s(20_000) + 0.05

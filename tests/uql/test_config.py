@@ -276,3 +276,17 @@ def test_the_largest_and_smallest_numbers_that_may_be_set_run() -> None:
         with uql.connect(model=HashModel({"it is good": 0.4}), ledger=":memory:", **{name: value}) as con:
             con.execute("CREATE TABLE notes AS SELECT 'note ' || i AS body FROM range(100) t(i)")
             assert con.uql('SELECT COUNT(*) FROM notes WHERE "it is good"').fetchall()
+
+
+def test_a_folder_with_a_hostile_name_sends_no_signs_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "shop\x1b]0;title\x07\x1b[2J"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Path("uql.toml").write_text("budget = 5")
+    ledger = str(folder / "l.sqlite")
+    for command in (["config", "show"], ["cache", "stats", "--ledger", ledger], ["doctor", "--no-call"]):
+        main(command)
+        out, err = capsys.readouterr()
+        assert "\\x1b" in out and "\x1b" not in out + err and "\x07" not in out + err, command

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,11 @@ import duckdb
 import pytest
 
 from uql.base import extras
+from uql.base.errors import UQLError
 from uql.cli import main
+from uql.command.mcp import Tools
+from uql.command.query import connect
+from uql.llm.budget import Budget
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -42,7 +47,7 @@ def session(folder: Path, work: Callable[[Call], Awaitable[None]], *words: str) 
 
             await work(call)
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 240))
 
 
 def test_an_assistant_lists_prices_explains_and_runs(own_world: Path) -> None:
@@ -150,3 +155,33 @@ def test_a_missing_extra_says_what_to_install(
 def test_a_database_that_is_not_there_is_an_error(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", "nowhere.duckdb"]) == 2
     assert "there is no database nowhere.duckdb" in capsys.readouterr().err
+
+
+BLOW_UPS = {  # of time and of memory, while rows are read, within one call of a function, and while DuckDB binds
+    "a product": "SELECT sum(a.i * b.i) AS s FROM range(10_000_000) a(i), range(10_000_000) b(i)",
+    "one long call": "SELECT jaro_winkler_similarity(repeat('ab', 2_000_000), repeat('ba', 2_000_000)) AS s",
+    "a long text": "SELECT length(repeat('x', 8_000_000_000)) AS s",
+    "a long list": "SELECT len(list(i)) AS s FROM range(2_000_000_000) t(i)",
+    "names that double": "WITH "
+    + ", ".join(
+        ["c0 AS (SELECT id AS a FROM reviews)"]
+        + [f"c{n} AS (SELECT x.a + y.a AS a FROM c{n - 1} x, c{n - 1} y)" for n in range(1, 26)]
+    )
+    + " SELECT a FROM c25",
+}
+
+
+@pytest.mark.parametrize("name", BLOW_UPS)
+def test_plain_sql_ends_within_limits_of_time_and_memory_and_the_next_query_works(
+    own_world: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uql.nl.guard.workspace.BUSY_S", 2.0)
+    monkeypatch.setattr("uql.nl.guard.workspace.MEMORY", 256)
+    with connect("shop.duckdb", {"ledger": ":memory:"}, read_only=True, files=False) as con:
+        tools = Tools(con, "shop.duckdb", lambda: Budget(calls=5, usd=1.0), Budget(calls=50, usd=1.0))
+        began = time.monotonic()
+        with pytest.raises(UQLError, match=r"UQL(621|526|509|212)"):
+            tools.run(BLOW_UPS[name])
+        assert time.monotonic() - began < 2.0 + 20.0, "its process takes a while to start on a busy machine"
+        assert json.loads(tools.run("SELECT COUNT(*) AS n FROM reviews"))["rows"] == [{"n": 6}]
+        tools.close()

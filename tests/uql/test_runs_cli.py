@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+import uql
+from uql.base.errors import ConfigError
 from uql.cli import main
 from uql.llm.ledger import Ledger
+from uql.session.own_runs import key_file
 from uql.session.resume import find
 
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"'
@@ -174,10 +178,72 @@ def test_a_ledger_of_a_stranger_sends_no_signs_to_the_terminal_and_names_no_endp
         told = json.dumps({**details, "folder": f"/nowhere{escape}"})
         ledger.start_run("strange", statement=f"SELECT 1 -- {escape}", model=f"m{escape}", seed=1, details=told)
         ledger.finish_run("strange", "partial")
-        assert find("strange", ledger).settings == {"budget": 9}
+        assert find("strange", ledger, trust=True).settings == {"budget": 9}
     for command in (["runs"], ["runs", "strange"], ["resume", "strange"], ["cache", "show"]):
         main([*command, *GIVEN])
         out, err = capsys.readouterr()
         assert "\x1b" not in out + err and "\x07" not in out + err, command
     main(["runs", "strange", *GIVEN])
     assert r"SELECT 1 -- \x1b]0;title\x07" in capsys.readouterr().out
+
+
+def strange_run(folder: Path, statement: str, model: str = "oracle:oracle.toml", **state: object) -> None:
+    """A ledger with a run that somebody else has put there, ready to be continued."""
+    details = {"settings": {"model": model}, "parameters": {}, "rates": {}, "database": str(folder / "shop.duckdb")}
+    details |= {"read_only": False, "folder": str(folder)} | state
+    with Ledger("l.sqlite") as ledger:
+        ledger.start_run("strange", statement=statement, model="m", seed=1, details=json.dumps(details))
+        ledger.finish_run("strange", "partial")
+
+
+def test_a_run_of_somebody_else_is_shown_and_runs_only_when_the_user_says_yes(
+    own_world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strange_run(
+        own_world, "COPY (SELECT $a AS a) TO 'stolen.csv'", "http://elsewhere.example/v1#m", parameters={"a": 41}
+    )
+    for answer in ("n\n", "\n", ""):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        main(["resume", "strange", *GIVEN])
+        shown = capsys.readouterr().err
+        assert "you did not begin this run" in shown and "COPY (SELECT $a AS a) TO 'stolen.csv'" in shown
+        assert str(own_world / "shop.duckdb") in shown and "$a = 41" in shown
+        assert "model = 'http://elsewhere.example/v1#m'" in shown, "what asks for trust in a project's file too"
+        assert not Path("stolen.csv").exists()
+    assert main(["resume", "strange", "--yes", *GIVEN]) == 0
+    assert Path("stolen.csv").exists()
+
+
+def test_a_run_of_ones_own_whose_statement_was_changed_in_the_ledger_is_shown_first(
+    own_world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = priced(own_world, "price = { input = 10.0, output = 10.0 }")
+    assert main(query(COUNT, "--max-cost", "0.001", "--budget", "all", model=model)) == 4
+    with sqlite3.connect("l.sqlite") as db:
+        (run,) = db.execute("SELECT run FROM runs").fetchone()
+        db.execute("UPDATE runs SET statement = statement || ' TO kept'")
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    assert main(["resume", run, "--max-cost", "1", *GIVEN]) == 0
+    assert "TO kept" in capsys.readouterr().err
+    with uql.connect("shop.duckdb", ledger="l.sqlite") as con, pytest.raises(ConfigError, match="UQL418") as caught:
+        con.resume(run)
+    assert "TO kept" in str(caught.value) and "trust=True" in str(caught.value)
+
+
+def test_the_key_of_runs_is_private_and_a_home_without_room_for_it_costs_the_question_alone(
+    own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = priced(own_world, "price = { input = 10.0, output = 10.0 }")
+    given = query(COUNT, "--max-cost", "0.001", "--budget", "all", model=model)
+    assert main(given) == 4
+    assert key_file().stat().st_mode & 0o777 == 0o600
+    (own_world / "no folder").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own_world / "no folder"))
+    Path("l.sqlite").unlink()
+    assert main(given) == 4
+    with uql.connect("shop.duckdb", ledger="l.sqlite") as con:
+        (run,) = con.uql("SELECT run FROM uql_runs()").fetchone()
+        with pytest.raises(ConfigError, match="UQL418"):
+            con.resume(run)
+        assert con.resume(run, trust=True, max_cost=1).fetchall() == [(3,)]

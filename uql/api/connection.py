@@ -289,20 +289,21 @@ class Connection:
         with self.session.ledgers.open(self.session.settings.ledger) as ledger:
             withdraw(ledger, correction)
 
-    def resume(self, token: str | None = None, **settings: Any) -> Result:
+    def resume(self, token: str | None = None, *, trust: bool = False, **settings: Any) -> Result:
         """Continues a run that was killed, interrupted, or stopped at a limit: the same rows are drawn, none is paid for twice.
 
         Args:
             token: of the run, as an interrupted or partial run tells it; None: the latest of this connection.
+            trust: may it be a run that another user began, or began on another machine? Its statement is what the ledger says.
             settings: instead of those that the run was given, as max_cost = 5. Tokens and USD that it has paid count, unless
                 it had reached that limit.
-        Raises: ConfigError (UQL412) where the ledger knows no such run, (UQL414) where another process is at it; DataError (UQL413) where
-            its rows are others now.
+        Raises: ConfigError (UQL412) where the ledger knows no such run, (UQL414) where another process is at it, (UQL418) where it is not
+            this user's; DataError (UQL413) where its rows are others now.
         """
         from uql.session.script import resume
 
         with self.session.ledgers.open(self.session.settings.ledger) as ledger:
-            before = find(token or self.last_run, ledger)
+            before = find(token or self.last_run, ledger, trust=trust)
         return Result(resume(self.session, before, settings, visible(sys._getframe(1))), self.session)
 
     def evaluate(self, rows: str, texts: str | Sequence[str], **options: Any) -> Evaluation:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
+from uql.base.sql_text import first_line, quote
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 HUGE = ("HUGEINT", "UHUGEINT")
+_AS_DECIMAL = ("decimal128(38, 0)", "DECIMAL(38,0)")  # a HUGEINT in Arrow, and as DuckDB reads that back
 DAYS_A_MONTH = 30  # of DuckDB's, where an INTERVAL becomes a timedelta
 Change = Callable[[Any], Any]
 
@@ -48,6 +51,41 @@ def _beyond_python(column: pa.ChunkedArray, kind: str) -> list[Any]:
                 f"a value of the type {kind} is longer than Python can hold",
                 code="UQL509",
                 help="cast it in the query: CAST(x AS VARCHAR)",
+            ) from error
+
+
+@contextmanager
+def duckdb_with(table: pa.Table, name: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB in memory of its own with the rows of a table.
+
+    HUGEINT, for which Arrow has a DECIMAL of 38 digits, is HUGEINT again: its least value as such a DECIMAL breaks DuckDB.
+
+    Args:
+        table: of a result.
+        name: of the rows in DuckDB.
+    Raises: DataError (UQL509) for what DuckDB cannot do with the values.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:") as con:
+        huge = {field.name for field in table.schema if _AS_DECIMAL[0] in str(field.type)}
+        con.register(f"{name}_arrow" if huge else name, table)
+        if huge:
+            rows = con.table(f"{name}_arrow")
+            columns = [
+                f"CAST({quote(column)} AS {str(kind).replace(_AS_DECIMAL[1], 'HUGEINT')}) AS {quote(column)}"
+                if column in huge
+                else quote(column)
+                for column, kind in zip(rows.columns, rows.types, strict=True)
+            ]
+            con.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {name}_arrow")
+        try:
+            yield con
+        except (duckdb.InternalException, duckdb.FatalException, duckdb.OutOfRangeException) as error:
+            raise DataError(
+                f"a value of the result cannot be shown: {first_line(error)}",
+                code="UQL509",
+                help="cast it in the query: CAST(x AS DOUBLE)",
             ) from error
 
 

@@ -27,7 +27,7 @@ def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
         document |= {"bytes": counts.bytes, "models": dict(counts.models), "tables": dict(counts.sources)}
         print_json(document)
         return
-    print(f"ledger   {counts.path}")
+    print(printable(f"ledger   {counts.path}"))
     print(f"size     {counts.bytes / 1e6:,.1f} MB")
     print(f"answers  {counts.answers:,}")
     print(f"runs     {counts.runs:,}")

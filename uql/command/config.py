@@ -27,6 +27,7 @@ def show(
 ) -> None:
     """Print every setting with its value and its origin."""
     from uql.base.postgres_url import without_password
+    from uql.base.printable import printable
 
     effective, origins = load(**options.settings_of(settings))
     for name, meant in misspelt_variables().items():
@@ -39,7 +40,7 @@ def show(
     texts = {name: _toml(value) for name, value in values.items()}
     widths = max(map(len, texts)), max(map(len, texts.values()))
     for name, text in texts.items():
-        sys.stdout.write(f"{name:<{widths[0]}}  {text:<{widths[1]}}  {origins[name]}\n")
+        sys.stdout.write(printable(f"{name:<{widths[0]}}  {text:<{widths[1]}}  {origins[name]}") + "\n")
 
 
 @command(app)

@@ -1,14 +1,16 @@
 """`uql mcp DATABASE`: a Model Context Protocol server over stdio, with which an assistant queries a database within caps.
 
 The protocol is the official SDK's (`mcp`); the tools call the Python interface. A client writes one query a call. It changes nothing, and
-no option of it raises the caps: every request to a model is reserved in them before it is sent (`uql.llm.budget.Budget.caps`).
+no option of it raises the caps: every request to a model is reserved in them before it is sent (`uql.llm.budget.Budget.caps`). DuckDB
+runs in a child process with the limits of time and memory of SQL that a model wrote.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
     from uql.api.result import Result
     from uql.compiler.cost import Quote
     from uql.llm.budget import Budget
+    from uql.nl.guard.duckdb_process import ChildDuckDB
 
     F = TypeVar("F", bound=Callable[..., Any])
 
 app = new_app()
 MAX_ROWS = 1_000  # in one reply
+LONGEST = 100_000  # characters of a statement, as on the page of `uql ui`
 INSTRUCTIONS = """UQL is SQL (DuckDB's dialect) in which a double-quoted text can be used in place of a column: a language model
 answers it, row by row, as in SELECT COUNT(*) FROM reviews WHERE "the review complains about the plot". Call list_tables first, then
 price: it makes no call to a model. COUNT, SUM, AVG over such texts are estimated from a sample, with an interval (x_low, x_high):
@@ -65,11 +69,13 @@ def mcp(
     overrides = options.settings_of(settings, model=model, ledger=ledger)
     with connect(database, overrides, read_only=True, files=files) as con:
         con.use(progress=False)
-        tools = Tools(con, lambda: Budget(calls=calls, usd=usd), Budget(calls=all_calls, usd=all_usd))
+        whole = Budget(calls=all_calls, usd=all_usd)
+        tools = Tools(con, database, lambda: Budget(calls=calls, usd=usd), whole, files=files)
         try:
             tools.server().run("stdio")
         finally:
-            con.interrupt()
+            tools.interrupt()
+            tools.close()
 
 
 def report_errors(tool: F) -> F:
@@ -94,14 +100,68 @@ class Tools:
     """What the server offers.
 
     Args:
-        con: open, and read-only; one query at a time runs on it.
+        con: open, and read-only: its settings, models and ledger are those of queries.
+        database: the path of its file, which a child process opens; one query at a time.
         of_run: makes the caps of one query.
         whole: the caps of all of them.
+        files: may queries read files and addresses?
     """
 
-    def __init__(self, con: Connection, of_run: Callable[[], Budget], whole: Budget) -> None:
-        self.con, self.of_run, self.whole = con, of_run, whole
+    def __init__(
+        self, con: Connection, database: str, of_run: Callable[[], Budget], whole: Budget, *, files: bool = False
+    ) -> None:
+        self.con, self.database, self.of_run, self.whole, self.files = con, database, of_run, whole, files
         self._lock = threading.Lock()
+        self._child: ChildDuckDB | None = None
+        self._connection: Connection | None = None  # to the database in the child
+        self._opening = ExitStack()
+
+    def interrupt(self) -> None:
+        """Ends the query that runs, if one does."""
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def close(self) -> None:
+        """Ends the child process."""
+        self._connection = self._child = None
+        self._opening.close()
+
+    @contextmanager
+    def _query(self) -> Iterator[Connection]:
+        """A read-only connection for one query, with limits and caps of its own. The child that a limit ended is replaced."""
+        with self._lock:
+            if self._child is not None and self._child.usable:
+                self._child.renew()
+            else:
+                self.close()
+                self._child = self._opened()
+            assert self._connection is not None
+            self._connection.session.caps = (self.of_run(), self.whole)
+            yield self._connection
+
+    def _opened(self) -> ChildDuckDB:
+        """The database in a child process, and a connection to it."""
+        from uql.api.connection import Connection
+        from uql.nl.guard.duckdb_process import as_connection, child_duckdb
+        from uql.nl.guard.workspace import BUSY_S, MEMORY
+
+        own = self.con.session
+        child = self._opening.enter_context(child_duckdb(MEMORY, BUSY_S, self.database))
+        connection = Connection(
+            as_connection(child),
+            own.settings,
+            owned=True,
+            model=own.model,
+            models=own.models,
+            ledgers=own.ledgers.shared(),
+        )
+        self._opening.enter_context(connection)
+        connection.only_read()
+        connection.catalog.lock_settings(files=self.files)
+        if not self.files:
+            connection.session.files = connection.catalog.files_in_rows()
+        self._connection = connection
+        return child
 
     def server(self) -> MCPServer:
         """The server, with its tools."""
@@ -114,8 +174,8 @@ class Tools:
 
     def list_tables(self) -> str:
         """The tables and views: rows, and columns with types, comments, and what a model would read there (text, image …)."""
-        with self._lock:
-            catalog = self.con.catalog
+        with self._query() as con:
+            catalog = con.catalog
             tables = [catalog.table(tuple(name.split("."))) for name in catalog.names()]
         return _json(
             [
@@ -144,8 +204,8 @@ class Tools:
         Args:
             statement: one query of UQL or SQL.
         """
-        with self._lock:
-            quote = self._prepared(statement).quote()
+        with self._query() as con:
+            quote = _prepared(con, statement).quote()
             return _json({**_priced(quote), "caps": self._remaining()})
 
     def explain(self, statement: str) -> str:
@@ -154,9 +214,9 @@ class Tools:
         Args:
             statement: one query of UQL or SQL.
         """
-        with self._lock:
-            self._prepared(statement)
-            return "\n".join(str(line) for (line,) in self.con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
+        with self._query() as con:
+            _prepared(con, statement)
+            return "\n".join(str(line) for (line,) in con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
 
     def run(self, statement: str, rows: int = 100) -> str:
         """Runs a query within the server's caps: rows, whether they are exact, estimates with their intervals, what it cost.
@@ -167,8 +227,8 @@ class Tools:
         """
         from uql.show.render import as_document
 
-        with self._lock:
-            result = self._prepared(statement)
+        with self._query() as con:
+            result = _prepared(con, statement)
             self._refuse_beyond(result)
             document = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
             exact = "every row was read: the numbers are exact"
@@ -176,32 +236,6 @@ class Tools:
                 "not exact: an estimated column x has its interval in x_low and x_high; a search may have missed rows"
             )
             return _json({**document, "note": exact if document["exact"] else partly, "caps": self._remaining()})
-
-    def _prepared(self, statement: str) -> Result:
-        """One query, bound and not run, under fresh caps of one run. Raises: UQLError; DataError (UQL511) for anything else."""
-        from uql.compiler.parser import parse_script
-        from uql.compiler.syntax import Select, Union
-        from uql.session.read_only import reads
-        from uql.session.resume import named
-
-        pieces = parse_script(statement)
-        query = len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str) and reads(pieces[0][0])
-        if pieces and not query:
-            raise DataError(
-                "a tool takes one query that only reads",
-                code="UQL511",
-                text=statement,
-                help="one SELECT, without TO; settings go into WITH (…) at its end; a plan is what the tool explain gives",
-            )
-        if named(statement):
-            raise DataError(
-                f"{named(statement)[0]} is not served: the ledger holds what was asked about other databases too",
-                code="UQL511",
-                text=statement,
-                help="query the tables that list_tables names",
-            )
-        self.con.session.caps = (self.of_run(), self.whole)
-        return self.con.uql(statement)
 
     def _refuse_beyond(self, result: Result) -> None:
         """Raises BudgetError (UQL417) where the caps do not reach for what a query is expected to need at least."""
@@ -222,6 +256,38 @@ class Tools:
             "calls": min(cap.calls_left or 0 for cap in caps),
             "usd": round(min((cap.usd or 0.0) - cap.spent_usd for cap in caps), 6),
         }
+
+
+def _prepared(con: Connection, statement: str) -> Result:
+    """One query, bound and not run. Raises: UQLError; DataError (UQL511) for anything else."""
+    from uql.compiler.parser import parse_script
+    from uql.compiler.syntax import Select, Union
+    from uql.session.read_only import reads
+    from uql.session.resume import named
+
+    if len(statement) > LONGEST:
+        raise DataError(
+            f"a statement has at most {LONGEST:,} characters here",
+            code="UQL511",
+            help="query a table instead of values",
+        )
+    pieces = parse_script(statement)
+    query = len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str) and reads(pieces[0][0])
+    if pieces and not query:
+        raise DataError(
+            "a tool takes one query that only reads",
+            code="UQL511",
+            text=statement,
+            help="one SELECT, without TO; settings go into WITH (…) at its end; a plan is what the tool explain gives",
+        )
+    if named(statement):
+        raise DataError(
+            f"{named(statement)[0]} is not served: the ledger holds what was asked about other databases too",
+            code="UQL511",
+            text=statement,
+            help="query the tables that list_tables names",
+        )
+    return con.uql(statement)
 
 
 def _priced(quote: Quote) -> dict[str, Any]:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from uql.command import options, query
-from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.command.outcome import Code, UsageError, command, narrate, new_app
 from uql.command.output import Output
+
+if TYPE_CHECKING:
+    from uql.api.connection import Connection
+    from uql.api.result import Result
+    from uql.base.settings import Settings
+    from uql.session.resume import Before
 
 app = new_app()
 
@@ -30,14 +37,17 @@ def resume(
     settings: options.Set = None,
     strict: options.Strict = False,
     no_progress: options.NoProgress = False,
+    yes: options.Yes = False,
 ) -> int:
     """Continue a run that was killed, interrupted, or stopped at a limit, in the database and the folder it began in.
 
-    The same rows are drawn; those that have an answer are not paid for again. Settings given here replace the run's own.
+    The same rows are drawn; those that have an answer are not paid for again. Settings given here replace the run's own. Of a run that
+    you did not begin on this machine it shows the statement first, and asks.
     """
     from uql.base import config
     from uql.base.postgres_url import is_postgres
     from uql.llm.ledger import Ledger
+    from uql.session.own_runs import is_own
     from uql.session.resume import find
 
     changes = options.settings_of(settings, budget=budget, max_cost=max_cost, max_seconds=max_seconds)
@@ -51,7 +61,9 @@ def resume(
     place = ledger if ledger is None or is_postgres(ledger) else str(Path(ledger).absolute())
     own, _ = config.load(ledger=place)
     with Ledger(own.ledger) as store:
-        before = find(token, store)
+        before = find(token, store, trust=True)
+    if not is_own(before) and not (yes or _confirmed(_would_do(before, own))):
+        return Code.OK
     if not Path(before.folder).is_dir():
         raise UsageError(f"the run began in the folder {before.folder}, which is not there any more")
     if before.folder != os.getcwd():
@@ -62,4 +74,36 @@ def resume(
         Output.open(request.output, request.format) as out,
         query.connect(before.database, values, read_only=before.read_only) as con,
     ):
-        return query.run(con, partial(con.resume, before.id, **changes), out.rows, request)
+        make = partial(_resumed, con, before, changes)  # the run as it was shown: the ledger may be another by now
+        return query.run(con, make, out.rows, request)
+
+
+def _resumed(con: Connection, before: Before, changes: Mapping[str, Any]) -> Result:
+    from uql.api.result import Result
+    from uql.session.script import resume
+
+    return Result(resume(con.session, before, changes, {}), con.session)
+
+
+def _would_do(before: Before, own: Settings) -> list[str]:
+    """What resuming a run would do, in lines: where, with which parameters and settings that ask for trust, and the statement.
+
+    Args:
+        own: the settings of the user.
+    """
+    from uql.base.config import needs_trust
+    from uql.base.printable import printable
+
+    access = "only read" if before.read_only else "open"
+    lines = [f"in the folder {before.folder}", f"it would {access} the database {before.database or 'in memory'}"]
+    lines += [f"with ${name} = {value!r}" for name, value in (before.parameters or {}).items()]
+    lines += [f"with {setting}: it would {what}" for setting, what in needs_trust(before.settings, own).items()]
+    return [printable(line) for line in lines] + [printable(line) for line in before.statement.splitlines()]
+
+
+def _confirmed(lines: list[str]) -> bool:
+    """Does the user want to continue a run of somebody else's? Shows what it would do."""
+    narrate("you did not begin this run as the ledger has it:")
+    for line in lines:
+        narrate(f"  {line}")
+    return typer.confirm("it runs with your files, keys and models. Continue it?", err=True)

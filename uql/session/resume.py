@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from uql.base.errors import BindError, ConfigError
 from uql.base.settings import Settings
 from uql.llm.ledger_rows import StoredRun
+from uql.llm.open_ledgers import MEMORY
 from uql.llm.run_record import Run
+from uql.session.own_runs import check_own, signed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,15 +129,20 @@ class StatementInput:
             details = json.dumps(state)
         except (TypeError, ValueError):
             details = json.dumps({**state, "parameters": None})
+        if session.ledger != MEMORY:
+            details = signed(id, self.text or text, details)
         since = None if replay is None else replay.since
         root = "" if replay is None or replay.root == id else replay.root
         return Run(id, session.seed, self.text or text, details, since, root)
 
 
-def find(token: str, ledger: Ledger) -> Before:
+def find(token: str, ledger: Ledger, *, trust: bool = False) -> Before:
     """The run of a token (its id, or how it begins).
 
-    Raises: ConfigError (UQL412) where the ledger has none or cannot continue it, (UQL414) where another process is at it.
+    Args:
+        trust: may it be another user's?
+    Raises: ConfigError (UQL412) where the ledger has none or cannot continue it, (UQL414) where another process is at it, (UQL418) where
+        this user did not begin it.
     """
     from uql.llm.run_lease import refuse_held
 
@@ -152,11 +159,14 @@ def find(token: str, ledger: Ledger) -> Before:
         state["settings"] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         state["steps"] = tuple(state.get("steps", ()))
         own = {f.name for f in fields(Before)} - {f.name for f in fields(StoredRun)}
-        return Before(**asdict(stored), **{"since": stored.started} | {n: state[n] for n in own & set(state)})
+        before = Before(**asdict(stored), **{"since": stored.started} | {n: state[n] for n in own & set(state)})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"what it takes to continue the run {stored.id} cannot be read", code="UQL412", help="run it anew"
         ) from error
+    if not trust and ledger.path != MEMORY:
+        check_own(before)
+    return before
 
 
 # -------------------------------------------------------------------------------------------------------- the tables

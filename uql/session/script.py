@@ -116,6 +116,7 @@ def prepared(session: Session, piece: Piece, statement: StatementInput | None = 
         try:
             return _prepared(session, piece)
         except duckdb.Error as error:  # such as one before in the same transaction
+            session.note_failure(error)
             raise refused(error) from error
 
 

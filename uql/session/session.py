@@ -16,13 +16,13 @@ import duckdb
 from uql.base.current_database import CurrentDatabase, current_database
 from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
 from uql.base.settings import IN_PROJECTS, InProjects, Settings
-from uql.base.sql_text import quote
+from uql.base.sql_text import first_line, quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight
 from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
 from uql.session.resume import StatementInput
-from uql.session.statements import refused, store
+from uql.session.statements import FAILURES, refused, store
 from uql.show.progress import watching
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Session:
         self.files: frozenset[str] | None = None  # and no file or address beside these; None: any that a value names
         self.cluster: Cluster | None = None  # whose shards hold the tables of a lake
         self.closed = False
+        self.failure = ""  # of DuckDB, which has ended its database
         self.last_run = ""  # id of the latest run, with which `resume` continues it
 
     def close(self) -> None:
@@ -108,6 +109,17 @@ class Session:
     def check_open(self) -> None:
         if self.closed:
             raise DataError("the connection is closed", code="UQL506", help="open it again: uql.connect(path)")
+        if self.failure:
+            message = f"an error in DuckDB has ended the connection: {self.failure}"
+            raise DataError(message, code="UQL506", help="open it again: uql.connect(path)")
+
+    def note_failure(self, error: duckdb.Error) -> None:
+        """Keeps an error in DuckDB after which its database takes no more statements."""
+        if isinstance(error, FAILURES):
+            try:
+                self.catalog.cursor.execute("SELECT 1").fetchall()
+            except duckdb.FatalException:
+                self.failure = first_line(error)
 
     def on_event(self, listener: Callable[[Any], None]) -> Callable[[], None]:
         """Calls `listener` with every event of this connection's queries; the function returned ends it."""
@@ -337,6 +349,7 @@ class Session:
             except UQLError as error:
                 raise error.at(text) from None
             except duckdb.Error as error:
+                self.note_failure(error)
                 place = None
                 with suppress(duckdb.Error):  # nothing can be bound in a transaction that the error has ended
                     place = bound()

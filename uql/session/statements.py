@@ -78,6 +78,10 @@ def _bounded(outcome: Outcome) -> tuple[pa.Table, list[str]]:
     return table.rename_columns(unique_names(table.column_names)), kinds
 
 
+FAILURES = (duckdb.InternalException, duckdb.FatalException)  # errors in DuckDB, which may end its database
+OPEN_AGAIN = "where the next statement fails too, open the database again: uql.connect(path)"
+
+
 def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataError:
     """What DuckDB says of values while a statement runs, at the place of the expression that it is about."""
     from uql.session.error_spans import is_value_of_case, place
@@ -86,6 +90,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         return out_of_memory(error)
     message = first_line(error)
     help = None
+    if isinstance(error, FAILURES):
+        return DataError(f"DuckDB failed on the statement: {message}", code="UQL509", help=OPEN_AGAIN)
     if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):
         help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
     elif "out of range" in message.lower():

@@ -98,12 +98,11 @@ def _texts(data: pa.Table, function: str = "CAST(COLUMNS(*) AS VARCHAR)") -> lis
     """Every value as DuckDB writes it, None for NULL."""
     if not data.num_columns or not data.num_rows:
         return [() for _ in range(data.num_rows)]
-    import duckdb
+    from uql.base.arrow_values import duckdb_with
 
     numbered = data.rename_columns([f"c{i}" for i in range(data.num_columns)])
-    with duckdb.connect(":memory:") as con:
+    with duckdb_with(numbered, "numbered") as con:
         con.execute("PRAGMA disable_optimizer")  # it takes 10 s for 10,000 columns, and there is nothing to optimize
-        con.register("numbered", numbered)
         return con.execute(f"SELECT {function} FROM numbered").fetchall()
 
 

@@ -6,11 +6,11 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -24,6 +24,9 @@ from uql.compiler.statement_targets import executed, is_call, tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
 from uql.sources.parts import Parts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ESTIMATED = "estimated by UQL: "  # begins a line in the comment of a table that holds estimates, or a part of the rows
 SAMPLE_ROWS = 1_000
@@ -557,17 +560,9 @@ class Catalog:
         first = f"SELECT * FROM {sql}" + (f" LIMIT {SAMPLE_ROWS}" if count > SAMPLE_ROWS else "")
         if len(measures) <= WIDE:
             return list(self._rows(f"SELECT {', '.join(measures)} FROM ({first})")[0]) if measures else []
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         rows = self.cursor.sql(first).to_arrow_table()
-        results: list[object] = [None] * len(measures)
-        others = []
-        for at, column in enumerate(rows.columns):
-            if measures[at].startswith("avg") and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
-                results[at] = pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py()
-            else:
-                others.append(at)
+        results = _mean_lengths(rows, [measure.startswith("avg") for measure in measures])
+        others = [at for at in range(len(measures)) if at not in results]
         for start in range(0, len(others), WIDE):
             some = others[start : start + WIDE]
             self.cursor.register("__uql_sample", rows.select(some))
@@ -577,11 +572,35 @@ class Catalog:
                 self.cursor.unregister("__uql_sample")
             for at, value in zip(some, values, strict=True):
                 results[at] = value
-        return results
+        return [results[at] for at in range(len(measures))]
 
     def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:
         with self._lock:
             return list(self.cursor.execute(sql, parameters or []).fetchall())
+
+
+def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
+    """The mean length of the values as texts, by column, of those that hold strings or whole numbers; None where all are NULL.
+
+    All columns of a type at once: a call of Arrow for each of thousands takes longer than the work.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    by_type: dict[pa.DataType, list[int]] = {}
+    for at, column in enumerate(rows.columns):
+        if wanted[at] and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+            by_type.setdefault(column.type, []).append(at)
+    means: dict[int, object] = {}
+    for type, places in by_type.items():
+        values = pa.chunked_array([chunk for at in places for chunk in rows.column(at).chunks], type=type)
+        lengths = pc.utf8_length(values.cast(pa.string()))
+        counted = lengths.is_valid().to_numpy().reshape(len(places), -1).sum(axis=1)
+        sums = pc.fill_null(lengths, 0).to_numpy().reshape(len(places), -1).sum(axis=1, dtype=np.float64)
+        for at, total, count in zip(places, sums, counted, strict=True):
+            means[at] = total / count if count else None
+    return means
 
 
 def _field(field: Field, measure: object) -> Field:
@@ -595,11 +614,14 @@ def _field(field: Field, measure: object) -> Field:
         if field.type == "VARCHAR" and mean > LONG_TEXT:
             modality = Modality.TEXT
     modality = _said_modality(field.description) or modality
-    return replace(field, modality=modality, mean_chars=mean, private=bool(_PRIVATE.search(field.description)))
+    private = bool(_PRIVATE.search(field.description))
+    return Field(field.name, field.type, modality, field.description, mean, private)
 
 
 def _said_modality(comment: str) -> Modality | None:
     """What a column holds by the first word of its comment."""
+    if not comment:
+        return None
     word = _FIRST_WORD.match(comment)
     modality = word[1].lower() if word else ""
     return Modality(modality) if modality in set(Modality) - {Modality.STRUCTURED} else None

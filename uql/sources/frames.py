@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import ChainMap
 from collections.abc import Mapping
+from decimal import Context
 from types import FrameType
 from typing import Any
 
@@ -37,7 +38,9 @@ class Frames:
         private = entry[1] if entry is not None and same else f"__uql_frame_{self._count}"
         self._count += 1
         try:
-            self._cursor.register(private, as_table(name, frame))
+            table = as_table(name, frame)
+            _refuse_least(table)
+            self._cursor.register(private, table)
         except _UNREADABLE as error:
             raise self._unreadable(name, frame, error) from error
         if entry is not None and not same:
@@ -52,7 +55,9 @@ class Frames:
         for i, column in enumerate(names):
             one = frame.iloc[:, [i]] if hasattr(frame, "iloc") else frame.select([i if _is_arrow(frame) else column])
             try:
-                self._cursor.register("__uql_column", as_table(name, one))
+                table = as_table(name, one)
+                _refuse_least(table)
+                self._cursor.register("__uql_column", table)
                 self._cursor.unregister("__uql_column")
             except _UNREADABLE as why:
                 faulty.append(column)
@@ -62,6 +67,8 @@ class Frames:
         return DataError(f"{name}{of} cannot be read as a table: {error}", code="UQL504", help=way)
 
 
+_DIGITS = 38  # that a DECIMAL has at most
+_EXACTLY = Context(prec=_DIGITS + 1)
 _UNREADABLE = (duckdb.Error, ValueError, TypeError, NotImplementedError)  # pyarrow's errors are some of these
 
 
@@ -104,6 +111,20 @@ def as_table(name: str, frame: Any) -> Any:
     if arrow is not None and isinstance(frame, arrow.RecordBatch):
         return arrow.Table.from_batches([frame])
     return frame
+
+
+def _refuse_least(table: Any) -> None:
+    """Raises ValueError for -2^127 in a DECIMAL, as Arrow has HUGEINT's least value: DuckDB fails on its text, and its database with it."""
+    if not _is_arrow(table):
+        return
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in table.columns:
+        if pa.types.is_decimal128(column.type) and column.type.precision == _DIGITS:
+            least = pc.min(column).as_py()
+            if least is not None and least.scaleb(column.type.scale, _EXACTLY) == -(2**127):
+                raise ValueError("it holds -2^127, which is beyond the 38 digits of a DECIMAL")
 
 
 def _is_arrow(frame: object) -> bool:

@@ -165,13 +165,13 @@ def exported(outcome: Outcome, ending: str) -> bytes:
 @contextmanager
 def _numbered(data: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB of its own with the rows as `numbered`: n from 0 on, columns c1, c2 …"""
-    import duckdb
     import numpy as np
     import pyarrow as pa
 
-    with duckdb.connect(":memory:") as con:
-        table = data.rename_columns([f"c{i}" for i in range(1, data.num_columns + 1)])
-        con.register("numbered", table.append_column("n", pa.array(np.arange(data.num_rows))))
+    from uql.base.arrow_values import duckdb_with
+
+    table = data.rename_columns([f"c{i}" for i in range(1, data.num_columns + 1)])
+    with duckdb_with(table.append_column("n", pa.array(np.arange(data.num_rows))), "numbered") as con:
         yield con
 
 

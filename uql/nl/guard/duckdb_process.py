@@ -1,4 +1,4 @@
-"""DuckDB in a child process, for text that a model wrote: nothing in this process has to be interrupted, a kill ends it.
+"""DuckDB in a child process, for text that a model or its client wrote: nothing in this process has to be interrupted, a kill ends it.
 
 DuckDB looks at its limits of time and memory between rows. It does not while it binds a statement, nor inside one call of a function.
 So the system holds the limits of the child (address space, CPU time), and this process kills it when its time is over. One child
@@ -91,13 +91,15 @@ class ChildDuckDB:
     Args:
         memory: MiB of the child.
         seconds: that all statements on it may take together; what passes between them is not counted.
+        database: path of a file that is opened to read, with settings that are not locked yet; None: one in memory, locked.
     """
 
-    def __init__(self, child: _Child, memory: int, seconds: float) -> None:
+    def __init__(self, child: _Child, memory: int, seconds: float, database: str | None = None) -> None:
         self._child, self._memory, self._seconds = child, memory, seconds
         self._left = START_S
         self._over = ""  # why nothing more can be asked
-        self._ask({"op": "open", "memory": memory, "seconds": seconds})
+        file = {} if database is None else {"database": os.path.abspath(database), "folder": os.getcwd()}
+        self._ask({"op": "open", "memory": memory, "seconds": seconds, **file})
         self._left = seconds
 
     # ------------------------------------------------------------------------------------------- as DuckDB's connection
@@ -136,6 +138,17 @@ class ChildDuckDB:
         self._ask({"op": "load", "sql": f"CREATE TABLE {quoted} AS SELECT * FROM __given"}, table)
         for statement in further:
             self.execute(statement)
+
+    @property
+    def usable(self) -> bool:
+        """Has no limit ended it?"""
+        return not self._over
+
+    def renew(self) -> None:
+        """Gives the statements from now on the whole time again."""
+        self._left = START_S
+        self._ask({"op": "limit", "memory": self._memory, "seconds": self._seconds})
+        self._left = self._seconds
 
     def arrow(self, sql: str) -> pa.Table:
         """The rows of a query."""
@@ -246,8 +259,8 @@ class _Relation:
 
 
 @contextmanager
-def child_duckdb(memory: int, seconds: float) -> Iterator[ChildDuckDB]:
-    """A new DuckDB in memory, in a child. Arguments: as ChildDuckDB.
+def child_duckdb(memory: int, seconds: float, database: str | None = None) -> Iterator[ChildDuckDB]:
+    """A DuckDB in a child. Arguments: as ChildDuckDB.
 
     Raises: GuardError (UQL621) where the child cannot be started.
     """
@@ -257,7 +270,7 @@ def child_duckdb(memory: int, seconds: float) -> Iterator[ChildDuckDB]:
         raise stopped(f"its process cannot be started: {error}") from error
     duck: ChildDuckDB | None = None
     try:
-        duck = ChildDuckDB(child, memory, seconds)
+        duck = ChildDuckDB(child, memory, seconds, database)
         yield duck
     finally:
         reusable = duck is not None and duck.finish()

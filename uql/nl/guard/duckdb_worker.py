@@ -1,7 +1,8 @@
 """The child process in which DuckDB runs what a model wrote: orders come in on stdin, replies go out on stdout.
 
 An order is a line of JSON, after which stands an Arrow IPC stream where it brings a table. A reply is a line of JSON, after which
-stand as many bytes of Arrow IPC as it says. Each `open` gives a new DuckDB in memory, and limits of memory and CPU time.
+stand as many bytes of Arrow IPC as it says. Each `open` gives a new DuckDB in memory, or a database file to read, and limits of memory
+and CPU time.
 """
 
 from __future__ import annotations
@@ -53,10 +54,14 @@ class Worker:
     def _done(self, order: dict[str, object]) -> tuple[dict[str, object], pa.Table | None]:
         sql, name = str(order.get("sql", "")), str(order.get("name", ""))
         match order["op"]:
-            case "open":
-                memory, seconds = int(str(order["memory"])), float(str(order["seconds"]))
-                _limit(self._base, memory, seconds)
-                lock(self._duck, f"{memory}MiB")
+            case "open" | "limit" as op:
+                memory = int(str(order["memory"]))
+                _limit(self._base, memory, float(str(order["seconds"])))
+                if "database" in order:
+                    self._duck.close()
+                    self._duck = _opened(str(order["database"]), str(order["folder"]), memory)
+                elif op == "open":
+                    lock(self._duck, f"{memory}MiB")
             case "close":
                 self._duck.close()
                 return {"kept": _address_space() <= self._base + SLACK * MB}, None
@@ -86,6 +91,22 @@ class Worker:
 
 def _fresh() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"temp_directory": ""})
+
+
+def _opened(database: str, folder: str, memory: int) -> duckdb.DuckDBPyConnection:
+    """A database file, to read. Its settings are for whoever opens it to lock.
+
+    Args:
+        folder: that relative paths in statements start from.
+        memory: MiB of DuckDB.
+    """
+    os.chdir(folder)
+    limits: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": "",
+        "memory_limit": f"{memory}MiB",
+        "threads": THREADS,
+    }
+    return duckdb.connect(database, read_only=True, config=limits)
 
 
 def _stream(table: pa.Table) -> pa.Buffer:

@@ -1,0 +1,92 @@
+"""The least HUGEINT, -2^127: Arrow holds it as a DECIMAL of 38 digits, whose text DuckDB cannot make; an error in DuckDB ends its database."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.base.errors import DataError
+from uql.show.render import write_csv, write_json, write_markdown
+
+LEAST = -(2**127)
+SQL = f"'{LEAST}'::HUGEINT"
+STATEMENTS = [
+    f"SELECT {SQL} AS m",
+    f"SELECT [{SQL}] AS m",
+    f"SELECT {{'a': {SQL}}} AS m",
+    "SELECT m FROM numbers",
+    'SELECT m FROM numbers WHERE "it is so"',
+    'SELECT m, COUNT(*) AS n FROM numbers WHERE "it is so" GROUP BY m',
+    'SELECT MIN(m) AS m FROM numbers WHERE "it is so"',
+]
+
+
+@pytest.fixture
+def con() -> uql.Connection:
+    connection = uql.connect(model=HashModel({"it is so": 1.0}), ledger=":memory:")
+    connection.execute(f"CREATE TABLE numbers AS SELECT {SQL} AS m, 'a text of a row' AS body")
+    return connection
+
+
+def least_decimals(scale: int = 0) -> pa.Table:
+    """Rows as only a broken file or frame has them."""
+    data = pa.py_buffer(LEAST.to_bytes(16, "little", signed=True))
+    return pa.table({"m": pa.Array.from_buffers(pa.decimal128(38, scale), 1, [None, data])})
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_the_least_huge_integer_is_shown_and_written_in_full(con: uql.Connection, statement: str) -> None:
+    result = con.uql(statement)
+    result.fetchall()
+    assert str(LEAST) in str(result) and str(LEAST) in result._repr_html_()
+    for write in (write_csv, write_json, write_markdown):
+        stream = io.StringIO()
+        write(result.arrow(), stream)
+        assert str(LEAST) in stream.getvalue()
+    assert con.uql("SELECT 1 AS one").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("scale", [0, 5])
+def test_a_frame_with_a_number_beyond_decimal_is_refused_before_duckdb_reads_it(
+    con: uql.Connection, scale: int
+) -> None:
+    frame = least_decimals(scale)
+    with pytest.raises(DataError, match=r"UQL504.*column m.*beyond the 38 digits"):
+        con.uql("SELECT m::VARCHAR FROM frame", {}).fetchall()
+    assert frame.num_rows and con.uql("SELECT 1 AS one").fetchall() == [(1,)]
+
+
+def test_a_result_of_a_broken_file_that_has_no_text_is_an_error_in_words(con: uql.Connection, tmp_path: Path) -> None:
+    pq.write_table(least_decimals(5), tmp_path / "broken.parquet")
+    result = con.uql(f"SELECT m FROM '{tmp_path}/broken.parquet'")
+    result.fetchall()
+    with pytest.raises(DataError, match="UQL509: a value of the result cannot be shown"):
+        str(result)
+    assert con.uql("SELECT 1 AS one").fetchall() == [(1,)]
+
+
+def test_an_error_in_duckdb_says_that_the_database_has_to_be_opened_again(con: uql.Connection, tmp_path: Path) -> None:
+    pq.write_table(least_decimals(), tmp_path / "broken.parquet")
+
+    def refused(run: Callable[[], object]) -> str:
+        with pytest.raises(DataError) as caught:
+            run()
+        return str(caught.value)
+
+    first = refused(lambda: con.uql(f"SELECT m::VARCHAR AS text FROM '{tmp_path}/broken.parquet'").fetchall())
+    assert first.startswith("UQL509: DuckDB") and "Stack Trace" not in first
+    if duckdb.__version__ < "2":  # an error of the value alone
+        assert con.uql("SELECT 1 AS one").fetchall() == [(1,)]
+        return
+    assert "UQL509: DuckDB failed on the statement" in first and "open the database again" in first
+    for run in (con.uql, con.execute):
+        second = refused(lambda run=run: run("SELECT 1 AS one").fetchall())
+        assert second.startswith("UQL506: an error in DuckDB has ended the connection") and "uql.connect" in second
