@@ -16,7 +16,7 @@ from uql.compiler.bind.reading import quoted_tokens
 from uql.compiler.grammar import signature
 from uql.compiler.parser import MAX_DEPTH, check_brackets, parse, parse_script
 from uql.compiler.syntax import Binary, Name, Number, Quoted, Select, Span, String
-from uql.kernels import letter_order
+from uql.kernels import answer_types
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "syntax_errors"
 
@@ -275,7 +275,7 @@ def test_lateral_is_a_word_before_what_may_read_columns_and_a_name_elsewhere() -
     [
         (check_brackets, "/* "),
         (lambda text: list(quoted_tokens(text)), '\\"'),
-        (letter_order._NUMERAL.fullmatch, " "),
+        (answer_types._NUMERAL.fullmatch, " "),
     ],
 )
 def test_a_text_without_an_end_is_read_in_time_linear_in_its_length(read: Callable[[str], object], pump: str) -> None:
