@@ -48,8 +48,13 @@ def _value(value: Any, prompt: str) -> str:
     return "" if value is None else str(value)
 
 
+def _word(value: Any, prompt: str) -> str:
+    return "true" if value else "false"
+
+
 PAIRS = "pairs"
 FORMS = (
+    Form("word", re.compile(r"\AOf the data, true/false:"), _word, True),
     Form(PAIRS, re.compile(r"Write only the IDs of matching pairs"), _value, True),
     Form("digit", re.compile(r"Answer with 1 for yes, 0 for no"), _digit, True),
     Form("lotus", re.compile(r"answer should be either True or False"), _lotus, True),

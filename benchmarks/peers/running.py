@@ -55,9 +55,14 @@ class Served:
         self.stop()
         raise BackendError(f"uql oracle serve {self.oracle} did not answer on port {self.port}", code="UQL403")
 
-    def stats(self, reset: bool = False) -> dict[str, Any]:
+    def reset(self, seed: int) -> None:
+        """Counts anew; the seed decides which answers are wrong."""
+        request = urllib.request.Request(f"{self.url}/stats?seed={seed}", method="POST")
+        urllib.request.urlopen(request, timeout=10).close()
+
+    def stats(self) -> dict[str, Any]:
         """Calls, tokens and refused prompts since the last reset."""
-        request = urllib.request.Request(f"{self.url}/stats", method="POST" if reset else "GET")
+        request = urllib.request.Request(f"{self.url}/stats")
         with urllib.request.urlopen(request, timeout=10) as reply:
             found: dict[str, Any] = json.load(reply)
         return found
@@ -84,16 +89,17 @@ class Worker:
     log: Path
     process: subprocess.Popen[bytes] | None = None
 
-    def run(self, query: str, setting: str, url: str, helper: str = "") -> dict[str, Any]:
+    def run(self, query: str, setting: str, url: str, helper: str = "", seed: int = 0) -> dict[str, Any]:
         """Rows and seconds of one question, asked of the model at `url`, or the problem that kept the peer from answering.
 
         Args:
             helper: where a cheaper model answers, for settings that take one.
+            seed: of what the peer draws, where it lets that be set.
         """
         process = self._there()
         assert process.stdin is not None
         try:
-            task = {"query": query, "setting": setting, "url": url, "helper": helper}
+            task = {"query": query, "setting": setting, "url": url, "helper": helper, "seed": seed}
             process.stdin.write(json.dumps(task).encode() + b"\n")
             process.stdin.flush()
             line = self._line(process)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, DataError, UQLError
 from uql.base.extras import install
+from uql.benchmarks.peers import own_requests
 from uql.benchmarks.peers.reading import Found, Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
 from uql.features.embedder import unit_rows
@@ -72,6 +73,28 @@ class Service:
             return await self._pairs(text, prompt)
         question: Question = Predicate(text) if form.yes_no else Extract(text)
         return form.written(await self._answer(question, self._rows(text, self.prompts.rows(prompt, text))), prompt), 1
+
+    async def fill(self, prompt: str, shown: str, properties: dict[str, Any]) -> tuple[str, int]:
+        """The object that this engine asks for, as JSON, and how many rows or pairs it judges.
+
+        Args:
+            shown: the part of the prompt that shows the row: what asks lists labels, which may be texts of rows.
+            properties: of the JSON schema.
+        Raises: DataError where the prompt holds no row or no question of the oracle.
+        """
+        if own_requests.is_trial(properties):
+            return json.dumps({own_requests.TRIAL: True}), 0
+        if "attribute" in properties:
+            return json.dumps(self.oracle.attribute_of(self.prompts.question(prompt))), 1
+        if {"yes", "no"} <= set(properties):
+            return json.dumps({"yes": [], "no": []}), 1
+        asked, found = own_requests.instructions(prompt), {}
+        for key, schema in properties.items():
+            text = self.prompts.question(asked.get(key, ""))
+            rows = self._rows(text, self.prompts.rows(shown))
+            question: Question = Predicate(text) if schema.get("type") == "boolean" else Extract(text)
+            found[key] = own_requests.fitted(await self._answer(question, rows), schema)
+        return json.dumps(found), 1
 
     async def decide(self, state: dict[str, Any], questions: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """The answers to a request of decisions, by the name of each question.
@@ -168,14 +191,15 @@ def app(service: Service) -> Starlette:
     async def chat(request: HttpRequest) -> Response:
         try:
             held = await body_of(request, "messages")
-            prompt = text_of(held["messages"])
+            prompt, shown = text_of(held["messages"]), text_of(held["messages"][-1:])
         except DataError as error:
             return refused(str(error), error.code)
         stats = service.stats
         stats.requests += 1
         stats.input_tokens += tokens(prompt)
+        wanted = own_requests.schema_of(held)
         try:
-            said, judged = await service.reply(prompt)
+            said, judged = await (service.reply(prompt) if wanted is None else service.fill(prompt, shown, wanted))
         except UQLError as error:
             stats.refused += 1
             stats.calls += 1
@@ -183,7 +207,7 @@ def app(service: Service) -> Starlette:
             return refused(str(error), error.code)
         stats.calls += judged
         stats.output_tokens += tokens(said)
-        errs = service.oracle.error if held.get("logprobs") else None
+        errs = service.oracle.error if held.get("logprobs") and wanted is None else None
         whole = _completion(held.get("model", ""), prompt, said, errs)
         if held.get("stream"):
             options = held.get("stream_options")
@@ -234,6 +258,7 @@ def app(service: Service) -> Starlette:
     async def stats(request: HttpRequest) -> Response:
         if request.method == "POST":
             service.stats = Stats()
+            service.oracle.seed = int(request.query_params.get("seed", service.oracle.seed))
         return JSONResponse(asdict(service.stats))
 
     return Starlette(

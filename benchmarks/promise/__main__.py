@@ -2,13 +2,17 @@
 
 For each predicate and cheap model: the mean of the rows that the dear model was asked, and in how many seeds the set returned had a
 precision or a recall below the target. The labels are the dear model. No engine runs: methods see arrays.
+
+With `--results FILE` a line is added to the file for each cell, and a run that was stopped goes on; `uql.benchmarks.kept` makes the page of
+benchmarks/promise/results.jsonl, which `--counted --cheap noisy --seeds 20` made.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -16,13 +20,16 @@ from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.guarantees.bounds import allowed
 from uql.benchmarks.promise import bargain, lotus, supg, unstated
 from uql.benchmarks.promise.tables import CHEAP, HELD_OUT, TUNED, Dear, Method, Table, table
+from uql.benchmarks.runner import lines
+from uql.benchmarks.sampling.aggregates import HARD
+from uql.benchmarks.sampling.rivals import ROWS, prompt_tokens
 from uql.benchmarks.sampling.worlds import world
 from uql.sampling.base import Indices
 from uql.sampling.promise import PromiseSearch
 from uql.sampling.surrogate import Matrix
 
 TARGET, DELTA = 0.9, 0.05
-ROWS = 10_000  # random ones of a larger table
+RESULTS = Path(__file__).with_name("results.jsonl")
 SEEDS = 200
 
 
@@ -69,7 +76,11 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One predicate, cheap model and method: mean calls of the dear model, and the seeds whose set missed a target."""
+    """One predicate, cheap model and method: mean calls of the dear model, and the seeds whose set missed a target.
+
+    Attributes:
+        tokens: of the prompt of a call, its mean.
+    """
 
     predicate: str
     cheap: str
@@ -78,10 +89,20 @@ class Cell:
     calls: float
     missed: int
     seeds: int
+    tokens: float
+
+    @property
+    def fails(self) -> bool:
+        """Is the statement false more often than chance explains?"""
+        return self.missed > allowed(self.seeds, DELTA)
 
 
 def cells(
-    names: Sequence[str], kinds: Sequence[str], seeds: int, methods: Sequence[str] = tuple(METHODS)
+    names: Sequence[str],
+    kinds: Sequence[str],
+    seeds: int,
+    methods: Sequence[str] = tuple(METHODS),
+    done: Iterable[Cell] = (),
 ) -> Iterator[Cell]:
     """Each cell as soon as it is known.
 
@@ -90,13 +111,18 @@ def cells(
         kinds: of `CHEAP`.
         seeds: runs of a cell; each has a cheap model of its own.
         methods: of `METHODS`.
+        done: cells that are left out.
     """
+    without = {(cell.predicate, cell.cheap, cell.method) for cell in done if cell.seeds == seeds}
     for name in names:
-        w = world(next(p for p in predicates() if p.name == name), True)
-        some = np.sort(np.random.default_rng(0).permutation(w.n)[:ROWS])
-        truth, matrix, prior = w.truth[some], np.ascontiguousarray(w.matrix[some]), w.prior[some]
+        if all((name, kind, method) in without for kind in kinds for method in methods):
+            continue
+        w = world(next(p for p in predicates() if p.name == name), True, ROWS)
+        truth, matrix, prior, tokens = w.truth, w.matrix, w.prior, prompt_tokens(w)
         for kind in kinds:
             for method in methods:
+                if (name, kind, method) in without:
+                    continue
                 calls, missed = [], 0
                 for seed in range(seeds):
                     made = table(kind, truth, matrix, prior, np.random.default_rng([seed, 1]))
@@ -104,7 +130,7 @@ def cells(
                     rows = METHODS[method](made, dear, np.random.default_rng([seed, 2]), TARGET, TARGET, DELTA)
                     calls.append(len(dear.asked))
                     missed += not holds(truth, rows)
-                yield Cell(name, kind, method, len(truth), float(np.mean(calls)), missed, seeds)
+                yield Cell(name, kind, method, len(truth), float(np.mean(calls)), missed, seeds, tokens)
 
 
 def holds(truth: np.ndarray, rows: Indices) -> bool:
@@ -122,7 +148,7 @@ def show(found: Iterator[Cell]) -> list[Cell]:
         shown.append(cell)
         print(
             f"{cell.predicate:<14}{cell.cheap:<15}{cell.method:<18}{cell.rows:>8,}{cell.calls:>12,.0f}{cell.missed:>8}"
-            f"{allowed(cell.seeds, DELTA):>9.1f}{'' if cell.missed <= allowed(cell.seeds, DELTA) else '  FAILS'}",
+            f"{allowed(cell.seeds, DELTA):>9.1f}{'  FAILS' if cell.fails else ''}",
             flush=True,
         )
     print(
@@ -132,7 +158,7 @@ def show(found: Iterator[Cell]) -> list[Cell]:
         base = _mean([c for c in shown if c.cheap == kind and c.method == "uql"])
         for method in dict.fromkeys(c.method for c in shown):
             own = [c for c in shown if c.cheap == kind and c.method == method]
-            failing = sum(c.missed > allowed(c.seeds, DELTA) for c in own)
+            failing = sum(c.fails for c in own)
             print(f"{kind:<15}{method:<18}{_mean(own):>28,.0f}{_mean(own) / base:>10.2f}{failing:>11} of {len(own)}")
     return shown
 
@@ -146,13 +172,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m uql.benchmarks.promise", description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--held-out", action="store_true", help="the predicates that nothing was tuned on")
+    parser.add_argument("--counted", action="store_true", help="the 17 predicates of the benchmark of COUNT")
     parser.add_argument("--predicate", action="append", help="in place of the eight")
     parser.add_argument("--cheap", choices=CHEAP, action="append")
     parser.add_argument("--method", choices=tuple(METHODS), action="append")
+    parser.add_argument("--results", type=Path, help="a file that cells are added to")
     given = parser.parse_args(arguments)
-    names = given.predicate or (HELD_OUT if given.held_out else TUNED)
-    found = show(cells(names, given.cheap or CHEAP, given.seeds, given.method or tuple(METHODS)))
-    return int(any(c.method == "uql" and c.missed > allowed(c.seeds, DELTA) for c in found))
+    counted = [p.name for p in predicates()[:HARD]] if given.counted else []
+    names = given.predicate or counted or (HELD_OUT if given.held_out else TUNED)
+    done = read(given.results) if given.results else []
+    measured = cells(names, given.cheap or CHEAP, given.seeds, given.method or tuple(METHODS), done)
+    found = show(kept(measured, given.results) if given.results else measured)
+    return int(any(c.method == "uql" and c.fails for c in [*done, *found]))
+
+
+def kept(found: Iterable[Cell], path: Path) -> Iterator[Cell]:
+    """The cells, each added to a results file."""
+    with lines.alone(path):
+        for cell in found:
+            lines.append(path, asdict(cell))
+            yield cell
+
+
+def read(path: Path = RESULTS) -> list[Cell]:
+    """The cells of a results file."""
+    return [Cell(**held) for _, held in lines.read(path)]
 
 
 if __name__ == "__main__":

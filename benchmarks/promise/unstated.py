@@ -1,7 +1,7 @@
 """Two methods that return sets and state nothing of their precision or recall: CSV's votes, and BigQuery's proxy with its check.
 
 They stand beside those that do, for what they cost and how often such a set has both targets.
-Sources: as in `uql.benchmarks.sampling.rivals`.
+Sources: as in `uql.benchmarks.sampling.rival_methods`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from uql.benchmarks.promise.tables import Dear, Table
-from uql.benchmarks.sampling.rivals import csv_votes, proxy_of
+from uql.benchmarks.sampling.rival_methods import csv_votes, proxy_of
 from uql.sampling.base import Indices
 
 SAMPLE = 1_000  # rows that train and check the proxy

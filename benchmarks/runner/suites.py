@@ -13,6 +13,7 @@ FOLDERS = {
     "sembench": "uql.benchmarks.sembench.suite",
     "peers": "uql.benchmarks.peers.suite",
     "speed": "uql.benchmarks.speed.suite",
+    "accuracy": "uql.benchmarks.accuracy.suite",
 }
 
 

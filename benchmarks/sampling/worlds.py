@@ -47,18 +47,32 @@ class World:
     prior: Floats
     truth: Floats
     lengths: Floats  # characters of each text: the stored column of SUM and AVG
+    rows: Indices  # of the data set
 
     @property
     def n(self) -> int:
         return len(self.truth)
 
 
-def world(predicate: Predicate, examples: bool) -> World:
-    """Features, prior and truth of a predicate, with its example rows or without."""
+def world(predicate: Predicate, examples: bool, most: int | None = None) -> World:
+    """Features, prior and truth of a predicate.
+
+    Args:
+        examples: with its example rows, or without.
+        most: rows; random ones of a larger table.
+    """
     yes, no = (predicate.yes, predicate.no) if examples else ((), ())
     matrix, prior = with_similarity(features(predicate.data), predicate.condition, yes, no)
     lengths = np.array([len(text) for text in texts(predicate.data)], np.float64)
-    return World(predicate, matrix, prior, predicate.truth(), lengths)
+    some = np.sort(np.random.default_rng(0).permutation(len(lengths))[:most])
+    return World(
+        predicate, np.ascontiguousarray(matrix[some]), prior[some], predicate.truth()[some], lengths[some], some
+    )
+
+
+def strata_of(w: World, seed: int) -> Indices:
+    """(N,) one of the clusterings of the baseline, of the rows of a world."""
+    return strata(w.predicate.data)[seed % CLUSTERINGS][w.rows]
 
 
 def told(sampler: AggregateSampler, truth: Floats) -> AggregateSampler:
@@ -77,7 +91,7 @@ def samplers(
             rng = np.random.default_rng(seed)
             made: AggregateSampler
             if name == "uqe":
-                made = StratifiedSampler(w.n, budget, rng=rng, strata=strata(w.predicate.data)[seed % CLUSTERINGS])
+                made = StratifiedSampler(w.n, budget, rng=rng, strata=strata_of(w, seed))
             else:
                 made = AGGREGATE[name](
                     w.n, budget, rng=rng, features=w.matrix, prior=w.prior, size=w.lengths if size else None

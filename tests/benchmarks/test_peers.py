@@ -17,7 +17,13 @@ from uql.benchmarks.peers.environments import PEERS, fitting
 from uql.benchmarks.peers.reading import Prompts, plain
 from uql.benchmarks.peers.replies import form_of
 from uql.benchmarks.peers.server import Service, app, serve
+from uql.benchmarks.peers.verdicts import table as verdict_table
+from uql.benchmarks.runner.records import Record
+from uql.benchmarks.runner.summary import cells
+from uql.llm.prompts import fused
+from uql.llm.providers.chat_provider import json_form
 from uql.llm.providers.oracle import Oracle
+from uql.llm.questions import Cell, Choice, Extract, Predicate, Row
 
 TEXTS = ['A joy,\nfrom "start" to end', "Dull", "Dull and long, and then some more of it all", "It's naïve\tfun"]
 LOTUS = "Your job is to …\n<Your answer here. The answer should be either True or False>\nContext:\n[Text]: «{row}»\n\nClaim: [Text]: the review is positive"
@@ -104,6 +110,85 @@ def test_each_engine_gets_the_answer_in_its_form(service):
     assert reply(service, f"The number of stars? Answer with the number only.\n{TEXTS[0]}") == "3"
     assert asyncio.run(service.reply(PAIRS.format(*TEXTS))) == ("L0-R1,L1-R0.", 4)
     assert form_of("anything else").name == "value"
+
+
+def asked(service: Service, system: str, user: str, **body: object) -> dict[str, object]:
+    """What the endpoint says to a chat of this engine."""
+
+    async def sent():
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://oracle") as http:
+            messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+            return await http.post("/v1/chat/completions", json={"messages": messages, **body})
+
+    reply = asyncio.run(sent())
+    assert reply.status_code == 200, reply.text
+    return reply.json()["choices"][0]
+
+
+def test_this_engine_is_answered_in_the_words_that_it_asks_for(service):
+    positive = Predicate("the review is positive")
+    for text, said in zip(TEXTS, ("true", "false", "false", "true"), strict=True):
+        prompt = fused.word(positive, Row((Cell("text", text),)))
+        assert asked(service, prompt.system, prompt.user)["message"]["content"] == said
+    agree = Predicate("the reviews {a.text} and {b.text} agree")
+    prompt = fused.word(agree, Row((Cell("text", TEXTS[0], "a"), Cell("text", TEXTS[3], "b"))))
+    assert asked(service, prompt.system, prompt.user)["message"]["content"] == "true"
+
+
+def test_this_engine_is_answered_by_the_object_that_it_asks_for(service):
+    questions = (
+        Predicate("the review is positive"),
+        Extract("the number of stars", type="INTEGER"),
+        Choice("the number of stars", ("2", "3", TEXTS[1]), none_of_these=False),
+    )
+    prompt = fused.prompt(questions, Row((Cell("text", TEXTS[0]),)), 1)
+    form = json_form("answers", fused.schema(questions))
+    said = asked(service, prompt.system, prompt.user, response_format=form)["message"]["content"]
+    assert [a.value for a in fused.read(said, questions, Row())] == [True, 3, "3"]
+    trial = {"type": "object", "properties": {"ok": {"type": "boolean"}}}
+    reply = asked(service, "", "Is water wet?", response_format=json_form("ok", trial), logprobs=True)
+    assert (reply["message"]["content"], reply["logprobs"]) == ('{"ok": true}', None)
+    assert (service.stats.calls, service.stats.refused) == (1, 0)
+    assert service.stats.input_tokens >= (len(prompt.system) + len(prompt.user)) // 4
+
+
+def test_a_seed_decides_which_answers_are_wrong(service):
+    service.oracle.error = 0.5
+
+    async def answers(seed):
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://oracle") as http:
+            assert (await http.post(f"/stats?seed={seed}")).json()["calls"] == 0
+        return [(await service.reply(DIGIT.format(row=text)))[0] for text in TEXTS]
+
+    found = {seed: asyncio.run(answers(seed)) for seed in range(8)}
+    assert len(set(map(tuple, found.values()))) > 3
+    assert asyncio.run(answers(5)) == found[5]
+
+
+def test_wins_and_losses_stand_in_one_table():
+    def runs(system, query, qualities, calls):
+        return [
+            Record("peers", "movie", system, query, "labels", n, quality=q, calls=calls)
+            for n, q in enumerate(qualities)
+        ]
+
+    records = [
+        *runs("uql", "q1", [1.0], 7), *runs("lotus", "q1", [1.0], 2000), *runs("uql", "q2", [1.0], 33), *runs("lotus", "q2", [1.0], 30),
+        *runs("uql", "q10", [0.6, 0.62, 0.58], 128), *runs("lotus", "q10", [1.0], 2000),
+        *runs("uql", "q3", [0.70, 0.90, 0.80], 10), *runs("lotus", "q3", [0.75, 0.95, 0.79], 10),
+        *runs("uql", "q9", [1.0], 128), *runs("thalamusdb", "q9", [0.0], 0), *runs("uql-exact", "q1", [1.0], 9),
+    ]  # fmt: skip
+    found = verdict_table("t", cells(records), "uql", ("uql", "uql-exact"))
+    assert found.head[1:] == (
+        "better",
+        "as good, fewer calls",
+        "as good, as many calls",
+        "as good, more calls",
+        "worse",
+    )
+    assert found.rows == (("lotus", "–", "q1", "q3", "q2", "q10"), ("thalamusdb", "q9", "–", "–", "–", "–"))
 
 
 def test_decisions_are_answered_in_the_layout_of_jevdb(service):

@@ -1,4 +1,5 @@
-"""The rivals of COUNT, re-implemented: on rows that are easily told apart they are right, and each keeps to its calls."""
+"""The rivals of COUNT, re-implemented: on rows that are easily told apart they are right, and each keeps to its calls. What is said of
+their errors is not clipped, and a run without an answer is a failure and no error."""
 
 from __future__ import annotations
 
@@ -7,7 +8,12 @@ import pytest
 
 pytest.importorskip("sklearn")
 pytest.importorskip("faiss")
-from uql.benchmarks.sampling.rivals import RivalRow, csv_votes, proxy_of
+from uql.benchmarks.datasets.labelled import Predicate
+from uql.benchmarks.promise.__main__ import Cell, cells
+from uql.benchmarks.rival_tables import best_of_counting, best_of_stated, count_tables, counting, stated, stated_tables
+from uql.benchmarks.sampling.rival_methods import csv_votes, proxy_of
+from uql.benchmarks.sampling.rivals import OURS, RivalRow, Run, measured, one
+from uql.benchmarks.sampling.worlds import World
 from uql.sampling.base import Floats, Indices
 from uql.sampling.surrogate import Matrix
 
@@ -63,13 +69,88 @@ def test_a_proxy_is_used_where_its_check_passes_and_refused_where_it_fails() -> 
     assert proxy_of(matrix, Labels(np.zeros(N)), 200, np.random.default_rng(0)) is None
 
 
-def test_calls_for_an_error_follow_the_line_through_the_errors_between_few_and_all() -> None:
-    budgets = (100, 400, 1600)
-    falling = RivalRow("p", 50_000, "m", (0.2, 0.1, 0.05), (0.0, 0.0, 0.0))
-    assert falling.calls_for(0.05, budgets) == pytest.approx(1600)
-    assert falling.calls_for(0.1, budgets) == pytest.approx(400)
-    assert falling.calls_for(0.4, budgets) == pytest.approx(25)
-    assert falling.calls_for(0.9, budgets) == pytest.approx(16)
-    assert falling.calls_for(0.001, budgets) == pytest.approx(50_000)
-    assert RivalRow("p", 50_000, "m", (0.2, 0.2, 0.3), (0.0, 0.0, 0.0)).calls_for(0.1, budgets) == 50_000
-    assert RivalRow("p", 50_000, "m", (0.01, 0.01, 0.01), (0.9, 0.9, 0.9)).calls_for(0.1, budgets) == 50_000
+def row(
+    method: str, errors: tuple[float | None, ...], failed: tuple[float, ...] = (), predicate: str = "p"
+) -> RivalRow:
+    budgets = (100, 400, 1600)[: len(errors)]
+    return RivalRow(predicate, 50_000, method, 20, 40.0, budgets, errors, errors, failed or (0.0,) * len(errors))
+
+
+def test_calls_for_an_error_follow_the_line_through_the_errors_wherever_it_leads() -> None:
+    falling = row("m", (0.2, 0.1, 0.05))
+    assert falling.calls_for(0.05) == pytest.approx(1600)
+    assert falling.calls_for(0.4) == pytest.approx(25)
+    assert falling.calls_for(0.8) == pytest.approx(6.25)
+    assert falling.calls_for(0.001) == pytest.approx(4_000_000)
+    assert [falling.bounded(falling.calls_for(error)) for error in (0.8, 0.1, 0.001)] == pytest.approx(
+        [16, 400, 50_000]
+    )
+
+
+def test_a_method_whose_runs_fail_or_whose_error_does_not_fall_has_no_calls_to_give() -> None:
+    rising = row("m", (0.2, 0.2, 0.3))
+    failing = row("m", (0.01, 0.01, 0.01), (0.9, 0.9, 0.9))
+    assert rising.calls_for(0.1) is None and failing.calls_for(0.1) is None
+    assert rising.calls_for(0.25) == 100
+    assert rising.bounded(None) == 50_000
+
+
+def test_a_run_without_an_answer_is_in_no_error_and_is_counted() -> None:
+    runs = [Run(130.0, 3, 200), Run(None, 3, 200), Run(-50.0, 10, 200)]
+    plain, clipped, failed = measured(runs, 100.0)
+    assert plain == pytest.approx(((0.3**2 + 1.5**2) / 2) ** 0.5)
+    assert clipped == pytest.approx(((0.3**2 + 0.9**2) / 2) ** 0.5)
+    assert failed == pytest.approx(1 / 3)
+    assert measured([Run(None, 0, 1)], 100.0) == (None, None, 1.0)
+
+
+def test_the_estimate_of_the_engine_is_given_as_it_is_before_it_is_clipped() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(400, 4)).astype(np.float32) / 2
+    truth = (rng.random(400) < 0.02).astype(np.float64)
+    w = World(
+        Predicate("p", "d", "c", "l", "it is so", (), ()),
+        matrix,
+        matrix[:, 0].astype(np.float64),
+        truth,
+        truth,
+        np.arange(400),
+    )
+    runs = [one(w, OURS, 40, seed) for seed in range(40)]
+    assert any(run.value < run.least for run in runs if run.value is not None)
+
+
+def test_the_table_of_counting_says_who_has_no_calls_to_give_and_whether_the_goal_is_reached() -> None:
+    rows = [row(OURS, (0.1,)), row("good", (0.2, 0.1, 0.05)), row("bad", (None, None, None), (1.0, 1.0, 1.0))]
+    found = {each.method: each for each in counting(rows)}
+    assert (found["bad"].none, found["bad"].reached, found["bad"].bounded, found["bad"].failed) == (
+        1,
+        (),
+        pytest.approx(50_000),
+        1.0,
+    )
+    assert found["good"].reached == pytest.approx((400,))
+    assert best_of_counting(list(found.values())) == ("good", pytest.approx(400 / 128))
+    summary, by_predicate, by_budget = count_tables(rows)
+    assert "takes 3.12 times the calls of uql: the goal of 1.5 is reached" in summary.notes[-1]
+    assert by_predicate.rows == (("p", "50,000", "0.100", "400", "none"),)
+    assert by_budget.rows[-1] == ("bad", "–", "–", "–", "–")
+
+
+def test_the_best_rival_of_stated_sets_is_one_whose_statement_holds() -> None:
+    rows = [
+        Cell("p", "noisy", "uql", 10_000, 1000.0, 0, 20, 40.0),
+        Cell("p", "noisy", "lotus", 10_000, 500.0, 19, 20, 40.0),
+        Cell("p", "noisy", "bargain", 10_000, 1400.0, 0, 20, 40.0),
+    ]
+    found = stated(rows)
+    assert [each.failing for each in found] == [0, 1, 0]
+    assert best_of_stated(found) == ("bargain", pytest.approx(1.4))
+    summary, by_predicate = stated_tables(rows)
+    assert "takes 1.40 times the calls of uql: the goal of 1.5 is not reached" in summary.notes[-1]
+    assert by_predicate.rows == (("p", "1,000", "500 fails", "1,400"),)
+
+
+def test_cells_that_a_results_file_has_are_not_measured_again() -> None:
+    done = [Cell("p", "noisy", "uql", 1, 1.0, 0, 2, 1.0)]
+    assert list(cells(["p"], ["noisy"], 2, ["uql"], done)) == []

@@ -32,6 +32,13 @@ BATCHED = {"max_batch_size": 64, "temperature": 0.0}
 SETTINGS: dict[str, dict[str, Any]] = {"default": {}, "recommended": BATCHED, "cascade": BATCHED}
 TARGETS = {"recall_target": 0.9, "precision_target": 0.9}  # of cascades; all else as it comes
 SENTIMENT = "{text}: the sentiment of the review, positive or negative. Answer with one word."
+MATTER = "{text}: the matter of the question. Answer with its name only."
+ABOUT = "the question {text:left} is about {text:right}"
+JOINS = {  # the tables, the condition, and what a cascade is told to map the left rows to
+    "reviews": ("left_reviews", "right_reviews", PAIR.format(how="the same sentiment"), SENTIMENT),
+    "intents": ("questions", "matters", ABOUT, MATTER),
+}
+JOINS["count"] = JOINS["reviews"]
 Rows = list[list[Any]]
 Tables = dict[str, pd.DataFrame]
 cascade: dict[
@@ -88,6 +95,17 @@ def ranked(reviews: pd.DataFrame) -> Rows:
     return [[movie, score] for movie, score in means.items()]
 
 
+def joined(tables: Tables, name: str) -> Rows:
+    """The pairs of a join, or how many there are."""
+    left, right, condition, _ = JOINS[name]
+    found = tables[left].sem_join(tables[right], condition, **cascade)
+    return (
+        [[len(found)]]
+        if name == "count"
+        else [[a, b] for a, b in zip(found["id:left"], found["id:right"], strict=True)]
+    )
+
+
 def director(tables: Tables) -> Rows:
     (film,) = tables["ben_piazza"].query("Role == 'Bob Whitewood'").Title
     texts = tables["ben_piazza_texts"]
@@ -124,6 +142,8 @@ MOVIE: dict[str, Callable[[pd.DataFrame], Rows]] = {
 
 def answer(tables: Tables, query: str) -> Rows:
     scenario, _, name = query.partition("_")
+    if scenario == "joins":
+        return joined(tables, name)
     if scenario == "movie":
         return MOVIE[name](tables["reviews"])
     if name == "q1":
@@ -131,7 +151,7 @@ def answer(tables: Tables, query: str) -> Rows:
     return of_genre(tables, GENRES[name]) if name in GENRES else flying_to(tables, PLACES[name])
 
 
-def configure(task: dict[str, str]) -> None:
+def configure(task: dict[str, Any]) -> None:
     """The models of a task; with the setting `cascade` also a cheaper one and embeddings."""
     more = SETTINGS[task["setting"]]
     lotus.settings.configure(lm=LM(model="openai/oracle", api_base=task["url"], api_key="none", **more))
@@ -142,8 +162,16 @@ def configure(task: dict[str, str]) -> None:
         ]  # where its embeddings are asked for
         helper = LM(model="openai/oracle", api_base=task["helper"], api_key="none", **more)
         lotus.settings.configure(helper_lm=helper, rm=LiteLLMRM(model="openai/oracle"), vs=FaissVS())
-        join = {"map_instruction": SENTIMENT} if task["query"] in ("movie_q5", "movie_q6", "movie_q7") else {}
-        cascade["cascade_args"] = CascadeArgs(**TARGETS, **join, cascade_IS_random_seed=0)
+        join = {"map_instruction": instruction} if (instruction := mapping(task["query"])) else {}
+        cascade["cascade_args"] = CascadeArgs(**TARGETS, **join, cascade_IS_random_seed=task["seed"])
+
+
+def mapping(query: str) -> str:
+    """What the left rows of a join are mapped to; empty for what is none."""
+    scenario, _, name = query.partition("_")
+    if scenario == "joins":
+        return JOINS[name][3]
+    return SENTIMENT if query in ("movie_q5", "movie_q6", "movie_q7") else ""
 
 
 def main() -> None:
