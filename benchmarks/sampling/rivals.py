@@ -147,9 +147,8 @@ def prompt_tokens(w: World) -> float:
 
 def read(path: Path = RESULTS) -> list[RivalRow]:
     """The rows of a results file."""
-    return [
-        RivalRow(**{k: tuple(v) if isinstance(v, list) else v for k, v in held.items()}) for _, held in lines.read(path)
-    ]
+    rows: list[dict[str, Any]] = [line for _, line in lines.read(path)]
+    return [RivalRow(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
 
 
 def main(arguments: list[str] | None = None) -> int:
