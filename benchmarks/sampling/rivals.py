@@ -148,8 +148,12 @@ def prompt_tokens(w: World) -> float:
 
 def read(path: Path = RESULTS) -> list[RivalRow]:
     """The rows of a results file."""
-    rows: list[dict[str, Any]] = [line for _, line in lines.read(path)]
-    return [RivalRow(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
+
+    def of_line(line: dict[str, Any]) -> RivalRow:
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in line.items()}
+        return RivalRow(**values)
+
+    return [of_line(line) for _, line in lines.read(path)]
 
 
 def main(arguments: list[str] | None = None) -> int:
