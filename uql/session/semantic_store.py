@@ -124,25 +124,33 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
     )
     if not there:
         return []
-    rows = cursor.execute(
-        "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, by_row, model, "
-        f"epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
-    ).fetchall()
-    return [
-        Definition(
-            schema,
-            name,
-            text,
-            tuple(key),
-            tuple((column, kind) for column, kind in json.loads(columns)),
-            {question: (tuple(labels), tuple(about)) for question, (labels, about) in json.loads(groups).items()},
-            by_row,
-            model,
-            refreshed_s,
-            calls,
-        )
-        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls in rows
-    ]
+    try:
+        rows = cursor.execute(
+            "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, by_row, model, "
+            f"epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
+        ).fetchall()
+        return [_definition(*row) for row in rows]
+    except (AttributeError, RecursionError, TypeError, ValueError, duckdb.BinderException) as error:
+        raise DataError(
+            f"the definitions of semantic tables in main.{REGISTRY} cannot be read",
+            code="UQL522",
+            help=f"DROP TABLE main.{REGISTRY} forgets them; the tables stay",
+        ) from error
+
+
+def _definition(
+    schema: str, name: str, text: str, key: list[str], columns: str, groups: str, *others: Any
+) -> Definition:
+    """A row of the registry. `columns`: JSON, [[name, type]]; `groups`: JSON, {question: [labels, descriptions]}."""
+    return Definition(
+        schema,
+        name,
+        text,
+        tuple(key),
+        tuple((column, kind) for column, kind in json.loads(columns)),
+        {question: (tuple(labels), tuple(about)) for question, (labels, about) in json.loads(groups).items()},
+        *others,
+    )
 
 
 def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: int) -> None:
