@@ -230,8 +230,10 @@ ERROR_CODES: dict[str, ErrorCode] = {
         situation="The disk fills up while answers are kept.",
     ),
     "UQL416": ErrorCode(
-        "A statement that came through `uql mcp` sets who reads the rows, which files are read, or a limit above the server's.",
-        "Leave the setting out of WITH (…); whoever starts the server chooses it, as `uql mcp DATABASE --model …`.",
+        "A statement that came through `uql mcp`, or the definition of a semantic table that the database holds, sets who reads the "
+        "rows, which files are read, or a limit above yours.",
+        "Leave the setting out of WITH (…); whoever starts the server chooses it, as `uql mcp DATABASE --model …`. Before REFRESH "
+        "write `SET uql.model = …`, as the help line says.",
         situation="`SELECT … WITH (model = 'openai:NAME')` by a client of `uql mcp`.",
     ),
     "UQL417": ErrorCode(

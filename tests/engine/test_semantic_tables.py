@@ -412,3 +412,45 @@ def test_con_refresh_is_the_statement_and_an_unknown_setting_of_the_query_is_sai
     assert con.refresh("main.liked").columns == con.uql("REFRESH liked").columns
     with pytest.raises(ConfigError, match="UQL105"):
         con.uql("CREATE SEMANTIC TABLE t AS SELECT id FROM live KEY (id) WITH (bugdet = 3)")
+
+
+def test_the_definition_of_a_database_that_was_sent_sends_no_rows_elsewhere_and_reads_no_files(world, shop):
+    """REFRESH is asked for by name: what the database says that it does is not what the user has read."""
+    con = opened(world, shop)
+    con.uql(MADE)
+    definition = one(con, "SELECT definition FROM uql_semantic_tables")
+    for options in ("model = 'http://elsewhere.example/v1#m'", "urls = true", "folder = '/'", "ledger = 'x.sqlite'"):
+        text = f"{definition} WITH ({options})".replace("'", "''")
+        change(con, f"UPDATE uql_semantic_tables SET definition = '{text}'")
+        with pytest.raises(ConfigError, match=r"UQL416: the definition of liked would ") as caught:
+            con.uql("REFRESH liked").fetchall()
+        assert options in str(caught.value).replace("True", "true") and "SET uql." in str(caught.value)
+    change(con, f"UPDATE uql_semantic_tables SET definition = '{definition} WITH (urls = true)'")
+    con.uql("SET uql.urls = true")
+    assert told(con.uql("REFRESH liked"))[0] == len(truth(world, 0, 40)), "the user has chosen it"
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        "groups = '\"x\"'",
+        "columns = '[1]'",
+        f"columns = '{'[' * 30_000}'",
+        "key = NULL",
+        "definition = 'COPY live TO ''stolen.csv'' '",
+        "definition = 'SELECT 1; COPY live TO ''stolen.csv'' '",
+        "definition = 'SELECT id, stars, (SELECT content FROM read_text(''/etc/hostname'')) AS topic FROM live'",
+        "definition = 'SELECT id FROM live LIMIT 3'",
+    ],
+)
+def test_a_definition_that_cannot_be_read_is_an_error_in_words(world, shop, spoiled):
+    con = opened(world, shop)
+    con.uql(MADE)
+    change(con, "ALTER TABLE uql_semantic_tables ALTER columns TYPE VARCHAR")
+    change(con, f"UPDATE uql_semantic_tables SET {spoiled}")
+    with pytest.raises(DataError, match="UQL522"):
+        con.uql("REFRESH liked").fetchall()
+    assert not os.path.exists("stolen.csv")
+    change(con, "ALTER TABLE uql_semantic_tables DROP COLUMN model")
+    with pytest.raises(DataError, match=r"UQL522(.|\n)*DROP TABLE"):
+        con.uql("SELECT * FROM uql_tables()").fetchall()

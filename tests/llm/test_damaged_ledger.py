@@ -70,7 +70,7 @@ def used(path: Path) -> None:
         for name in ("runs", "calls", "errors", "corrections"):
             list(ledger.table(name)[1])
         ledger.stats()
-        find("run1", ledger)
+        find("run1", ledger, trust=True)
     for said in (["runs"], ["runs", "run1"], ["runs", "--json"]):
         shown = CliRunner().invoke(app, [*said[1:], "--ledger", str(path)])
         assert shown.exception is None or isinstance(shown.exception, SystemExit), said

@@ -410,10 +410,11 @@ def test_queries_are_saved_beside_the_ledger_and_the_ledgers_runs_are_listed(tmp
                 assert run["statement"] == COUNT and run["calls"] > 0
         own.close()
     assert (tmp_path / "saved_queries.json").stat().st_mode & 0o777 == 0o600
-    (tmp_path / "saved_queries.json").write_text("{")
     broken = Session(uql.attach(duckdb.connect(":memory:"), model=model, ledger=str(tmp_path / "ledger.sqlite")))
     with TestClient(app(broken, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
-        assert client.get("/api/saved").json()["error"]["code"] == "UQL503"
+        for spoiled in ("{", "[" * 100_000):
+            (tmp_path / "saved_queries.json").write_text(spoiled)
+            assert client.get("/api/saved").json()["error"]["code"] == "UQL503"
     broken.close()
 
 

@@ -247,3 +247,14 @@ def test_the_key_of_runs_is_private_and_a_home_without_room_for_it_costs_the_que
         with pytest.raises(ConfigError, match="UQL418"):
             con.resume(run)
         assert con.resume(run, trust=True, max_cost=1).fetchall() == [(3,)]
+
+
+def test_a_run_that_nests_too_deep_to_be_read_is_an_error_in_words(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Ledger("l.sqlite") as ledger:
+        deep = '{"settings": ' + "[" * 100_000
+        ledger.start_run("strange", statement="SELECT 1", model="m", seed=1, details=deep)
+        ledger.finish_run("strange", "partial")
+    assert main(["resume", "strange", "--yes", *GIVEN]) == 2
+    assert "UQL412" in capsys.readouterr().err

@@ -160,7 +160,7 @@ def find(token: str, ledger: Ledger, *, trust: bool = False) -> Before:
         state["steps"] = tuple(state.get("steps", ()))
         own = {f.name for f in fields(Before)} - {f.name for f in fields(StoredRun)}
         before = Before(**asdict(stored), **{"since": stored.started} | {n: state[n] for n in own & set(state)})
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ConfigError(
             f"what it takes to continue the run {stored.id} cannot be read", code="UQL412", help="run it anew"
         ) from error

@@ -127,27 +127,35 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
     )
     if not there:
         return []
-    stated = "stated::VARCHAR" if "stated" in cursor.sql(f"FROM main.{REGISTRY}").columns else "NULL"
-    rows = cursor.execute(
-        "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, by_row, model, "
-        f"epoch(refreshed), calls, {stated} FROM main.{REGISTRY} ORDER BY ALL"
-    ).fetchall()
-    return [
-        Definition(
-            schema,
-            name,
-            text,
-            tuple(key),
-            tuple((column, kind) for column, kind in json.loads(columns)),
-            {question: (tuple(labels), tuple(about)) for question, (labels, about) in json.loads(groups).items()},
-            by_row,
-            model,
-            refreshed_s,
-            calls,
-            StatedSet.of(json.loads(stated)) if stated else None,
-        )
-        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls, stated in rows
-    ]
+    try:
+        stated = "stated::VARCHAR" if "stated" in cursor.sql(f"FROM main.{REGISTRY}").columns else "NULL"
+        rows = cursor.execute(
+            "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, "
+            f"{stated}, by_row, model, epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
+        ).fetchall()
+        return [_definition(*row) for row in rows]
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError, duckdb.BinderException) as error:
+        raise DataError(
+            f"the definitions of semantic tables in main.{REGISTRY} cannot be read",
+            code="UQL522",
+            help=f"DROP TABLE main.{REGISTRY} forgets them; the tables stay",
+        ) from error
+
+
+def _definition(
+    schema: str, name: str, text: str, key: list[str], columns: str, groups: str, stated: str | None, *others: Any
+) -> Definition:
+    """A row of the registry. `columns`: JSON, [[name, type]]; `groups`: JSON, {question: [labels, descriptions]}; `stated`: JSON."""
+    return Definition(
+        schema,
+        name,
+        text,
+        tuple(key),
+        tuple((column, kind) for column, kind in json.loads(columns)),
+        {question: (tuple(labels), tuple(about)) for question, (labels, about) in json.loads(groups).items()},
+        *others,
+        StatedSet.of(json.loads(stated)) if stated else None,
+    )
 
 
 def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: int) -> None:

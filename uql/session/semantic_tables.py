@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from uql.base.config import needs_trust
 from uql.base.current_database import current_database
-from uql.base.errors import BindError, DataError, UnknownTableError, UQLError
+from uql.base.errors import BindError, ConfigError, DataError, UnknownTableError, UQLError
 from uql.base.sql_text import quote
 from uql.compiler import planner, syntax
 from uql.compiler.binder import bind
@@ -188,19 +189,44 @@ def _output(bound: BoundStatement, name: str) -> str:
 
 def _bound(session: Session, definition: Definition) -> BoundStatement:
     """The query of a definition over its sources as they are now. Raises: DataError (UQL522) where it no longer fits."""
-    query = parse(definition.text)
-    assert isinstance(query, Query)
+    text, name = definition.text, definition.name
+    mend = f"mend the source, or CREATE OR REPLACE SEMANTIC TABLE {name} AS …"
     try:
-        return bind(query, session.catalog, text=definition.text, settings=session.settings)
+        query = parse(text)
+        if not isinstance(query, Query):
+            raise DataError("it is not a query")
+        bound = bind(query, session.catalog, text=text, settings=session.settings)
     except UQLError as error:
         raise DataError(
-            f"the definition of {definition.name} no longer fits: {error.message}",
+            f"the definition of {name} no longer fits: {error.message}",
             code="UQL522",
-            text=definition.text,
+            text=text,
             start=error.start,
             end=error.end,
-            help=f"mend the source, or CREATE OR REPLACE SEMANTIC TABLE {definition.name} AS …",
+            help=mend,
         ) from error
+    _check_options(session, bound, name)
+    if definition.by_row and not _by_row(session, query, bound, definition.key):
+        raise DataError(
+            f"the definition of {name} no longer fits: its rows are not those of one table",
+            code="UQL522",
+            text=text,
+            help=mend,
+        )
+    return bound
+
+
+def _check_options(session: Session, bound: BoundStatement, name: str) -> None:
+    """Raises ConfigError (UQL416) for a setting of the definition that the user has not chosen and that asks for trust in a project's file:
+    a database may be somebody else's."""
+    others = {option: value for option, value in bound.options if value != getattr(session.settings, option)}
+    permissions = needs_trust(others, session.settings)
+    if permissions:
+        raise ConfigError(
+            f"the definition of {name} would {'; '.join(dict.fromkeys(permissions.values()))}: {', '.join(permissions)}",
+            code="UQL416",
+            help=f"if you want that, say so before: SET uql.{next(iter(permissions))}",
+        )
 
 
 # ------------------------------------------------------------------------------------------------------ what it is made of

@@ -35,7 +35,7 @@ class JsonFile:
         if self.path is not None and self.path.exists():
             try:
                 self._held = dict(json.loads(self.path.read_text("utf-8")))
-            except (OSError, ValueError, TypeError) as error:
+            except (OSError, RecursionError, ValueError, TypeError) as error:
                 raise DataError(f"{self.path} cannot be read: {error}", code="UQL503", help="move it away") from error
         return dict(self._held)
 
