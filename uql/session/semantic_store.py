@@ -146,7 +146,7 @@ def _definition(
     schema: str, name: str, text: str, key: list[str], columns: str, groups: str, stated: str | None, *others: Any
 ) -> Definition:
     """A row of the registry. `columns`: JSON, [[name, type]]; `groups`: JSON, {question: [labels, descriptions]}; `stated`: JSON."""
-    return Definition(
+    definition = Definition(
         schema,
         name,
         text,
@@ -154,8 +154,8 @@ def _definition(
         tuple((column, kind) for column, kind in json.loads(columns)),
         {question: (tuple(labels), tuple(about)) for question, (labels, about) in json.loads(groups).items()},
         *others,
-        StatedSet.of(json.loads(stated)) if stated else None,
     )
+    return replace(definition, stated=StatedSet.of(json.loads(stated)) if stated else None)
 
 
 def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: int) -> None:
