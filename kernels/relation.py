@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,6 +66,19 @@ class FirstStage:
     rows: str
 
 
+@dataclass(slots=True)
+class _Shown:
+    """What reading rows for a model gave.
+
+    Attributes:
+        rows: by the columns that they show and by id, at most SMALL of each kind.
+        unreadable: values whose files cannot be read, and why.
+    """
+
+    rows: dict[tuple[tuple[Column, ...], tuple[Column, ...]], dict[int, Row]] = field(default_factory=dict)
+    unreadable: dict[tuple[int, Column], str] = field(default_factory=dict)
+
+
 class Relation:
     """A materialised table of candidate rows. Its columns are called "alias.name".
 
@@ -92,9 +105,12 @@ class Relation:
         self.part_of: Pool | FirstStage | None = pool or stage
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
-        self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
-        # by what they show and by id: at most SMALL of each kind
-        self._rows: dict[tuple[tuple[Column, ...], tuple[Column, ...]], dict[int, Row]] = {}
+        self._shown = _Shown()
+
+    @property
+    def unreadable(self) -> dict[tuple[int, Column], str]:
+        """The values whose files cannot be read, by row and column, and why."""
+        return self._shown.unreadable
 
     @property
     def pool(self) -> Pool | None:
@@ -194,7 +210,7 @@ class Relation:
         """
         reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
         holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
-        kept = self._rows.setdefault((reads, holes), {})
+        kept = self._shown.rows.setdefault((reads, holes), {})
         wanted = rids.tolist()
         missing = [rid for rid in dict.fromkeys(wanted) if rid not in kept]
         if not missing:
