@@ -70,6 +70,11 @@ def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Se
 
     A set may hold one of two keys of one expression and not the other, as in SELECT film AS a, film AS b … GROUP BY CUBE (a, b). Every
     key but the last becomes coalesce(x), which has the value of x: so another x in SELECT or HAVING means the last one, as in DuckDB.
+
+    Args:
+        select: the SELECT with grouping sets.
+        items: what it gives.
+        scope: of its names.
     """
     keys, items = list(select.group_by), list(items)
     aliases = {item.alias.lower(): place for place, item in enumerate(items) if item.alias is not None}

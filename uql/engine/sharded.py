@@ -128,7 +128,14 @@ def candidates(
 
 
 def share_sql(block: Block, table: LakeTable, sql_of: Callable[[Block], str], cluster: Cluster) -> tuple[str, Column]:
-    """The candidate rows of a block over a shard's own rows of a table, as SQL, and the column of their place among these."""
+    """The candidate rows of a block over a shard's own rows of a table, as SQL, and the column of their place among these.
+
+    Args:
+        block: that reads the table.
+        table: of the cluster.
+        sql_of: the candidate rows of a block as SQL.
+        cluster: that says which rows are a shard's own.
+    """
     source = block.scan.source
     assert isinstance(source, BoundTable)
     place = Column(source.alias, PLACE)

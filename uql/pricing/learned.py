@@ -158,7 +158,13 @@ class Statistics:
 
 
 def keep_rows_a_request(ledger: Ledger, model: str, rows: int) -> None:
-    """From now on so many rows share a request to a model where `rows_per_request` is 'auto' and it saves a fifth."""
+    """From now on so many rows share a request to a model where `rows_per_request` is 'auto' and it saves a fifth.
+
+    Args:
+        ledger: where it is kept.
+        model: its name.
+        rows: of a request.
+    """
     ledger.keep_statistics(_packed(model), {ROWS: [rows]})
 
 

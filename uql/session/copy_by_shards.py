@@ -210,7 +210,13 @@ class CopyByShards:
 
 def copy_by_shards(session: Session, tree: CopyQuery, bound: BoundStatement, piece: Piece) -> CopyByShards | None:
     """The statement as one that each shard answers for its own rows; None where rows of the result depend on others, or it is not over a
-    table of a cluster, or does not name a folder."""
+    table of a cluster, or does not name a folder.
+
+    Args:
+        session: with the cluster.
+        tree, bound: the COPY, and its query once bound.
+        piece: its text.
+    """
     query = bound.query
     if session.cluster is None or session.caps or Path(tree.path).suffix or not PARQUET.fullmatch(tree.options):
         return None

@@ -260,7 +260,10 @@ class _Relation:
 
 @contextmanager
 def child_duckdb(memory: int, seconds: float, database: str | None = None) -> Iterator[ChildDuckDB]:
-    """A DuckDB in a child. Arguments: as ChildDuckDB.
+    """A DuckDB in a child.
+
+    Args:
+        memory, seconds, database: as of `ChildDuckDB`.
 
     Raises: GuardError (UQL621) where the child cannot be started.
     """
