@@ -283,8 +283,10 @@ class Session:
         work.media = grid.media(result.run())
         work.result = result
         for name, estimate in result.estimates.items():  # the last one on the way was of fewer answers
-            if name in work.counts.estimates and not isinstance(estimate, list):
-                work.on_event(EstimateEvent(name, estimate))
+            last = work.counts.estimates.get(name)
+            if last is None or isinstance(estimate, list) or (last.low, last.high) == (estimate.low, estimate.high):
+                continue
+            work.on_event(EstimateEvent(name, estimate))
 
     def retry(self, work: Work) -> Work:
         """Puts a statement in the queue once more: rows without an answer are asked again, the others come from the ledger."""
