@@ -44,7 +44,10 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
     ("statement", "most"),
     [
         ("SELECT 42", 2),  # described, run
-        ("SELECT id FROM t WHERE id > 3", 4),  # and which tables and which views hold estimates: DuckDB plans a union of the two longer
+        (
+            "SELECT id FROM t WHERE id > 3",
+            4,
+        ),  # and which tables and which views hold estimates: DuckDB plans a union of the two longer
         (SEMANTIC, 16),
         ('SELECT COUNT(*) AS n FROM t WHERE "it is so"', 18),
     ],
