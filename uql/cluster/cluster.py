@@ -250,13 +250,15 @@ def _on_ray(tables: Sequence[LakeTable], vectors: Path, address: str, shards: in
     async def work(do: Callable[..., Awaitable[Any]], *arguments: Any) -> list[Any]:
         with as_errors():
             sent = [one.work.remote(do, *arguments) for one in actors]
+            answers: list[Any] | None = None
             try:
-                return list(await asyncio.gather(*sent))
-            except BaseException:  # of one shard, or this process is interrupted: the others stop too
-                for one, under_way in zip(actors, sent, strict=True):
-                    ray.cancel(under_way)
-                    ray.kill(one, no_restart=False)
-                raise
+                answers = list(await asyncio.gather(*sent))
+            finally:
+                if answers is None:  # one shard failed, or this process is interrupted: the others stop too
+                    for one, under_way in zip(actors, sent, strict=True):
+                        ray.cancel(under_way)
+                        ray.kill(one, no_restart=False)
+            return answers
 
     def close() -> None:
         if not ray.is_initialized():
