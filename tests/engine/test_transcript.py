@@ -175,11 +175,12 @@ def encode(path, codec, options, picture_s=0):
         context = stream.codec_context
         resampler = av.AudioResampler(context.format, "mono", RATE, frame_size=context.frame_size or None)
         if picture_s:
-            pictures = made.add_stream("libx264", rate=1)
+            pictures = made.add_stream("libx264", rate=10)  # so that none stands more than .3 s ahead in the file
             pictures.width = pictures.height = 64
             pictures.pix_fmt = "yuv420p"
-            for _ in range(picture_s):
-                made.mux(pictures.encode(av.VideoFrame(64, 64, "yuv420p")))
+            black = av.VideoFrame.from_ndarray(np.zeros((96, 64), np.uint8), format="yuv420p")
+            for _ in range(10 * picture_s):
+                made.mux(pictures.encode(black))
             made.mux(pictures.encode())
         for part in (*resampler.resample(frame), *resampler.resample(None), None):
             made.mux(stream.encode(part))
