@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import count
 
 from uql.base.errors import BindError
@@ -52,7 +53,11 @@ def list_of(function: TableFunction, scope: Scope) -> Expr | None:
     call = function.call
     parts = parts_call(call)
     if parts is not None:
-        return parts if any(True for _ in columns_of(parts, scope)) else None
+        if any(True for _ in columns_of(parts, scope)):
+            return parts
+        for text in (node for node in walk(parts) if isinstance(node, ast.Quoted)):
+            raise scope.unknown((text.text,), text.span)
+        return None
     if call.name not in {"unnest", *SERIES} or (call.name == "unnest" and len(call.args) != 1):
         return None
     items = call.args[0] if call.name == "unnest" else call
@@ -164,6 +169,12 @@ def parts_call(call: Call) -> Call | None:
         message = f"{inner.name}(…) takes one file" + (" and the time between two frames" if options else "")
         raise BindError(message, code="UQL212", span=inner.span, help=f"write FROM t, unnest({form}) AS p")
     return Call(f"__uql_{inner.name}", (files[0], *options.values()), span=inner.span)
+
+
+def own_function(name: str) -> str | None:
+    """How to write the one of these functions whose name is near, for a name that DuckDB does not have; None: none is near."""
+    near = get_close_matches(name.lower(), PARTS, 1, 0.6)
+    return f"write FROM t, unnest({near[0]}(t.file)) AS p" if near else None
 
 
 def parts_fields(parts: Call) -> tuple[Field, ...]:

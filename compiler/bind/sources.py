@@ -21,7 +21,7 @@ from uql.compiler.formula import conjunction
 from uql.compiler.joins import asks
 from uql.compiler.sql import expression
 from uql.compiler.subqueries import outer_columns
-from uql.compiler.syntax import Binary, Call, Column, Derived, Expr, Join, Name, Span, TableFunction
+from uql.compiler.syntax import Binary, Call, Column, Derived, Expr, Join, Name, Quoted, Span, TableFunction
 from uql.compiler.walk import rewrite, walk
 
 JOIN = Clause("ON", before=True)
@@ -149,6 +149,10 @@ class Sources:
         none = Scope()
         binder = Expressions(self.statement, none, self.expressions.sub)
         args: list[Expr] = []
+        for text in (node for node in walk(call) if isinstance(node, Quoted)):
+            message = f"a text for the model cannot stand in {call.name}(…) of FROM"
+            way = f"a file, or another constant, stands in single quotes: {call.name}('{text.text}')"
+            raise BindError(message, code="UQL212", span=text.span, help=way)
         try:
             for arg in call.args:
                 if (
@@ -161,13 +165,19 @@ class Sources:
                 else:
                     args.append(binder.bind(arg, Clause("FROM")))
         except UnknownColumnError as error:  # of a table beside it
-            error.help = f"{call.name}(…) in FROM takes constants"
-            if call.name in lateral.PARTS:
-                error.help += f" and columns of a table before it: FROM t, unnest({call.name}(t.file)) AS p"
+            own = lateral.own_function(call.name)
+            error.help = own or f"{call.name}(…) in FROM takes constants"
             if call.name == "unnest":
                 error.help += " and columns of a table before it: FROM t, unnest(t.list) AS u(item)"
             raise
         return replace(call, args=tuple(args))
+
+    def _unknown_argument(self, source: ast.Source, left: Part, error: UnknownColumnError) -> UnknownColumnError:
+        """The error of a function that names no column of the tables before it, with the nearest one."""
+        named = walk(source.call) if isinstance(source, TableFunction) else ()
+        name = next((n for n in named if isinstance(n, Name) and n.span.start == error.start), None)
+        scope = _names(left)
+        return error if name is None or scope.find(name.parts, name.span) else scope.unknown(name.parts, name.span)
 
     def _named(self, source: Derived, query: BoundQuery, fields: tuple[Field, ...]) -> Part:
         fields = renamed(fields, source.columns, source.alias or "the sub-query", source.span)
@@ -208,10 +218,10 @@ class Sources:
         else:
             try:
                 right = self.bind(join.right, outer)
-            except UnknownColumnError:
+            except UnknownColumnError as error:
                 turned = lateral.from_the_left(join)
                 if turned is None:
-                    raise
+                    raise self._unknown_argument(join.right, left, error) from None
                 self.used_aliases = aliases_before
                 return self._join(turned, outer)
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)

@@ -11,6 +11,7 @@ from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
 from uql.base.sql_text import dotted
 from uql.compiler import syntax as ast
+from uql.compiler.bind.lateral import own_function
 from uql.compiler.bind.scope import CatalogLike, Scope
 from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
@@ -262,6 +263,8 @@ def _instead(message: str, error: Exception) -> str | None:
     missing = _NO_FUNCTION.search(message)
     if missing is not None and missing.group(1).lower() in _OTHERWISE:
         return f"write {_OTHERWISE[missing.group(1).lower()]}"
+    if missing is not None and (own := own_function(missing.group(1))):
+        return own
     if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "explicit type casts" in message and "(BOOLEAN" in message:

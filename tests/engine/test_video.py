@@ -145,6 +145,17 @@ def test_a_file_that_is_no_whole_video_is_one_row_with_an_error(folder):
     assert len(found.errors) == len(bad)
 
 
+@pytest.mark.parametrize("query", ["SELECT clip, t FROM {}", "CREATE TABLE times AS SELECT clip, t FROM {}"])
+def test_a_query_without_a_text_says_which_files_gave_no_frames(folder, query):
+    con, bad = connect(folder), spoil(folder)
+    table(con, ["a.mp4", *bad])
+    statement = query.format("clips, frames(clip) AS f")
+    (note,) = con.uql(statement).notes
+    assert note.startswith("7 files have a row of NULLs in place of parts; the column error says why: ")
+    table(con, ["a.mp4"])
+    assert con.uql("SELECT clip, t FROM clips, frames(clip) AS f").notes == []
+
+
 def test_sound_alone_is_no_video(folder):
     import av
     import numpy as np
@@ -291,6 +302,24 @@ def test_a_video_is_asked_for_yes_or_no_alone_and_the_error_says_what_to_write(f
     with pytest.raises(BindError, match="frame by frame") as error:
         con.uql(query).fetchall()
     assert "every = '1 s')) AS f WHERE" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "help"),
+    [
+        ("clips, unnest(frames(clop)) AS f", "did you mean clip? "),
+        ('clips, unnest(frames("clop")) AS f', "did you mean clip? "),
+        ("clips, unnest(framse(clip)) AS f", "write FROM t, unnest(frames(t.file)) AS p"),
+        ("page('a.pdf')", "write FROM t, unnest(pages(t.file)) AS p"),
+        ('frames("a.mp4")', "stands in single quotes: frames('a.mp4')"),
+    ],
+)
+def test_a_mistyped_column_or_function_is_answered_with_the_right_one(folder, source, help):
+    con = connect(folder)
+    table(con, ["a.mp4"])
+    with pytest.raises(uql.UQLError) as error:
+        con.uql(f"SELECT * FROM {source}").fetchall()
+    assert help in (error.value.help or "")
 
 
 @pytest.mark.parametrize("call", ["frames(clip, 'x')", "frames(clip, evry = '1 s')", "frames()", "pages(clip, 2)"])

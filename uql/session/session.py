@@ -340,8 +340,11 @@ class Session:
             self.catalog.begin()
             latest, self.last_run = self.last_run, ""
             try:
+                self.catalog.parts.unread()  # those of an EXPLAIN before
                 with memory_errors():
-                    return work()
+                    outcome = work()
+                outcome.notes += self.catalog.parts.unread()
+                return outcome
             except KeyboardInterrupt as stop:
                 if self.last_run:
                     stop.add_note(f'what was answered is kept; con.resume("{self.last_run}") goes on from there')

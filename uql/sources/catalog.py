@@ -19,6 +19,7 @@ from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
+from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
 from uql.compiler.statement_targets import executed, is_call, tables
 from uql.sources.files import file_sql, reader
@@ -655,8 +656,8 @@ def _rank(
 
 def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
     """DuckDB's complaint about a file, frame or view as a DataError that names it."""
-    lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    reason = "; ".join(lines[:3])
+    complaint = str(error).partition("\nLINE ")[0]  # behind it stands SQL that the user did not write
+    reason = "; ".join([line for line in complaint.splitlines() if line.strip()][:3])
     low = str(error).lower()
     if "utf-8" in low or "unicode" in low:
         return DataError(
@@ -666,5 +667,7 @@ def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
         )
     if "no files found" in low:
         return DataError(f"{name}: there is no such file", code="UQL501")
+    if kind == "function" and f"name {name.lower()} does not exist" in low:
+        return DataError(f"there is no table function {name}", code="UQL503", help=own_function(name))
     what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")
     return DataError(f"{what} {name} cannot be read: {reason}", code="UQL503")

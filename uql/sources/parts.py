@@ -87,6 +87,7 @@ class Parts:
         self._folder: Path | None = None
         self._listed: dict[tuple[object, ...], Reply | Unreadable] = {}
         self._failed: dict[str, Unreadable] = {}  # by the name of the one row
+        self._unread: dict[str, str] = {}  # why files of the statement that runs are one row of NULLs
         self._fetched: dict[str, Path] = {}
         self._images: Recent[bytes] = Recent(KEPT_BYTES)  # by the digest of what they are of
         self._registered = False
@@ -101,6 +102,14 @@ class Parts:
         """Makes it ready for a statement that reads parts. The files are found before DuckDB runs, which cannot be asked meanwhile."""
         if self._registered and self.files is not None:
             self.media = self.files()
+
+    def unread(self) -> list[str]:
+        """Takes what there is to say of files whose parts could not be listed since the last call: a note, or none."""
+        reasons, self._unread = list(self._unread.values()), {}
+        if not reasons:
+            return []
+        files = "1 file has" if len(reasons) == 1 else f"{len(reasons):,} files have"
+        return [f"{files} a row of NULLs in place of parts; the column error says why: {reasons[0]}"]
 
     def register(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Gives a session the macros __uql_frames(file, every), __uql_pages(file) and __uql_transcript(file), once."""
@@ -149,6 +158,7 @@ class Parts:
         for file, reply in zip(files, listings, strict=True):
             if isinstance(reply, Unreadable):
                 self._failed[f"{name[:-1]}:{WHOLE}@{file}"] = reply
+                self._unread[f"{name}@{file}"] = reply.message
         arrow = {"DOUBLE": pa.float64(), "INTEGER": pa.int32(), "VARCHAR": pa.string()}
         kind = pa.list_(pa.struct([(column, arrow[type]) for column, type in COLUMNS[name].items()]))
         return pa.array(
