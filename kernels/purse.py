@@ -123,11 +123,27 @@ class Purse:
         finally:
             self._reserved = before
 
+    @contextmanager
+    def keeping(self, calls: int) -> Iterator[None]:
+        """Within it so many calls are kept for what follows: at most a quarter of what is left."""
+        before = self._reserved
+        self._reserved = tuple(
+            self._held_at(step) + min(calls, self._own_at(step) // 4) for step in range(len(self.budget.steps) + 1)
+        )
+        try:
+            yield
+        finally:
+            self._reserved = before
+
     def _with_others(self, step: int) -> int:
         """What is held of a step of the budget, with the shares of the parts to come."""
-        reserve, left = self._held_at(step), self.budget.left_at(step)
-        own = 0 if left is None else max(0, left - reserve)
-        return reserve + own - own // (1 + self._later)
+        own = self._own_at(step)
+        return self._held_at(step) + own - own // (1 + self._later)
+
+    def _own_at(self, step: int) -> int:
+        """Calls that a step of the budget leaves to this part; 0: also where they have no limit."""
+        left = self.budget.left_at(step)
+        return 0 if left is None else max(0, left - self._held_at(step))
 
     def _held_at(self, step: int) -> int:
         """Calls of a step that are kept for other parts of the statement."""

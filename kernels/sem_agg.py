@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
 
 from uql.base.errors import BudgetError
 from uql.compiler.virtual import VirtualColumn
@@ -62,9 +65,11 @@ async def summaries(
         members: (groups,) the rows of each group.
     """
     plan: list[tuple[VirtualColumn, int, list[Row]]] = []
+    everyone = np.concatenate([np.zeros(0, dtype=np.int64), *members])
     for column in columns:
+        shown = iter(relation.rows(everyone, [column]))  # read at once: there may be thousands of groups
         for g, rids in enumerate(members):
-            numbered = zip(rids, relation.rows(rids, [column]), strict=True)
+            numbered = zip(rids, islice(shown, len(rids)), strict=True)
             rows = [_numbered(int(rid), row) for rid, row in numbered if not row.is_null]
             if rows:
                 plan.append((column, g, sorted(rows, key=_content)))
@@ -75,7 +80,8 @@ async def summaries(
         if left < len(plan):
             raise BudgetError(
                 f"summaries of {len(members):,} groups need {calls:,} calls and the budget leaves {left:,}",
-                help=f"WITH (budget = …) with {calls} more calls, HAVING or WHERE for fewer groups, or WITH (budget = 'all')",
+                help=f"WITH (budget = {ctx.purse.budget.spent_calls + calls}) or more, or HAVING or WHERE for fewer groups; "
+                "answers so far are kept",
             )
         share = left // len(plan)
         thinned = [(column, g, _thinned(rows, share, ctx)) for column, g, rows in plan]

@@ -7,6 +7,7 @@ from row_model import RowModel
 
 import uql
 from uql.base.errors import ModelReplyError
+from uql.kernels.relation import Relation
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
 from uql.llm.questions import Extract, Predicate, Write
 
@@ -157,6 +158,24 @@ def test_a_group_too_long_for_the_budget_is_summarised_from_random_rows_with_a_n
             'SELECT part, "the gist" AS s, COUNT(*) FROM notes GROUP BY part'
         ).fetchall()
     assert error.value.code == "UQL401"
+
+
+def test_a_sample_leaves_calls_for_the_summaries_of_its_groups():
+    model = Writer()
+    result = long_notes(model, 400, budget=40).uql(
+        'SELECT part, COUNT(*) AS n, "the gist" AS s FROM notes WHERE "it is even" GROUP BY part'
+    )
+    assert [row[2] is not None for row in result.fetchall()] == [True]
+    assert model.stages and result.cost.calls <= 40
+
+
+def test_the_rows_of_many_groups_are_read_at_once(monkeypatch):
+    reads = []
+    read = Relation._read
+    monkeypatch.setattr(Relation, "_read", lambda self, rids, *more: reads.append(len(rids)) or read(self, rids, *more))
+    con = long_notes(Writer(), 300, budget="all")
+    assert len(con.uql('SELECT text, "the gist" AS s, COUNT(*) FROM notes GROUP BY text').fetchall()) == 300
+    assert reads[0] == 300
 
 
 def test_the_order_of_rows_means_nothing_to_a_summary():

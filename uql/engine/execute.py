@@ -59,6 +59,7 @@ from uql.kernels.finish import Output, castable, groups, limit, order_by, rename
 from uql.kernels.limit_forecast import begun
 from uql.kernels.relation import Relation
 from uql.kernels.select import select
+from uql.kernels.sem_group import MOST_GROUPS
 from uql.sampling.intervals import clopper_pearson
 
 
@@ -173,7 +174,9 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
         if not block.aggregate.present:
             output = await select(block, relation, ctx)
         else:
-            grouping = await aggregate(block, relation, ctx)
+            summaries = len(block.summaries.columns) * MOST_GROUPS
+            with ctx.purse.keeping(0 if ctx.purse.fits(needed) else summaries):
+                grouping = await aggregate(block, relation, ctx)
             exact = await _summaries(block, grouping, relation, ctx) if block.summaries.columns else True
             output = groups(block, grouping, ctx)
             output.exact = output.exact and exact
