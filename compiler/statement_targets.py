@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uql.base.errors import UQLError
+
 _TOKEN = re.compile(
     r"""(?P<skip>--[^\r\n]*|/\*|[\s\u200b\u2060\ufeff]+)
     |(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?)\$.*?\$(?P=tag)\$)
@@ -255,11 +257,19 @@ def without_options(sql: str) -> tuple[str, str]:
     return sql[: tail.start()] + sql[tail.end() :], tail[0]
 
 
-def options(tail: str) -> dict[str, Any]:
-    """The settings in a `WITH (…)`. Raises: UQLSyntaxError, ConfigError."""
+def options(tail: str, sql: str) -> dict[str, Any]:
+    """The settings in a `WITH (…)` at the end of a statement. Raises: UQLSyntaxError, ConfigError, at the place in the statement."""
     from uql.compiler.parser import parse
 
-    return {o.name: o.value for o in getattr(parse(f"SELECT 1 {tail}"), "options", ())} if tail else {}
+    if not tail:
+        return {}
+    before = "FROM t "
+    try:
+        return {o.name: o.value for o in getattr(parse(before + tail), "options", ())}
+    except UQLError as error:
+        shift = sql.rindex(tail) - len(before)
+        error.text, error.start, error.end = sql, error.start + shift, error.end + shift
+        raise
 
 
 def _verb(stream: list[Token]) -> int | None:

@@ -353,6 +353,13 @@ def limit_comma(place: Place) -> str | None:
     return None
 
 
+def percentage(place: Place) -> str | None:
+    """WITH (error = 5%)"""
+    if place.written() == "%" and place.kind(-1) == "NUMBER" and {"COMMA", "RPAREN"} <= place.expected:
+        return f"a share is a number from 0 to 1: {float(place.written(-1)) / 100:g}"
+    return None
+
+
 def top(place: Place) -> str | None:
     if place.kind() == "NUMBER" and place.written(-1).upper() == "TOP":
         return f"write LIMIT {place.written()} at the end"
@@ -467,6 +474,7 @@ SLIPS: tuple[Callable[[Place], str | None], ...] = (
     near_miss,
     top,
     limit_comma,
+    percentage,
     reserved_name,
     in_without_list,
     not_operator,

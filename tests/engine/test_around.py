@@ -38,6 +38,21 @@ def test_nothing_is_changed_by_a_part_of_the_rows(labels, statement):
     assert con.uql("FROM films ORDER BY ALL").fetchall() == before
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'SELECT count(*) FROM films WHERE "it is a joke" WITH (error = 5%)',
+        'CREATE TABLE jokes AS SELECT count(*) AS n FROM films WHERE "it is a joke" WITH (error = 5%)',
+        "UPDATE films SET letters = 1 WITH (partial = 5%)",
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_shown_in_its_place(labels, statement):
+    with pytest.raises(UQLError) as error:
+        labels.uql().uql(statement)
+    assert error.value.text == statement and error.value.start == statement.index("%")
+    assert error.value.help == "a share is a number from 0 to 1: 0.05"
+
+
 def test_what_duckdb_refuses_costs_no_call(labels):
     con = labels.uql(budget="all")
     calls: list[object] = []

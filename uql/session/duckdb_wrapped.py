@@ -140,6 +140,7 @@ def _around(
     by_row: bool = False,
 ) -> PreparedStatement | None:
     """As `around`, of a statement without its options; `by_row`: sub-queries give numbers of rows, which hold within a transaction."""
+    given = options(tail, piece.source)
     parameters = piece.parameters
     tokens = _tokens(source)
 
@@ -171,7 +172,7 @@ def _around(
         )
     rest = {name: value for name, value in parameters.items() if name in _named(tokens, parts)}
     replaced = _replaced(source, parts)[tokens[0].endlexpos if explains else 0 :]
-    allowed = bool(options(tail).get("partial", session.settings.partial)) or any(part.partial for part in parts)
+    allowed = bool(given.get("partial", session.settings.partial)) or any(part.partial for part in parts)
     work = _Work(parts, replaced, rest, session.catalog, changed(replaced), allowed, by_row)
     work.list_columns()
     try:

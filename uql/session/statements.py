@@ -341,8 +341,8 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
 
 def _without_options(source: str, partial: bool) -> tuple[str, bool]:
     """A statement of DuckDB's own without UQL's `WITH (…)`, and whether estimates may go into tables."""
-    source, tail = without_options(source)
-    return source, bool(options(tail).get("partial", partial))
+    statement, tail = without_options(source)
+    return statement, bool(options(tail, source).get("partial", partial))
 
 
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
