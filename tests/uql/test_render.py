@@ -193,6 +193,12 @@ def test_markdown_escapes_what_would_break_the_table() -> None:
     ]
 
 
+def test_a_bound_is_not_said_to_have_an_interval() -> None:
+    bound = Estimate(6, 6, math.inf, calls=128, method="at least")
+    result = Outcome(pa.table({"n": [6]}), ["BIGINT"], {"n": bound}, [], Cost())
+    assert footer(result) == ["bound from 128 rows asked: the others may go beyond it"]
+
+
 def test_the_footer_says_what_must_be_known() -> None:
     result = Outcome(
         pa.table({"n": [120]}),

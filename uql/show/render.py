@@ -309,11 +309,13 @@ def footer(outcome: Outcome, resume: str = 'con.resume("{}")') -> list[str]:
     """
     lines = []
     inexact = [estimate for column_estimates in outcome.inexact.values() for estimate in column_estimates]
+    ranged = [e for e in inexact if e.method not in _BOUNDS]
     if inexact:
-        levels = sorted({f"{100 * e.confidence:.6g} %" for e in inexact})
-        calls, methods = max(e.calls for e in inexact), sorted({e.method for e in inexact})
-        unknown = max(e.unknown for e in inexact)
-        line = f"estimate from {calls:,} rows asked ({', '.join(methods)}), interval at {', '.join(levels)}"
+        calls, unknown = max(e.calls for e in inexact), max(e.unknown for e in inexact)
+        levels = ", ".join(sorted({f"{100 * e.confidence:.6g} %" for e in ranged}))
+        methods = ", ".join(sorted({e.method for e in ranged}))
+        line = f"estimate from {calls:,} rows asked ({methods}), interval at {levels}"
+        line = line if ranged else f"bound from {calls:,} rows asked: the others may go beyond it"
         lines.append(line + (f", {unknown:,} of them without an answer" if unknown else ""))
     lines += outcome.notes
     if outcome.partial:
