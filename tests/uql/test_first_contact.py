@@ -214,12 +214,13 @@ def test_init_writes_no_model_that_does_not_answer(capsys: pytest.CaptureFixture
     assert tomllib.loads(Path("uql.toml").read_text()) == {"model": "http://127.0.0.1:9/v1#m"}
 
 
+@pytest.mark.parametrize("words", [["7"], ["http"], ["8", "opanai", "7"]], ids=["number", "name", "at the third try"])
 def test_the_wizard_asks_on_a_terminal(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from uql.command import init
 
-    answers = iter(["7", f"{server.url}/v1", "m", "0.1, 0.2"])
+    answers = iter([*words, f"{server.url}/v1", "m", "0.1, 0.2"])
     asked: list[str] = []
 
     def prompt(text: str, **_: Any) -> str:
@@ -232,7 +233,7 @@ def test_the_wizard_asks_on_a_terminal(
     assert main(["init"]) == 0
     assert tomllib.loads(Path("uql.toml").read_text()) == {"model": f"{server.url}/v1#m"}
     said = capsys.readouterr().err
-    assert len(asked) == 3 and "Which model" in said and "price: $0 + $0" in said and "answers in" in said
+    assert len(asked) == 2 + len(words) and "Which model" in said and "price: $0 + $0" in said and "answers in" in said
     assert init._ask_price("https://host.example/v1#m") == (0.1, 0.2), "a price that is not known is asked for"
 
 

@@ -135,9 +135,14 @@ def _prompt_choice(choice: Choice) -> Choice:
     for number, (name, what, _) in enumerate(KINDS, 1):
         narrate(f"  {number}. {name:<11} {what}")
     narrate("  or a model's whole name, as openai:NAME or http://host/v1#NAME; empty: none for now")
-    model = typer.prompt("model", default="", show_default=False, err=True).strip()
-    if model.isdigit() and 1 <= int(model) <= len(KINDS):
-        kind, _, example = KINDS[int(model) - 1]
+    kinds = {word: entry for number, entry in enumerate(KINDS, 1) for word in (str(number), entry[0])}
+    while True:
+        model = typer.prompt("model", default="", show_default=False, err=True).strip()
+        if not model or model in kinds or ":" in model or model.startswith("local?"):
+            break
+        narrate(f"{model!r} is neither a number from 1 to {len(KINDS)} nor the whole name of a model, as openai:NAME")
+    if model in kinds:
+        kind, _, example = kinds[model]
         model = "local" if kind == "local" else _model_of(kind, example)
     if not model:
         return choice
