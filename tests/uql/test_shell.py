@@ -338,6 +338,7 @@ def completions(shell: Shell, before: str, after: str = "") -> list[str]:
     [
         ("SELECT * FROM rev", "", ["reviews"]),
         ("SELECT st", " FROM reviews", ["stars"]),
+        ("SELECT st", "", ["stars"]),
         ("SET uql.conf", "", ["uql.confidence", "uql.confirm_over"]),
         ("SELECT 1 WITH (max_c", "", ["max_cost"]),
         (".w", "", [".why"]),

@@ -318,13 +318,12 @@ class Shell:
         return self.con.catalog.names()
 
     def _columns(self, text: str) -> list[str]:
-        """The columns of the tables that stand in the text."""
+        """The columns of the tables that stand in the text; where none does, of all."""
         columns: list[str] = []
-        low = text.lower()
-        for name in self._tables():
-            if name.lower() in low:
-                with contextlib.suppress(UQLError):
-                    columns += [field.name for field in self.con.catalog.table(tuple(name.split("."))).fields]
+        low, tables = text.lower(), self._tables()
+        for name in [name for name in tables if name.lower() in low] or tables:
+            with contextlib.suppress(UQLError):
+                columns += self.con.catalog.columns(tuple(name.split(".")))
         return list(dict.fromkeys(columns))
 
 
