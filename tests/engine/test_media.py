@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import socket
+from pathlib import Path
 
 import docx
 import pytest
@@ -21,7 +22,7 @@ from uql.llm.providers.base import Answer, Capabilities
 from uql.llm.questions import Predicate
 from uql.sources import web
 from uql.sources.documents import texts
-from uql.sources.media import Media
+from uql.sources.media import MOST_BYTES, Media
 
 
 class Eyes(RowModel):
@@ -228,6 +229,16 @@ def test_a_large_picture_is_sent_smaller_and_a_small_one_as_it_is():
     with pytest.raises(ValueError, match="cannot be read"):
         fitted(b"\x89PNG\r\n\x1a\n....", "image/png")
     assert base64.b64encode(large)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="there are no files whose size the system does not state"
+)
+def test_a_file_is_read_up_to_the_limit_whatever_size_the_system_states(monkeypatch):
+    monkeypatch.setitem(MOST_BYTES, Modality.DOCUMENT, 100)
+    assert Path("/proc/self/maps").stat().st_size == 0
+    (found,) = Media(Path("/proc/self")).load(["maps"], Modality.DOCUMENT)
+    assert isinstance(found, Unreadable) and "more than 100 bytes" in found.message
 
 
 @pytest.mark.parametrize("kind", ["EPS", "TIFF", "BMP", "ICNS"])
