@@ -41,21 +41,22 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
 
 
 _ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over
-_BITS = re.compile(r"\b(BIT|BITSTRING)\b")
+_AS_TEXTS = re.compile(r"\b(BIT|BITSTRING|UHUGEINT)\b")
 
 
-def _as_texts(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with BIT as texts of 0 and 1, as Python has them: Arrow would have DuckDB's own bytes, which nothing reads back."""
+def arrow_of(rows: duckdb.DuckDBPyRelation) -> pa.Table:
+    """The rows, with texts for what Arrow has no values for: of BIT it would have DuckDB's own bytes, and of UHUGEINT, from 2^127 on,
+    negative numbers."""
     types = [str(type) for type in rows.types]
-    if not any(map(_BITS.search, types)):
-        return rows
+    if not any(map(_AS_TEXTS.search, types)):
+        return rows.to_arrow_table()
     parts = (
-        f"CAST(#{i} AS {_BITS.sub('VARCHAR', type)}) AS {quote(name)}"
-        if _BITS.search(type)
+        f"CAST(#{i} AS {_AS_TEXTS.sub('VARCHAR', type)}) AS {quote(name)}"
+        if _AS_TEXTS.search(type)
         else f"#{i} AS {quote(name)}"
         for i, (name, type) in enumerate(zip(rows.columns, types, strict=True), start=1)
     )
-    return rows.project(", ".join(parts))
+    return rows.project(", ".join(parts)).to_arrow_table()
 
 
 class Duck:
@@ -90,7 +91,7 @@ class Duck:
         for name, table in views.items():
             self.connection.register(name, table)
         try:
-            return _as_texts(self.connection.sql(sql)).to_arrow_table()
+            return arrow_of(self.connection.sql(sql))
         finally:
             for name in views:
                 self.connection.unregister(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from decimal import Context, Decimal
 from pathlib import Path
 
 import duckdb
@@ -14,9 +15,10 @@ from hash_model import HashModel
 
 import uql
 from uql.base.errors import DataError
-from uql.show.render import write_csv, write_json, write_markdown
+from uql.show.render import write_csv, write_json, write_markdown, write_parquet
 
 LEAST = -(2**127)
+GREATEST = 2**128 - 1
 SQL = f"'{LEAST}'::HUGEINT"
 STATEMENTS = [
     f"SELECT {SQL} AS m",
@@ -64,8 +66,48 @@ def test_a_frame_with_a_number_beyond_decimal_is_refused_before_duckdb_reads_it(
     assert frame.num_rows and con.uql("SELECT 1 AS one").fetchall() == [(1,)]
 
 
+@pytest.mark.parametrize("scale", [0, 5, 38])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT m::VARCHAR FROM '{0}'",
+        "SELECT m::VARCHAR FROM read_parquet('{0}')",
+        "SELECT m FROM '{0}' WHERE \"it is so\"",
+        "CREATE TABLE kept AS SELECT m, \"it is so\" AS so FROM '{0}'",
+    ],
+)
+def test_a_file_with_a_number_beyond_decimal_is_refused_before_duckdb_reads_it(
+    con: uql.Connection, tmp_path: Path, statement: str, scale: int
+) -> None:
+    path = tmp_path / "broken.parquet"
+    pq.write_table(least_decimals(scale), path)
+    with pytest.raises(DataError, match=r"UQL503: .* holds a number in column m that is beyond the 38 digits"):
+        con.uql(statement.format(path)).fetchall()
+    assert con.uql("SELECT 1 AS one").fetchall() == [(1,)]
+
+
+def test_the_greatest_and_the_least_number_of_38_digits_are_read(con: uql.Connection, tmp_path: Path) -> None:
+    for scale in (0, 5, 38):
+        ends = [Decimal(sign * (10**38 - 1)).scaleb(-scale, Context(prec=38)) for sign in (-1, 1)]
+        pq.write_table(pa.table({"m": pa.array(ends, pa.decimal128(38, scale))}), tmp_path / "whole.parquet")
+        assert con.uql(f"SELECT m FROM '{tmp_path}/whole.parquet'").fetchall() == [(end,) for end in ends]
+
+
+def test_a_result_with_the_least_huge_integer_is_written_as_a_file_that_can_be_read(
+    con: uql.Connection, tmp_path: Path
+) -> None:
+    write_parquet(con.uql("SELECT m, body FROM numbers").arrow(), tmp_path / "out.parquet")
+    assert con.uql(f"SELECT m::HUGEINT AS m FROM '{tmp_path}/out.parquet'").fetchall() == [(LEAST,)]
+
+
+def nested(path: Path, scale: int = 0) -> None:
+    """A broken file whose number stands in a struct, where it is not looked for."""
+    column = least_decimals(scale).column("m").combine_chunks()
+    pq.write_table(pa.table({"m": pa.StructArray.from_arrays([column], ["a"])}), path)
+
+
 def test_a_result_of_a_broken_file_that_has_no_text_is_an_error_in_words(con: uql.Connection, tmp_path: Path) -> None:
-    pq.write_table(least_decimals(5), tmp_path / "broken.parquet")
+    nested(tmp_path / "broken.parquet", 5)
     result = con.uql(f"SELECT m FROM '{tmp_path}/broken.parquet'")
     result.fetchall()
     with pytest.raises(DataError, match="UQL509: a value of the result cannot be shown"):
@@ -74,7 +116,7 @@ def test_a_result_of_a_broken_file_that_has_no_text_is_an_error_in_words(con: uq
 
 
 def test_an_error_in_duckdb_says_that_the_database_has_to_be_opened_again(con: uql.Connection, tmp_path: Path) -> None:
-    pq.write_table(least_decimals(), tmp_path / "broken.parquet")
+    nested(tmp_path / "broken.parquet")
 
     def refused(run: Callable[[], object]) -> str:
         with pytest.raises(DataError) as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import socket
+from pathlib import Path
 
 import docx
 import pytest
@@ -15,12 +16,13 @@ import uql
 from uql.base.errors import PlanError
 from uql.base.media_types import Unreadable
 from uql.base.schema import Modality
+from uql.features.images import ImageDescriptors
 from uql.llm.pictures import MOST_PIXELS, fitted
 from uql.llm.providers.base import Answer, Capabilities
 from uql.llm.questions import Predicate
 from uql.sources import web
 from uql.sources.documents import texts
-from uql.sources.media import Media
+from uql.sources.media import MOST_BYTES, Media
 
 
 class Eyes(RowModel):
@@ -221,12 +223,42 @@ def test_one_document_that_ends_its_reader_does_not_take_the_others_with_it(monk
 def test_a_large_picture_is_sent_smaller_and_a_small_one_as_it_is():
     small = picture("red")
     assert fitted(small, "image/png") == (small, "image/png")
-    large, kind = fitted(picture("red", (4000, 1000), "BMP"), "application/octet-stream")
+    large, kind = fitted(picture("red", (4000, 1000)), "image/png")
     assert kind == "image/jpeg"
     assert Image.open(io.BytesIO(large)).size == (MOST_PIXELS, MOST_PIXELS // 4)
     with pytest.raises(ValueError, match="cannot be read"):
         fitted(b"\x89PNG\r\n\x1a\n....", "image/png")
     assert base64.b64encode(large)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="there are no files whose size the system does not state"
+)
+def test_a_file_is_read_up_to_the_limit_whatever_size_the_system_states(monkeypatch):
+    monkeypatch.setitem(MOST_BYTES, Modality.DOCUMENT, 100)
+    assert Path("/proc/self/maps").stat().st_size == 0
+    (found,) = Media(Path("/proc/self")).load(["maps"], Modality.DOCUMENT)
+    assert isinstance(found, Unreadable) and "more than 100 bytes" in found.message
+
+
+@pytest.mark.parametrize("kind", ["EPS", "TIFF", "BMP", "ICNS"])
+def test_a_file_of_a_format_that_no_model_takes_is_not_opened(kind, monkeypatch):
+    """Pillow reads over forty formats, one of them by a program."""
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", lambda *a, **k: pytest.fail("Ghostscript is started"))
+    data = picture("red", (64, 64), kind)
+    with pytest.raises(ValueError, match="cannot be read"):
+        fitted(data, "image/png")
+    assert not ImageDescriptors().embed([data]).any()
+
+
+def test_a_picture_that_unpacks_to_too_much_has_no_vector(recwarn):
+    """1.4 kB, and 360 MB in memory."""
+    bomb = io.BytesIO()
+    Image.new("1", (11_000, 11_000)).save(bomb, "PNG", optimize=True)
+    assert not ImageDescriptors().embed([bomb.getvalue()]).any()
+    with pytest.raises(ValueError, match="11000 × 11000 pixels, which is too many"):
+        fitted(bomb.getvalue(), "image/png")
+    assert not recwarn.list
 
 
 # ---------------------------------------------------------------------------------------------------------- addresses

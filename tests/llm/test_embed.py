@@ -12,7 +12,7 @@ from loopback import serve
 from scripted import Scripted, row
 
 import uql
-from uql.base.errors import AuthError, BackendError, ConfigError, ModelError
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError
 from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.embed import TOKENS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder, tokens_at_most
@@ -135,10 +135,16 @@ def test_a_server_by_its_address_embeds_texts_and_images_in_one_space(multimodal
     assert embedder.embeds_images
     texts, images = (
         embedder.embed(["it is red", "blue"]),
-        embedder.embed_images([picture("red"), None, picture("blue")]),
+        embedder.embed_images([picture("red"), None, picture("blue"), b"no picture"]),
     )
+    assert not images[3].any()
     assert texts[0] == pytest.approx(images[0]) and texts[1] == pytest.approx(images[2]) and not images[1].any()
     assert embedder.name == f"{multimodal.url}/v1#m" and embedder.tokens == 14
+
+
+def test_bytes_without_a_picture_among_them_are_an_error_in_words(multimodal) -> None:
+    with pytest.raises(DataError, match=r"UQL503: .*none of 1 images can be read"):
+        open_embedder(f"{multimodal.url}/v1#m").embed_images([b"no picture"])
 
 
 def test_pictures_near_a_text_are_found_by_a_server_of_both(multimodal, tmp_path) -> None:

@@ -15,7 +15,7 @@ from nl.adapter_world import PIXEL, run_of, scripted
 
 from uql.base.errors import ConfigError, DataError, QuestionError
 from uql.llm.questions import Write
-from uql.llm.serve import endpoint
+from uql.llm.serve import LONGEST, application, endpoint
 from uql.nl.adapters import environments, process
 from uql.nl.adapters.process import ProcessAdapter, environment
 from uql.nl.plan.dag import Operator, SubAnswer
@@ -152,6 +152,36 @@ def test_the_endpoint_reads_messages_images_and_schemas() -> None:
     assert isinstance(question, Write) and question.text == "What is {{x}}?" and question.max_tokens == 50
     assert dict(question.parameters)["system"] == "Be {short}." and json.loads(str(question.schema)) == schema
     assert request.row.cells[0].value == PIXEL
+
+
+@pytest.mark.parametrize(
+    "part, more, status", [(b"x" * 65_536, True, 413), (b"[" * 200_000, False, 400), (b"\xff", False, 400)]
+)
+def test_the_endpoint_refuses_bodies_without_end_too_deep_or_of_no_json(part: bytes, more: bool, status: int) -> None:
+    parts, sent = 0, []
+
+    async def receive() -> dict[str, Any]:
+        nonlocal parts
+        parts += 1
+        assert parts <= LONGEST // len(part) + 2, "the body was read on"
+        return {"type": "http.request", "body": part, "more_body": more}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    path = "/v1/chat/completions"
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "scheme": "http",
+    }
+    scope |= {"query_string": b"", "headers": [(b"host", b"127.0.0.1:1"), (b"authorization", b"Bearer key")]}
+    scope |= {"server": ("127.0.0.1", 1)}
+    gate: Any = None  # no request reaches it
+    asyncio.run(application(gate, "key")(scope, receive, send))
+    assert sent[0]["status"] == status
 
 
 def test_an_environment_is_made_once_with_pinned_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -46,6 +47,22 @@ def test_a_folder_of_pictures_is_a_table_of_them(con, folder):
     assert con.register("shots", folder) == ("shots",)
     assert con.uql('SELECT file FROM shots WHERE "it is red" ORDER BY file').fetchall() == [("a.png",), ("deep/c.PNG",)]
     assert con.sql("SELECT COUNT(*) FROM shots").fetchall() == [(3,)]
+
+
+def test_links_that_lead_out_of_a_folder_are_left_out_and_said(con, folder, tmp_path_factory, caplog):
+    """Whoever sends a folder chooses where its links lead: to a key of the user's, which a model would be shown."""
+    secret = tmp_path_factory.mktemp("home") / "id.txt"
+    secret.write_text("the key of the user")
+    (folder / "note.txt").symlink_to(secret)
+    (folder / "again.txt").symlink_to(folder / "readme.txt")
+    (folder / "loop.txt").symlink_to(folder / "loop.txt")
+    (folder / "deep" / "up.txt").symlink_to(Path("../..") / secret.parent.name / "id.txt")
+    con.register("notes", folder, "text")
+    texts = {text for (text,) in con.sql("SELECT text FROM notes").fetchall()}
+    assert "the key of the user" not in texts and "alpha is the first word of this text" in texts
+    assert "links in" in caplog.text and "lead out of it" in caplog.text
+    con.register("all_notes", folder / "*.txt", "text")
+    assert ("the key of the user",) in con.sql("SELECT text FROM all_notes").fetchall()
 
 
 def test_recordings_and_videos_of_a_folder_are_tables_of_them(con, tmp_path):

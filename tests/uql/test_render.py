@@ -199,6 +199,32 @@ def test_a_bound_is_not_said_to_have_an_interval() -> None:
     assert footer(result) == ["bound from 128 rows asked: the others may go beyond it"]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "![](https://example.org/seen?by=me)",
+        "[a link](javascript:alert(1))",
+        "[a][b]",
+        "<img src=x onerror=alert(1)>",
+        "</td><script>alert(1)</script>",
+        "<!-- a comment",
+        "<https://example.org>",
+        "\\<b>x",
+        "\\[a](https://example.org)",
+        "`` ` <b>x</b>",
+        "a | <b>x",
+        "[a\\](https://example.org)",
+    ],
+)
+def test_a_value_is_neither_html_nor_a_link_nor_a_picture_in_markdown(value: str) -> None:
+    parse = pytest.importorskip("markdown_it").MarkdownIt("commonmark", {"html": True}).enable("table").parse
+    text = written(write_markdown, pa.table({value: [value], "b": ["https://example.org"]}))
+    blocks = parse(f"{text}\n\n[b]: https://example.org\n")
+    tokens = [token for block in blocks for token in [block, *(block.children or [])]]
+    assert [block.type for block in blocks].count("td_open") == 2
+    assert not {token.type for token in tokens} & {"link_open", "image", "html_block", "html_inline"}
+
+
 def test_the_footer_says_what_must_be_known() -> None:
     result = Outcome(
         pa.table({"n": [120]}),

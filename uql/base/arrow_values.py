@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import time, timedelta
+from decimal import Context
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 HUGE = ("HUGEINT", "UHUGEINT")
 _AS_DECIMAL = ("decimal128(38, 0)", "DECIMAL(38,0)")  # a HUGEINT in Arrow, and as DuckDB reads that back
+MOST_DIGITS = 38  # of a DECIMAL
+EXACTLY = Context(prec=MOST_DIGITS + 1)
 DAYS_A_MONTH = 30  # of DuckDB's, where an INTERVAL becomes a timedelta
 Change = Callable[[Any], Any]
 
@@ -89,6 +92,17 @@ def duckdb_with(table: pa.Table, name: str) -> Iterator[duckdb.DuckDBPyConnectio
             ) from error
 
 
+def holds_least(column: pa.ChunkedArray) -> bool:
+    """Does a DECIMAL of 38 digits hold -2^127, as Arrow has HUGEINT's least value?"""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_decimal128(column.type) or column.type.precision != MOST_DIGITS:
+        return False
+    least = pc.min(column).as_py()
+    return least is not None and least.scaleb(column.type.scale, EXACTLY) == -(2**127)
+
+
 def durations(table: pa.Table) -> pa.Table:
     """The table with INTERVAL columns as durations in microseconds: pandas and polars have no other."""
     import pyarrow as pa
@@ -134,6 +148,8 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
         return int
     if of.is_string(type) and low == "UUID":
         return uuid.UUID
+    if of.is_string(type) and low == "UHUGEINT":
+        return int
     if of.is_map(type):
         key, item = _change(type.key_type, ""), _change(type.item_type, "")
         return lambda pairs: {_with(key, k): _with(item, v) for k, v in pairs}

@@ -43,6 +43,7 @@ def _serve(session: Session, port: int, browser: bool) -> None:
     import uvicorn
 
     from uql.ui.app import app as made
+    from uql.ui.own_user import OwnUser
 
     listening = socket.socket()
     try:
@@ -55,7 +56,8 @@ def _serve(session: Session, port: int, browser: bool) -> None:
     narrate("the address opens the page once it is in your browser; Ctrl-C ends it")
     if browser:
         webbrowser.open(address)
-    server = uvicorn.Server(uvicorn.Config(made(session, token), log_level="warning", timeout_graceful_shutdown=2))
+    page = OwnUser(made(session, token))
+    server = uvicorn.Server(uvicorn.Config(page, log_level="warning", timeout_graceful_shutdown=2))
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:

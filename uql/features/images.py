@@ -6,7 +6,6 @@ condition's text is near none of them. It needs Pillow and numpy alone.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,6 +19,7 @@ from uql.base.extras import install
 from uql.features.cache import Half, Progress, VectorCache, distinct
 from uql.features.embedder import Embedder, ImageEmbedder, Matrix, unit_rows
 from uql.features.table import Block, TableFeatures, folder_name, stacked
+from uql.llm.pictures import opened
 
 SIDE = 96  # pixels a side to which every picture is scaled
 CELL = 12  # pixels a side of a cell of gradients
@@ -56,13 +56,13 @@ class ImageDescriptors:
 
 def _pixels(image: bytes) -> tuple[NDArray[np.uint8], Matrix] | None:
     """Hue, saturation and value (96, 96, 3) in 0 … 255, and brightness (96, 96); None for what is not a picture."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(image)) as opened:
-            opened.draft("RGB", (2 * SIDE, 2 * SIDE))
-            small = opened.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError):
+        with opened(image) as picture:
+            picture.draft("RGB", (2 * SIDE, 2 * SIDE))
+            small = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    except (OSError, ValueError, SyntaxError):
         return None
     return np.asarray(small.convert("HSV")), np.asarray(small.convert("L"), np.float32)
 

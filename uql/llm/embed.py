@@ -25,6 +25,7 @@ from uql.base.extras import install
 from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.failures import FINAL
+from uql.llm.pictures import opened
 from uql.llm.providers.address import address
 from uql.llm.providers.base import CallError, Limits
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
@@ -149,27 +150,25 @@ class RemoteEmbedder:
         return _placed(texts, dict(zip(distinct, vectors, strict=True)))
 
     def embed_images(self, images: Sequence[bytes | None]) -> Matrix:
-        """(n, d) float32 for images as files in memory; zeros for None.
+        """(n, d) float32 for images as files in memory; zeros for None and for bytes that are not an image.
 
-        Raises: DataError on bytes that are not an image; else as `embed`.
+        Raises: DataError (UQL503) where none of the bytes is an image; else as `embed`.
         """
-        from PIL import Image, UnidentifiedImageError
-
         distinct = list(dict.fromkeys(image for image in images if image))
         self._leaving(len(distinct))
-        vectors: list[list[float]] = []
+        vectors: dict[bytes, list[float]] = {}
         for start in range(0, len(distinct), IMAGES_AT_ONCE):
-            try:
-                opened = [
-                    _smaller(Image.open(io.BytesIO(image)).convert("RGB"))
-                    for image in distinct[start : start + IMAGES_AT_ONCE]
-                ]
-            except (UnidentifiedImageError, OSError) as error:
-                raise DataError(f"{self.name}: an image cannot be read: {error}", code="UQL503") from error
-            vectors += self._send_with_retries(partial(self._images, opened), len(opened))
-        return _placed(images, dict(zip(distinct, vectors, strict=True)))
+            pictures = {image: _picture(image) for image in distinct[start : start + IMAGES_AT_ONCE]}
+            shown = {image: picture for image, picture in pictures.items() if picture is not None}
+            if shown:
+                vectors |= zip(
+                    shown, self._send_with_retries(partial(self._images, list(shown.values())), len(shown)), strict=True
+                )
+        if distinct and not vectors:
+            raise DataError(f"{self.name}: none of {len(distinct)} images can be read", code="UQL503")
+        return _placed(images, vectors)
 
-    def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
+    def _images(self, images: list[Any]) -> tuple[list[list[float]], int]:
         """The vectors of some pictures of Pillow's and their tokens. Raises CallError where trying again may help."""
         raise NotImplementedError(f"{self.name} embeds no images")
 
@@ -219,7 +218,7 @@ def _placed(items: Sequence[Any], vectors: dict[Any, list[float]]) -> Matrix:
     width = len(next(iter(vectors.values()), ()))
     out = np.zeros((len(items), width), np.float32)
     for i, item in enumerate(items):
-        if item:
+        if item in vectors:
             out[i] = vectors[item]
     lengths = np.linalg.norm(out, axis=1, keepdims=True)
     out /= np.where(lengths > 0, lengths, 1.0)
@@ -285,9 +284,9 @@ class ServerEmbedder(OpenAIEmbedder):
             return False
         return True
 
-    def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
+    def _images(self, images: list[Any]) -> tuple[list[list[float]], int]:
         vectors, tokens = [], 0
-        for image in opened:
+        for image in images:
             buffer = io.BytesIO()
             image.save(buffer, "JPEG", quality=90)
             url = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
@@ -325,8 +324,8 @@ class Voyage(RemoteEmbedder):
             )
         return self._send(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
 
-    def _images(self, opened: list[Any]) -> tuple[list[list[float]], int]:
-        inputs = [[image] for image in opened]
+    def _images(self, images: list[Any]) -> tuple[list[list[float]], int]:
+        inputs = [[image] for image in images]
         return self._send(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
 
     def _send(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
@@ -354,7 +353,11 @@ class Voyage(RemoteEmbedder):
         return [list(vector) for vector in reply.embeddings], int(reply.total_tokens)
 
 
-def _smaller(image: Any) -> Any:
-    """The image, at most PIXELS large, its sides in proportion."""
+def _picture(data: bytes) -> Any:
+    """The picture of a file in memory, at most PIXELS large, its sides in proportion; None where it is none."""
+    try:
+        image = opened(data).convert("RGB")
+    except (OSError, ValueError, SyntaxError):
+        return None
     share = (PIXELS / (image.width * image.height)) ** 0.5
     return image if share >= 1 else image.resize((max(1, int(image.width * share)), max(1, int(image.height * share))))

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import io
+import warnings
 from functools import lru_cache
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from uql.base.extras import install
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 MOST_PIXELS = 1568  # of the longer side: beyond, vendors shrink a picture themselves, and charge for what they are sent
 MOST_BYTES = 3_700_000  # five million as base64
 MOST_DECODED = 80_000_000  # pixels: a larger picture is not unpacked
 SENT = ("image/png", "image/jpeg", "image/webp", "image/gif")
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF")  # of Pillow's, the same: of the others EPS starts Ghostscript
+
+
+def opened(data: bytes) -> Image.Image:
+    """A picture that nothing was unpacked of yet.
+
+    Raises: ValueError where the bytes are not a picture of one of FORMATS, or it has too many pixels; ImportError without Pillow.
+    """
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # MOST_DECODED is below its limit
+            picture = Image.open(io.BytesIO(data), formats=FORMATS)
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError(f"the picture cannot be read: {error}") from error
+    if picture.width * picture.height > MOST_DECODED:
+        raise ValueError(f"the picture has {picture.width} × {picture.height} pixels, which is too many")
+    return picture
 
 
 @lru_cache(maxsize=64)
@@ -24,12 +48,8 @@ def fitted(data: bytes, media_type: str) -> tuple[bytes, str]:
         if media_type in SENT and len(data) <= MOST_BYTES:
             return data, media_type
         raise ValueError(f"the picture has to be made smaller by Pillow: {install('images')}")
-    from PIL import Image, UnidentifiedImageError
-
+    picture = opened(data)
     try:
-        picture = Image.open(io.BytesIO(data))
-        if picture.width * picture.height > MOST_DECODED:
-            raise ValueError(f"the picture has {picture.width} × {picture.height} pixels, which is too many")
         if max(picture.size) <= MOST_PIXELS and len(data) <= MOST_BYTES and media_type in SENT:
             picture.verify()
             return data, media_type
@@ -43,6 +63,6 @@ def fitted(data: bytes, media_type: str) -> tuple[bytes, str]:
             buffer = io.BytesIO()
             image.convert("RGB").save(buffer, "JPEG", quality=85)
             has_alpha = False
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except (OSError, SyntaxError) as error:
         raise ValueError(f"the picture cannot be read: {error}") from error
     return buffer.getvalue(), "image/png" if has_alpha else "image/jpeg"

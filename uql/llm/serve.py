@@ -118,12 +118,14 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
             return refused(401, "the token is wrong", "invalid_api_key")
         if request.headers.get("host", "").partition(":")[0] != "127.0.0.1":
             return refused(403, "this endpoint is for this machine", "forbidden")
-        raw = await request.body()
-        if len(raw) > LONGEST:
-            return refused(413, f"a request has at most {LONGEST:,} bytes", "too_long")
+        raw = bytearray()
+        async for part in request.stream():
+            raw += part
+            if len(raw) > LONGEST:
+                return refused(413, f"a request has at most {LONGEST:,} bytes", "too_long")
         try:
             body = json.loads(raw) if raw else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             return refused(400, "the request is not JSON", "bad_request")
         return body if isinstance(body, dict) else refused(400, "the request is not an object", "bad_request")
 

@@ -16,7 +16,7 @@ from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.statement_targets import changed, options, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
-from uql.kernels.duck import Duck, typed_columns
+from uql.kernels.duck import Duck, arrow_of, typed_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
 from uql.session.store_estimates import check_stored, counted, listed, mark, placed, rows_with_bounds, together
@@ -382,7 +382,7 @@ def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outco
             return counted(outcome, connection.execute(sql, dict(parameters) or None).fetchall())
         relation = connection.sql(sql, params=dict(parameters)) if parameters else connection.sql(sql)
         if relation is not None:
-            outcome.table, outcome.types = relation.to_arrow_table(), [str(kind) for kind in relation.types]
+            outcome.table, outcome.types = arrow_of(relation), [str(kind) for kind in relation.types]
         return outcome
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from uql.base.arrow_values import holds_least
 from uql.base.printable import printable
 from uql.engine.outcome import TEXT, Estimates, Outcome, estimate_at, with_bounds
 from uql.sampling.base import Estimate
@@ -543,8 +545,13 @@ def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | No
         stream.write("| " + " | ".join(cells) + " |\n")
 
 
+_MARKUP = re.compile(
+    r"[\\|]|<(?=[A-Za-z/!?])|(?<=\])[(\[]"
+)  # of cells; begins of HTML; of the address in a link or a picture
+
+
 def _markdown_cell(value: str) -> str:
-    lines = value.replace("\\", "\\\\").replace("|", "\\|").replace("\r\n", "\n").splitlines() or [""]
+    lines = _MARKUP.sub(r"\\\g<0>", value).replace("\r\n", "\n").splitlines() or [""]
     return "<br>".join(printable(line) for line in lines)
 
 
@@ -560,6 +567,8 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
 
     bounded = with_bounds(data, estimates or {})
     rows = bounded.rename_columns(unique_names(bounded.column_names))
+    least = [at for at, column in enumerate(rows.columns) if holds_least(column)]
+    rows = _with_texts(rows, least)  # DuckDB fails on such a number in Parquet, and its database with it
     try:
         pq.write_table(rows, path, compression="zstd")
     except pa.ArrowNotImplementedError:
@@ -571,12 +580,22 @@ def _parquet_types(data: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    missing = []
     for at, field in enumerate(data.schema):
         try:
             pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
         except pa.ArrowNotImplementedError:
-            texts = [text for (text,) in _batches(data.select([at]))]
-            data = data.set_column(at, field.name, pa.array(texts, pa.string()))
+            missing.append(at)
+    return _with_texts(data, missing)
+
+
+def _with_texts(data: pa.Table, columns: Sequence[int]) -> pa.Table:
+    """The table with texts in some of its columns."""
+    import pyarrow as pa
+
+    for at in columns:
+        texts = [text for (text,) in _batches(data.select([at]))]
+        data = data.set_column(at, data.column_names[at], pa.array(texts, pa.string()))
     return data
 
 

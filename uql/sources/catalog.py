@@ -518,6 +518,8 @@ class Catalog:
                 schema = tuple(self.describe(f"SELECT * FROM {sql}"))
             else:
                 schema = tuple((name, type) for name, type, _ in columns) or tuple(self._defined(sql))
+            if kind in ("file", "function"):
+                self._refuse_least(name, sql, schema)
             if plain:
                 fields = tuple(Field(*column) for column in schema)
                 return Table(name, sql, fields, None, comment, estimated, kind == "table")
@@ -528,6 +530,19 @@ class Catalog:
         except duckdb.Error as error:
             raise _unreadable(name, kind, error) from error
         return Table(name, sql, self._fields[key], count, comment, estimated, kind == "table")
+
+    def _refuse_least(self, name: str, sql: str, schema: Sequence[tuple[str, str]]) -> None:
+        """Raises DataError (UQL503) for -2^127 in a DECIMAL of 38 digits, as Parquet may hold it: DuckDB fails on its text, and its
+        database with it. What a file states of its least values answers this without its rows."""
+        for column, type in schema:
+            if type.startswith("DECIMAL(38,"):
+                scale = int(type[11:-1])
+                least = f"'-{'9' * (38 - scale)}.{'9' * scale}'::{type}"
+                if self._rows(f"SELECT 1 FROM {sql} WHERE {quote(column)} < {least} LIMIT 1"):
+                    raise DataError(
+                        f"{name} holds a number in column {column} that is beyond the 38 digits of a DECIMAL",
+                        code="UQL503",
+                    )
 
     def _defined(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table, as its definition has them: describing a query of 10,000 takes a third of a second."""

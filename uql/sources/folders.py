@@ -130,15 +130,33 @@ def register_files(
 
 
 def list_files(path: str | Path) -> list[Path]:
-    """The files of a folder (with those below it), of a glob, or the file itself; sorted, hidden ones left out."""
+    """The files of a folder (with those below it), of a glob, or the file itself; sorted, hidden ones left out.
+
+    Links that lead out of the folder are left out too, with a warning: whoever sent the folder chose where they lead.
+    """
     where = Path(path).expanduser()
     if where.is_dir():
-        listed: Iterator[Path] = where.rglob("*")
+        inside, outside = [], []
+        for file in where.rglob("*"):
+            (inside if not file.is_symlink() or _leads_into(file, where) else outside).append(file)
+        if outside:
+            log.warning(
+                "%d links in %s lead out of it and were left out, as %s; a glob takes them: %s",
+                len(outside), where, outside[0].name, where / "**" / "*",
+            )  # fmt: skip
+        listed: Iterator[Path] = iter(inside)
     elif where.exists() or not glob.has_magic(str(where)):
         listed = iter([where])
     else:
         listed = (Path(name) for name in glob.glob(str(where), recursive=True))
     return sorted(file for file in listed if file.is_file() and not file.name.startswith("."))
+
+
+def _leads_into(link: Path, folder: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # it leads to itself
+        return False
 
 
 def kind_of(files: Sequence[Path]) -> str | None:

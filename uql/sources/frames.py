@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections import ChainMap
 from collections.abc import Mapping
-from decimal import Context
 from types import FrameType
 from typing import Any
 
 import duckdb
 
+from uql.base.arrow_values import holds_least
 from uql.base.errors import DataError
 
 
@@ -67,8 +67,6 @@ class Frames:
         return DataError(f"{name}{of} cannot be read as a table: {error}", code="UQL504", help=way)
 
 
-_DIGITS = 38  # that a DECIMAL has at most
-_EXACTLY = Context(prec=_DIGITS + 1)
 _UNREADABLE = (duckdb.Error, ValueError, TypeError, NotImplementedError)  # pyarrow's errors are some of these
 
 
@@ -117,14 +115,8 @@ def _refuse_least(table: Any) -> None:
     """Raises ValueError for -2^127 in a DECIMAL, as Arrow has HUGEINT's least value: DuckDB fails on its text, and its database with it."""
     if not _is_arrow(table):
         return
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for column in table.columns:
-        if pa.types.is_decimal128(column.type) and column.type.precision == _DIGITS:
-            least = pc.min(column).as_py()
-            if least is not None and least.scaleb(column.type.scale, _EXACTLY) == -(2**127):
-                raise ValueError("it holds -2^127, which is beyond the 38 digits of a DECIMAL")
+    if any(map(holds_least, table.columns)):
+        raise ValueError("it holds -2^127, which is beyond the 38 digits of a DECIMAL")
 
 
 def _is_arrow(frame: object) -> bool:

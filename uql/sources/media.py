@@ -156,11 +156,11 @@ class Media:
         if isinstance(path, Unreadable):
             return path
         try:
-            if path.stat().st_size > most:
-                return Unreadable(f"{_short(name)} has more than {most:,} bytes")
-            return path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read(most + 1)  # the size that the system states may be 0, as below /proc
         except OSError as error:
             return Unreadable(f"{_short(name)} cannot be read: {error}")
+        return data if len(data) <= most else Unreadable(f"{_short(name)} has more than {most:,} bytes")
 
 
 def _short(name: str) -> str:
