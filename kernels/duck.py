@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.arrow_values import arrow_of
 from uql.base.duckdb_functions import aggregate_functions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
@@ -41,21 +42,6 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
 
 
 _ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over
-_BITS = re.compile(r"\b(BIT|BITSTRING)\b")
-
-
-def _as_texts(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with BIT as texts of 0 and 1, as Python has them: Arrow would have DuckDB's own bytes, which nothing reads back."""
-    types = [str(type) for type in rows.types]
-    if not any(map(_BITS.search, types)):
-        return rows
-    parts = (
-        f"CAST(#{i} AS {_BITS.sub('VARCHAR', type)}) AS {quote(name)}"
-        if _BITS.search(type)
-        else f"#{i} AS {quote(name)}"
-        for i, (name, type) in enumerate(zip(rows.columns, types, strict=True), start=1)
-    )
-    return rows.project(", ".join(parts))
 
 
 class Duck:
@@ -90,7 +76,7 @@ class Duck:
         for name, table in views.items():
             self.connection.register(name, table)
         try:
-            return _as_texts(self.connection.sql(sql)).to_arrow_table()
+            return arrow_of(self.connection.sql(sql))
         finally:
             for name in views:
                 self.connection.unregister(name)

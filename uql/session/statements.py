@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.arrow_values import arrow_of
 from uql.base.current_database import current_database
 from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
@@ -382,7 +383,7 @@ def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outco
             return counted(outcome, connection.execute(sql, dict(parameters) or None).fetchall())
         relation = connection.sql(sql, params=dict(parameters)) if parameters else connection.sql(sql)
         if relation is not None:
-            outcome.table, outcome.types = relation.to_arrow_table(), [str(kind) for kind in relation.types]
+            outcome.table, outcome.types = arrow_of(relation), [str(kind) for kind in relation.types]
         return outcome
 
 
