@@ -187,7 +187,7 @@ RULES: Rules = {
     # literals
     "literal : NUMBER": lambda p: ast.Number(p[1], span=span(p)),
     "string : STRING": lambda p: ast.String(p[1], span=span(p)),
-    "literal : HEX": lambda p: ast.TypedLiteral("BLOB", p[1], span=span(p)),
+    "literal : HEX": lambda p: ast.TypedLiteral(*p[1], span=span(p)),
     "literal : PARAMETER": lambda p: ast.Parameter(p[1], span=span(p)),
     "literal : NULL": lambda p: ast.Null(span=span(p)),
     "boolean : TRUE | FALSE": lambda p: ast.Boolean(p[1].upper() == "TRUE", span=span(p)),

@@ -27,7 +27,9 @@ RULES: Rules = {
     ),
     "type : NAME LPAREN sizes RPAREN": lambda p: ast.TypeName(_type_name(p[1]), sizes=tuple(p[3]), span=span(p)),
     "type : NAME LPAREN labels RPAREN": lambda p: ast.TypeName(upper(p[1]), labels=tuple(p[3]), span=span(p)),
-    "type : NAME LPAREN fields RPAREN": lambda p: ast.TypeName(upper(p[1]), fields=tuple(p[3]), span=span(p)),
+    "type : NAME LPAREN fields RPAREN | UNION LPAREN fields RPAREN": lambda p: ast.TypeName(
+        upper(p[1]), fields=tuple(p[3]), span=span(p)
+    ),
     "type : type LBRACKET RBRACKET": lambda p: replace(p[1], dims=(*p[1].dims, None), span=span(p)),
     "type : type LBRACKET NUMBER RBRACKET": lambda p: replace(
         p[1], dims=(*p[1].dims, whole_number(p, 3)), span=span(p)

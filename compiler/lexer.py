@@ -30,7 +30,7 @@ SOFT = frozenset(
 )
 """Keywords by position: names wherever the keyword cannot stand."""
 
-TEMPORAL = _words("DATE TIME TIMETZ TIMESTAMP TIMESTAMPTZ TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS JSON UUID BLOB")
+TEMPORAL = _words("DATE TIME TIMETZ TIMESTAMP TIMESTAMPTZ TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS JSON UUID BLOB BIT")
 """Types that a string may follow: DATE '2024-01-31'."""
 
 UNITS = tuple(
@@ -175,12 +175,14 @@ class _Rules:
         return _ended(t)
 
     def t_HEX(self, t: Token) -> Token:
-        r"[xX]'[^']*'"
-        digits = t.value[2:-1]
-        if not re.fullmatch("([0-9a-fA-F]{2})*", digits):
+        r"[xXbB]'[^']*'"
+        digits, is_bits = t.value[2:-1], t.value[0] in "bB"
+        if not re.fullmatch("[01]*" if is_bits else "([0-9a-fA-F]{2})*", digits):
             where = {"text": t.lexer.lexdata, "start": t.lexpos, "end": t.lexer.lexpos}
-            raise UQLSyntaxError(f"{t.value} is not pairs of hexadecimal digits", code="UQL107", **where)
-        t.value = "".join(f"\\x{digits[i : i + 2]}" for i in range(0, len(digits), 2))
+            said = "bits, 0 or 1 each" if is_bits else "pairs of hexadecimal digits"
+            raise UQLSyntaxError(f"{t.value} is not {said}", code="UQL107", **where)
+        pairs = "".join(f"\\x{digits[i : i + 2]}" for i in range(0, len(digits), 2))
+        t.value = ("BIT", digits or "0") if is_bits else ("BLOB", pairs)
         return _ended(t)
 
     def t_DOLLAR(self, t: Token) -> Token:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.arrow_values import arrow_of
 from uql.base.duckdb_functions import aggregate_functions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
@@ -41,22 +42,6 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
 
 
 _ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over
-_AS_TEXTS = re.compile(r"\b(BIT|BITSTRING|UHUGEINT)\b")
-
-
-def arrow_of(rows: duckdb.DuckDBPyRelation) -> pa.Table:
-    """The rows, with texts for what Arrow has no values for: of BIT it would have DuckDB's own bytes, and of UHUGEINT, from 2^127 on,
-    negative numbers."""
-    types = [str(type) for type in rows.types]
-    if not any(map(_AS_TEXTS.search, types)):
-        return rows.to_arrow_table()
-    parts = (
-        f"CAST(#{i} AS {_AS_TEXTS.sub('VARCHAR', type)}) AS {quote(name)}"
-        if _AS_TEXTS.search(type)
-        else f"#{i} AS {quote(name)}"
-        for i, (name, type) in enumerate(zip(rows.columns, types, strict=True), start=1)
-    )
-    return rows.project(", ".join(parts)).to_arrow_table()
 
 
 class Duck:

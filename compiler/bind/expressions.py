@@ -368,6 +368,8 @@ class Expressions:
             field = self.scope.field_of(column) if isinstance(column, Column) else None
             if inner and field is not None and field.type.startswith("MAP("):
                 column, inner = ast.Subscript(column, String(inner[0]), span=node.span), inner[1:]
+            if inner and field is not None and field.type.startswith("UNION("):
+                column, inner = Call("union_extract", (column, String(inner[0])), span=node.span), inner[1:]
             for part in inner:
                 column = Call("struct_extract", (column, String(part)), span=node.span)
             return replace(column, span=node.span)

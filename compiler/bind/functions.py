@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from uql.compiler.bind.uses import ANY, CONDITION, LIST, NUMBER, PRESENCE, WORDS, Place, Want, is_numeral, is_time
-from uql.compiler.syntax import Binary, Call, Star
+from uql.compiler.bind.uses import ANY, CONDITION, LIST, NUMBER, PRESENCE, TEXT, WORDS, Place, Want, is_numeral, is_time
+from uql.compiler.syntax import Binary, Call, Expr, Star, String
 
 _NUMBER_AGGREGATES = (
     "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
@@ -21,6 +21,13 @@ ORDERED_BY = frozenset(
 PASSED_ON = frozenset(
     ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
 )
+_TEXT_FUNCTIONS = (
+    "ascii bit_length char_length character_length contains ends_with initcap instr lcase left length levenshtein lower lpad ltrim"
+    " md5 position prefix regexp_extract regexp_extract_all regexp_full_match regexp_matches regexp_replace replace reverse"
+    " right rpad rtrim split starts_with string_split strip_accents strlen strpos strptime substr substring suffix translate trim"
+    " ucase unicode upper"
+)
+TEXT_FUNCTIONS = frozenset(_TEXT_FUNCTIONS.split())  # their first argument is no number
 LEAST_OR_MOST = frozenset(("min", "max"))
 COUNTS_IF = frozenset(("count_if", "countif"))
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
@@ -47,6 +54,8 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
         first = _of_values(want)
     elif (aggregate and name in NUMBER_AGGREGATES) or name in NUMBER_FUNCTIONS:
         first = NUMBER
+    elif name in TEXT_FUNCTIONS or (name in PASSED_ON and any(map(_is_word, call.args))):
+        first = TEXT
     elif name in PASSED_ON:
         first = want
     elif name == "count" and not call.distinct:
@@ -60,6 +69,11 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
     if name == "if":
         return first, want
     return first, NUMBER if name in ORDERED_BY | LEAST_OR_MOST else first
+
+
+def _is_word(expr: Expr) -> bool:
+    """Is it a string that is no number?"""
+    return isinstance(expr, String) and not is_numeral(expr.value)
 
 
 def _of_values(want: Want) -> Want:

@@ -59,6 +59,7 @@ def test_numbers_are_unsigned() -> None:
         "/* open /* in a comment */",
         "x'4g'",
         "x'414'",
+        "b'012'",
         "5abc",
         "“x”",
         "a ? b",

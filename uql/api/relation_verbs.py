@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.arrow_values import arrow_of
 from uql.base.errors import DataError
 from uql.base.sql_text import first_line, quote
 from uql.engine.outcome import Outcome
+from uql.kernels.duck import typed_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LOST = ("HUGEINT", "UHUGEINT", "UUID")
 Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
 
 
@@ -29,12 +30,12 @@ def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBP
 
     table = outcome.bounded()
     rows = con.from_arrow(table.rename_columns(unique_names(table.column_names)))
-    lost = {
-        f"CAST({quote(name)} AS {kind}) AS {quote(name)}"
+    columns = {
+        typed_columns([name], [kind]): quote(name)
         for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
-        if kind.upper() in _LOST
     }
-    return rows.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else rows
+    lost = [typed for typed, name in columns.items() if typed != name]
+    return rows.project(f"* REPLACE ({', '.join(lost)})") if lost else rows
 
 
 def applied(outcome: Outcome, step: Step) -> Outcome:
@@ -43,7 +44,7 @@ def applied(outcome: Outcome, step: Step) -> Outcome:
         try:
             rows = step(relation(outcome, con), lambda other: _other(other, con))
             types = [str(kind) for kind in rows.types]
-            table = rows.to_arrow_table()
+            table = arrow_of(rows)
         except duckdb.Error as error:
             raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
     return replace(outcome, table=table, types=types, estimates={}, unverified=[], trace=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,21 @@ MOST_DIGITS = 38  # of a DECIMAL
 EXACTLY = Context(prec=MOST_DIGITS + 1)
 DAYS_A_MONTH = 30  # of DuckDB's, where an INTERVAL becomes a timedelta
 Change = Callable[[Any], Any]
+# types of which Arrow keeps less, or only DuckDB's own bytes; strings and names are passed over
+_TEXTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(\b(?:BIT|BITSTRING|UHUGEINT|TIMETZ|TIME WITH TIME ZONE)\b)""")
+
+
+def arrow_of(rows: duckdb.DuckDBPyRelation) -> pa.Table:
+    """The rows of a relation, with texts in the place of values that Arrow cannot hold: bits, offsets of times, 2^127 and more."""
+    kinds = [str(kind) for kind in rows.types]
+    texts = [_TEXTS.sub(lambda part: "VARCHAR" if part[1] else part[0], kind) for kind in kinds]
+    if texts == kinds:
+        return rows.to_arrow_table()
+    parts = (
+        f"#{i} AS {quote(name)}" if text == kind else f"CAST(#{i} AS {text}) AS {quote(name)}"
+        for i, (name, kind, text) in enumerate(zip(rows.columns, kinds, texts, strict=True), start=1)
+    )
+    return rows.project(", ".join(parts)).to_arrow_table()
 
 
 def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
@@ -144,29 +160,52 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
         return _timedelta
     if of.is_timestamp(type) and type.unit == "ns":
         return _datetime
-    if of.is_decimal(type) and low in HUGE:
+    if low in HUGE:
         return int
     if of.is_string(type) and low == "UUID":
         return uuid.UUID
     if of.is_string(type) and low == "UHUGEINT":
         return int
+    if of.is_string(type) and low in ("TIMETZ", "TIME WITH TIME ZONE"):
+        return _time_with_offset
+    kinds = _inner_kinds(type, kind)
     if of.is_map(type):
-        key, item = _change(type.key_type, ""), _change(type.item_type, "")
+        key, item = _change(type.key_type, kinds[0]), _change(type.item_type, kinds[1])
         return lambda pairs: {_with(key, k): _with(item, v) for k, v in pairs}
     if of.is_list(type) or of.is_fixed_size_list(type):
-        inner = _change(type.value_type, kind.rpartition("[")[0])
+        inner = _change(type.value_type, kinds[0])
         whole: Change = tuple if of.is_fixed_size_list(type) else list
         if inner is None:
             return tuple if of.is_fixed_size_list(type) else None
         return lambda items: whole(_with(inner, item) for item in items)
     if of.is_struct(type):
-        inside = {f.name: _change(f.type, "") for f in type}
+        inside = {f.name: _change(f.type, inner_kind) for f, inner_kind in zip(type, kinds, strict=True)}
         nameless = low.startswith(("TUPLE(", "STRUCT(")) and "ELEMENT1" not in low and "element1" in inside
         if nameless:
             return lambda row: tuple(_with(inside[name], value) for name, value in row.items())
         if any(inside.values()):
             return lambda row: {name: _with(inside[name], value) for name, value in row.items()}
     return None
+
+
+def _inner_kinds(type: pa.DataType, kind: str) -> list[str]:
+    """The DuckDB types within a nested one, in the order of Arrow's; "" where they are not known."""
+    import duckdb
+
+    size = 2 if kind.upper().startswith("MAP(") else type.num_fields
+    kinds: list[str] = []
+    if size and kind.endswith((")", "]")):
+        with suppress(duckdb.Error):
+            kinds = [str(inner) for _, inner in duckdb.sqltype(kind).children][:size]
+    return kinds if len(kinds) == size else [""] * max(size, 2)
+
+
+def _time_with_offset(text: str) -> time | str:
+    """A time of day with its offset; 24:00:00 is beyond Python's, and a text, as DuckDB has it."""
+    try:
+        return time.fromisoformat(text)
+    except ValueError:
+        return text
 
 
 def _with_whole_days(column: pa.ChunkedArray) -> pa.ChunkedArray:

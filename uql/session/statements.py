@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.arrow_values import arrow_of
 from uql.base.current_database import current_database
 from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.statement_targets import changed, options, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
-from uql.kernels.duck import Duck, arrow_of, typed_columns
+from uql.kernels.duck import Duck, typed_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
 from uql.session.store_estimates import check_stored, counted, listed, mark, placed, rows_with_bounds, together

@@ -7,3 +7,15 @@
 !SELECT id FROM reviews WHERE <rating> > '9' AND text IS NOT NULL ORDER BY id ### SELECT id FROM reviews WHERE <rating> > 9 AND text IS NOT NULL ORDER BY id
 !SELECT min(n) = 'Ada' AS a FROM (SELECT <name> AS n FROM reviews WHERE text IS NOT NULL) x
 !SELECT id, max(<name>) OVER (PARTITION BY film) > 'B' AS a FROM reviews WHERE text IS NOT NULL ORDER BY id
+!SELECT film, upper(min(<name>)) AS u FROM reviews GROUP BY film ORDER BY film
+!SELECT upper(max(<topic>)) AS u, length(min(<name>)) AS l FROM reviews
+!SELECT film, coalesce(max(<name>), 'none') AS u FROM reviews WHERE <joke> GROUP BY film ORDER BY film
+!SELECT film, substring(max(<name>), 1, 1) AS u, min(<topic>).reverse() AS v FROM reviews GROUP BY film ORDER BY film
+!SELECT film, lower(coalesce(max(<name>), 'None')) AS u FROM reviews WHERE <joke> GROUP BY film ORDER BY film
+!SELECT film, CASE WHEN count(*) > 3 THEN upper(min(<name>)) ELSE 'few' END AS u FROM reviews GROUP BY film ORDER BY film
+!SELECT film, coalesce(max(<rating>), 0) AS u FROM reviews WHERE <joke> GROUP BY film ORDER BY film
+!SELECT film FROM reviews GROUP BY film HAVING upper(min(<name>)) = 'ADA' ORDER BY film
+!SELECT id, upper(max(<name>) OVER (PARTITION BY film)) AS u FROM reviews ORDER BY id
+!SELECT film, upper(any_value(<topic>)) IS NOT NULL AS u FROM reviews GROUP BY film ORDER BY film
+!SELECT film, upper(first(<topic> ORDER BY id)) AS u FROM reviews WHERE text IS NOT NULL GROUP BY film ORDER BY film
+!SELECT film, upper(arg_min(<name>, id)) AS u FROM reviews WHERE text IS NOT NULL GROUP BY film ORDER BY film
