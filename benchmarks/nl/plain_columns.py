@@ -7,8 +7,9 @@ rows. An answer that is not right and says nothing of its doubt is silently wron
 
     python -m uql.benchmarks.nl.plain_columns --set judged_plain --half open --sample 1 --limit 50 --model local
 
-A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`); `--route` several times makes
-the rows of an ablation table.
+A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`), `plain` is one statement
+with one repair, `votes` five without; `--route` several times makes the rows of an ablation table. Over one `--ledger` the routes ask what
+they have in common once.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ SETS = ("questions", "judged_plain", "judged_reading")
 HALVES = ("open", "held-back")
 ROUTES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "plain": {"candidates": 1, "without": ("reading", "evidence", "values", "names", "hints", "ties")},
+    "plain": {"candidates": 1, "without": ("reading",)},
+    "votes": {"without": ("reading", "repair")},
     **{f"without_{name}": {"without": (name,)} for name in SWITCHES},  # the ablation
 }
 MOST_COLUMNS = 6  # of a result whose columns are put in every order
@@ -92,7 +94,7 @@ class Row:
         route, question, model, set: which.
         verdict: "right", "wrong", "unsure" (wrong, with a doubt that it states) or "refused".
         seconds: from the question to the answer.
-        calls: of models, to plan and to read.
+        calls: of models, to plan and to read; those that the ledger answered too.
         sql, said, notes: of the answer.
         beside: not right, and the rows of a reference stand in a result beside further columns.
     """
@@ -158,6 +160,7 @@ def run(
     shared: Path | None = None,
     done: Sequence[Row] = (),
     options: Mapping[str, Any] = MappingProxyType({}),
+    ledger: str = ":memory:",
     tell: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
     """Asks each question by each route, the routes of one question one after the other.
@@ -171,6 +174,7 @@ def run(
         shared: the data folder; the set `questions` needs none.
         done: rows of an earlier run that are not made again.
         options: further ones of `ask`.
+        ledger: of all questions; by default each has its own.
         tell: gets each row as it is made.
     Raises: ValueError where a set needs data and there is no folder.
     """
@@ -183,7 +187,7 @@ def run(
             for route in routes:
                 if (name, called, route, one.id) in known:
                     continue
-                row = _row(one, name, called, route, model, {**ROUTES[route], **options}, shared, Path(work))
+                row = _row(one, name, called, route, model, {**ROUTES[route], **options}, shared, Path(work), ledger)
                 made.append(row)
                 tell(row)
     return made
@@ -198,10 +202,11 @@ def _row(
     options: Mapping[str, Any],
     shared: Path | None,
     work: Path,
+    ledger: str,
 ) -> Row:
     with truths(asked, shared, work) as database:
         wanted = references(database, asked)
-    with connected(asked, model, shared, work) as connection:
+    with connected(asked, model, shared, work, ledger) as connection:
         began = time.perf_counter()
         try:
             planner = {"planner": model} if asked.source == "labels" else {}
@@ -216,7 +221,7 @@ def _row(
         asked.id,
         said,
         answer.seconds,
-        answer.cost.calls,
+        answer.cost.calls + answer.cost.cached,
         answer.uql,
         answer.text or answer.cannot,
         tuple(answer.notes),
@@ -228,17 +233,28 @@ def _row(
 
 # --------------------------------------------------------------------------------------------------------------- tables
 @contextmanager
-def connected(asked: Asked, model: str | Provider, shared: Path | None, work: Path) -> Iterator[Connection]:
-    """A connection with the tables of a question; in a collection its labels are the reader. Raises ValueError without data."""
+def connected(
+    asked: Asked, model: str | Provider, shared: Path | None, work: Path, ledger: str = ":memory:"
+) -> Iterator[Connection]:
+    """A connection with the tables of a question; in a collection its labels are the reader.
+
+    Args:
+        asked: the question.
+        model: that plans.
+        shared: the data folder.
+        work: where files of the collection are made.
+        ledger: its path, or ":memory:".
+    Raises: ValueError without data.
+    """
     if asked.source == "labels":
         place = _place(asked.schema, _needed(shared), work)
-        with uql.connect(model=place.reader(), ledger=":memory:", budget="all") as connection:
+        with uql.connect(model=place.reader(), ledger=ledger, budget="all") as connection:
             place.world.fill(connection)
             yield connection
         return
     with duckdb.connect() as database:
         _fill(database, asked, shared)
-        with uql.attach(database, model=model, ledger=":memory:") as connection:
+        with uql.attach(database, model=model, ledger=ledger) as connection:
             yield connection
 
 
@@ -368,6 +384,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--rows", type=Path, default=Path("plain-rows.jsonl"), help="where rows are kept, not made twice"
     )
+    parser.add_argument("--ledger", default=":memory:", help="a file: equal requests of several routes are asked once")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("UQL_DATA", "../shared/data")))
     given = parser.parse_args(arguments)
     shared = given.data.resolve()
@@ -394,6 +411,7 @@ def main(arguments: list[str] | None = None) -> int:
             only=given.only,
             shared=shared,
             done=read(given.rows),
+            ledger=given.ledger,
             tell=tell,
         )
     except UQLError as error:

@@ -14,6 +14,7 @@ from uql.base.settings import Settings
 from uql.llm import model_files as models
 from uql.llm.gate import Gate
 from uql.llm.providers.labels import label_masses, yes_no
+from uql.llm.providers.llama import Engine
 from uql.llm.providers.local import _shortened
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Summary, Write
 from uql.operators.texts import neutral
@@ -262,3 +263,25 @@ def test_a_reply_does_not_depend_on_the_prompts_before_it(run) -> None:
             assert all(one == found[0] for one in found)
 
     run(go())
+
+
+@rare
+def test_a_later_process_finds_the_tables_of_a_question_evaluated(
+    run, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second engine of the file stands for the later process."""
+    path = models.find()
+    monkeypatch.setenv("UQL_HOME", str(tmp_path))
+    tables = "CREATE TABLE shops (id INTEGER, name VARCHAR, city VARCHAR, opened DATE, closed DATE);\n" * 8
+
+    async def go(question: str, *, keeps_state: bool) -> tuple[int, str]:
+        loaded = Engine(path, n_ctx=2048, threads=1)
+        said = [{"role": "system", "content": "You write SQL."}, {"role": "user", "content": f"{tables}{question}"}]
+        body = {"messages": said, "max_tokens": 12, "temperature": 0.0, "seed": 0, "cache_prompt": True}
+        reply = await loaded.run(lambda: loaded.chat(body, keeps_state=keeps_state))
+        return reply["timings"]["prompt_n"], reply["choices"][0]["message"]["content"]
+
+    first, _ = run(go("How many shops are there?", keeps_state=True))
+    later, text = run(go("Which shops are in Leeds?", keeps_state=True))
+    alone, same = run(go("Which shops are in Leeds?", keeps_state=False))
+    assert later < 40 < 150 < min(first, alone) and text == same

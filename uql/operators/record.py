@@ -62,10 +62,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is sent: the instruction of the system, and one turn of the user."""
+    """What a model is sent: the instruction of the system, and one turn of the user.
+
+    `begins_alike`: so do prompts of later processes, over the same tables.
+    """
 
     system: str
     user: str
+    begins_alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)

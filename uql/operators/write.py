@@ -12,6 +12,7 @@ from uql.operators.texts import quoted
 
 VERSION = "write-5"
 FURTHER = "further-2"  # the words that ask for groups beside those that exist
+TABLES_FIRST = ("statement", "read_columns")  # tasks of a small model's plan: their prompts begin with the tables
 LISTED = 600  # characters of a row in a list of rows
 
 
@@ -104,7 +105,8 @@ def _same(question: Write, row: Row, rows: str) -> Prompt:
 def _free(question: Write, row: Row, rows: str) -> Prompt:
     parameters = dict(question.parameters)
     data = f"{rows}\n\n" if rows else ""
-    return Prompt(parameters.get("system", "You answer exactly what is asked."), f"{data}{filled(question, row)}")
+    system = parameters.get("system", "You answer exactly what is asked.")
+    return Prompt(system, f"{data}{filled(question, row)}", begins_alike=question.task in TABLES_FIRST)
 
 
 TASKS: dict[str, Callable[[Write, Row, str], Prompt]] = {

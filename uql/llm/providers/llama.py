@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 
 from uql.base.errors import BackendError, ConfigError
 from uql.base.extras import install
+from uql.base.user_folder import user_folder
+from uql.llm.providers.prompt_states import PromptStates
 
 T = TypeVar("T")
 BATCH = 512  # tokens that llama.cpp evaluates at once
@@ -47,6 +49,7 @@ class Engine:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="uql-llama")
         self._server: Any = None
         self._begun: list[Any] | None = None  # messages of the last request, where it asked for one token
+        self._states: PromptStates | None = None
         self.api_key = secrets.token_urlsafe(24)  # of the loopback port that the library opens
 
     @property
@@ -78,8 +81,11 @@ class Engine:
         params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.n_ubatch = BATCH
         params.cache_ram_mib = CACHED_MIB
+        params.slot_save_path = f"{states_folder()}{os.sep}"
         params.verbosity = -1
         params.warmup = False
+        model = (str(self.path.resolve()), self.path.stat().st_mtime_ns, xllamacpp.__version__)
+        self._states = PromptStates(states_folder(), *model, self.n_ctx, self.threads)
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:
@@ -87,8 +93,23 @@ class Engine:
                 f"{self.path} cannot be loaded: {error}", help="is it a whole GGUF file of a chat model?"
             ) from error
 
-    def chat(self, body: dict[str, Any]) -> dict[str, Any]:
+    def chat(self, body: dict[str, Any], *, keeps_state: bool = False) -> dict[str, Any]:
         """A request in the form of OpenAI's chat completions, its reply independent of the requests before; only inside `run`.
+
+        Args:
+            body: the request.
+            keeps_state: later processes find evaluated what their prompts have in common with this one.
+        """
+        if not keeps_state or self._states is None:
+            return self._chat(body)
+        address, messages = self._server.listening_address, body["messages"]
+        self._states.restore(address, self.api_key, messages)
+        reply = self._chat(body)
+        self._states.save(address, self.api_key, messages, _evaluated(reply))
+        return reply
+
+    def _chat(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The reply to a request.
 
         Where too few tokens are left to evaluate, a shorter prompt comes between, so that less of this one is found evaluated; where
         that is not enough, all of it is evaluated. A prompt that was sent for one token, and now for all, has always one token left.
@@ -116,8 +137,18 @@ class Engine:
 
 def _too_few(reply: dict[str, Any]) -> bool:
     """Was the last batch of the prompt smaller than LEAST? False where there is no count, as in an error."""
+    return 0 < _evaluated(reply) % BATCH < LEAST
+
+
+def _evaluated(reply: dict[str, Any]) -> int:
+    """Tokens of the prompt that were not found evaluated; 0 in an error."""
     evaluated: int = reply.get("timings", {}).get("prompt_n", 0)
-    return 0 < evaluated % BATCH < LEAST
+    return evaluated
+
+
+def states_folder() -> Path:
+    """Where evaluated prompts are kept for later processes."""
+    return user_folder() / "prompts"
 
 
 _engines: dict[tuple[str, int, int], Engine] = {}

@@ -57,7 +57,7 @@ def open_provider(rest: str, settings: Settings) -> Local:
                 f"local: {key}={value} is not possible", code="UQL402", help="options: n_ctx=TOKENS, threads=NUMBER"
             )
         options[key] = int(value)
-    return Local(models.find(name), **options)
+    return Local(models.find(name), **options, keeps_states=settings.ledger != ":memory:")
 
 
 class Local:
@@ -67,8 +67,9 @@ class Local:
     price = Price(0.0, 0.0)
     limits = Limits(concurrency=1, timed=False)
 
-    def __init__(self, path: Path, *, n_ctx: int = 4096, threads: int = 0) -> None:
+    def __init__(self, path: Path, *, n_ctx: int = 4096, threads: int = 0, keeps_states: bool = False) -> None:
         self.path, self.n_ctx, self.threads = path, max(512, n_ctx), threads
+        self.keeps_states = keeps_states  # on disk, of prompts that others begin like
         self.name = f"local:{path.stem}"
         self.capabilities = Capabilities(
             probabilities=True,
@@ -234,7 +235,10 @@ class Local:
     def _send(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> ChatReply | int:
         """The reply to a prompt, counted; the tokens of a prompt that is too long. Raises CallError for another error."""
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
-        reply = loaded.chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})
+        keeps = self.keeps_states and prompt.begins_alike
+        reply = loaded.chat(
+            {"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body}, keeps_state=keeps
+        )
         problem = reply.get("error")
         if isinstance(problem, dict) and problem.get("type") == "exceed_context_size_error":
             return int(problem["n_prompt_tokens"])

@@ -42,7 +42,6 @@ from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
-from uql.nl.small.vote import is_empty
 from uql.session.events import DoneEvent, finished
 from uql.show.progress import watching
 
@@ -288,7 +287,6 @@ class _Asking:
     planner: Planner = field(init=False)
     hidden: frozenset[str] = field(init=False)
     doubts: tuple[str, ...] = ()  # of the plan, that the answer states
-    reads_by_vote: bool = False  # does the plan of a vote read texts or images?
     most: int = field(init=False)  # candidates that vote; 0: none
 
     def __post_init__(self) -> None:
@@ -391,7 +389,7 @@ class _Asking:
                 done_nodes=done_nodes,
                 why=why,
             )
-            self.doubts, self.reads_by_vote = decision.doubts, decision.reads
+            self.doubts = decision.doubts
             self.result.readings = self.result.readings or decision.readings
             return decision.planned
         run = self.executor
@@ -582,10 +580,7 @@ class _Asking:
         result.rests_on = answer.rests_on
         missing = [f"{name} has no answer: {brief(why, 200)}" for name, why in self.executor.failed.items()]
         caveats_ = self._caveats(result.rests_on or tuple(f.node for f in findings))
-        tables = [f.output.table for f in findings if f.output.table is not None]
-        fruitless = self.reads_by_vote and all(map(is_empty, tables))  # the candidates voted by made-up values
-        empty = ["not sure: nothing fits what was read"] if tables and fruitless else []
-        result.notes = [*self.doubts, *empty, *answer.notes, *missing, *caveats_]
+        result.notes = [*self.doubts, *answer.notes, *missing, *caveats_]
         if result.notes:
             result.json = {
                 **result.json,

@@ -6,33 +6,26 @@ Source: Wang and others, "Self-consistency improves chain of thought reasoning" 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uql.base.errors import ConfigError
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Node
 from uql.nl.schema.scope import Scope
-from uql.nl.small.evidence import Evidence
 from uql.nl.small.vote import Ballot, Key
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TEMPERATURE = 0.7  # of all candidates but the first
-LIGHT = 0.5  # how much one counts that gives no rows, or against which something speaks
+LIGHT = 0.5  # how much one counts that gives no rows
 SWITCHES: Mapping[str, str] = {
     "sampling": "one candidate instead of several",
     "reading": "no column is read from a text or an image",
-    "fit": "a column may be read that no row can tell of itself",
-    "columns": "rows with further columns do not speak for a result",
+    "foreign": "columns are read only where a plain statement fails or compares a text",
     "repair": "a reply that fails does not go back with the error",
-    "names": "the error does not name the nearest columns",
-    "values": "a statement without rows is not tried with the nearest values",
     "types": "a statement that compares a text or an image votes",
-    "hints": "the question does not say what oldest and youngest mean",
-    "evidence": "nothing but a result without rows makes a candidate count less",
-    "ties": "rows that tie with the last one shown are not told",
 }
 
 
@@ -44,7 +37,7 @@ class CandidateContext:
         ctx: the run, or the step of it that asks.
         scope: the tables that a prompt shows, results of earlier nodes among them.
         done_nodes: nodes that have run.
-        evidence: for and against candidates.
+        foreign: words of the question that no plain column is about.
         without: mechanisms that are switched off (`SWITCHES`).
         plot: the question asks for a picture.
         why: what went wrong before; "" at first.
@@ -53,7 +46,7 @@ class CandidateContext:
     ctx: AskContext
     scope: Scope
     done_nodes: tuple[Node, ...] = ()
-    evidence: Evidence = field(default_factory=Evidence)
+    foreign: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     plot: bool = False
     why: str = ""
@@ -73,8 +66,6 @@ class Candidate:
         table: its rows, where it has run.
         empty: it gives no rows, or NULL alone.
         reads: a text or an image is read.
-        against: what the evidence has against it.
-        mend: of that, what the model can mend.
     """
 
     name: str
@@ -84,12 +75,10 @@ class Candidate:
     table: pa.Table | None = None
     empty: bool = False
     reads: bool = False
-    against: tuple[str, ...] = ()
-    mend: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
-        return (LIGHT if self.empty else 1.0) * (LIGHT if self.against else 1.0)
+        return LIGHT if self.empty else 1.0
 
     @property
     def ballot(self) -> Ballot:

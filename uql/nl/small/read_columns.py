@@ -20,9 +20,7 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.compiler.unparse import quote_name
 from uql.nl.prompts.read_columns import NOTHING
-from uql.nl.schema.discover import words_of
-from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.near_names import near_columns
+from uql.nl.schema.scope import Scope
 
 Type = Literal["BOOLEAN", "INTEGER", "DOUBLE", "VARCHAR"]
 FORM = "ALTER TABLE t ADD COLUMN c BOOLEAN AS read(text_column, 'what is read');"
@@ -33,9 +31,6 @@ _ADDED = re.compile(
     re.IGNORECASE,
 )
 _HOLE = re.compile(r"\{([^{}]*)\}")
-_SUPERLATIVE = re.compile(
-    r"(?<!at )\b(most|fewest|least|highest|lowest|largest|smallest|longest|shortest|greatest)\b(?! of)", re.IGNORECASE
-)
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
 Value = Callable[["Use"], "exp.Expr"]
@@ -80,21 +75,6 @@ class Use:
     literals: tuple[exp.Literal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """What is wrong with the columns of a reply, and what the next one may be.
-
-    Attributes:
-        why: with what to write instead.
-        types: that a column may have.
-        owner: the table that a column may be added to, of which the words name one row by {…}; "": any, and none has to.
-    """
-
-    why: str
-    types: tuple[str, ...] = get_args(Type)
-    owner: str = ""
-
-
 def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     """The columns that a reply adds; none: it says that nothing is read.
 
@@ -104,38 +84,6 @@ def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     if rest not in ("", NOTHING, "sql"):
         raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
     return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
-
-
-def unfit(columns: Sequence[ReadColumn], scope: Scope) -> Misfit | None:
-    """What no row can tell of itself: that it has the most of all, or something of one of the many things that its text tells of."""
-    for column in columns:
-        if column.type == "BOOLEAN" and (word := _SUPERLATIVE.search(column.words)):
-            return Misfit(
-                f"no row tells whether it has the {word[0]} of all: add a column INTEGER or DOUBLE for the number itself, by which the "
-                "rows are ordered",
-                types=("INTEGER", "DOUBLE"),
-            )
-        if column.table == column.source and not _HOLE.search(column.words) and (owner := _owner(column, scope)):
-            text = named(column.source, column.field.name)
-            return Misfit(
-                f"{column.field.name} tells of several {owner.name}, and {column.words!r} does not say of which: "
-                f"ALTER TABLE {named(owner.name)} ADD COLUMN … AS read({text}, '… {{{_names(owner)[0]}}} …')",
-                owner=owner.name,
-            )
-    return None
-
-
-def _owner(column: ReadColumn, scope: Scope) -> Source | None:
-    """The table whose rows point to the text, and of one of which the words are: what a player did in a game is a column of the players."""
-    source = scope.sources[column.source]
-    own = words_of(" ".join((source.name, *(f.name for f in source.fields))))
-    owners = (scope.sources[link.left.table] for link in scope.links if link.right.table == source.name)
-    return next((o for o in owners if _names(o) and (words_of(o.name) - own) & words_of(column.words)), None)
-
-
-def _names(source: Source) -> list[str]:
-    """The plain columns of words of a table."""
-    return [f.name for f in source.visible_fields if f.type == "VARCHAR" and not f.is_unstructured]
 
 
 def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
@@ -150,12 +98,11 @@ def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
     return replace(scope, sources=sources)
 
 
-def grammar(scope: Scope, *, nothing: bool = True, misfit: Misfit | None = None) -> str:
+def grammar(scope: Scope, *, nothing: bool = True) -> str:
     """The rules of llama.cpp (GBNF) for the columns that a reply adds, of the tables of a text or an image, or linked with them.
 
     Args:
         nothing: the reply may say that nothing is read.
-        misfit: what was wrong with the reply before.
     Source: constrained decoding (Geng et al., grammar-constrained decoding, 2023).
     """
     heads = []
@@ -165,22 +112,15 @@ def grammar(scope: Scope, *, nothing: bool = True, misfit: Misfit | None = None)
         for f in source.visible_fields:
             if f.is_unstructured:
                 heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in dict.fromkeys(others))]
-    owner = misfit.owner if misfit is not None else ""
     adds = [
         f"{_literal(f'ALTER TABLE {named(t)} ADD COLUMN ')} column {_literal(f' AS read({f}, ')} words"
         for t, f in heads
-        if owner in ("", t)
     ]
-    types = misfit.types if misfit is not None else get_args(Type)
-    said = "[A-Za-z0-9 ,.{}_-]"
-    holes = " | ".join(_literal(f"{{{name}}}") for name in _names(scope.sources[owner])) if owner else ""
     rules = [
         "root ::= " + (f"{_literal(NOTHING)} | " if nothing else "") + 'add ("\\n" add)?',
         f"add ::= {' | '.join(adds)}",
-        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, types))})',
-        f'words ::= "\'" [A-Za-z0-9 ,.-]{{0,60}} ({holes}) {said}{{0,60}} "\');"'
-        if owner
-        else f'words ::= "\'" {said}{{3,120}} "\');"',
+        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, get_args(Type)))})',
+        'words ::= "\'" [A-Za-z0-9 ,.{}_-]{3,120} "\');"',
     ]
     return "\n".join(rules) + "\n"
 
@@ -238,7 +178,7 @@ def _column(match: re.Match[str], scope: Scope) -> ReadColumn:
         if len(others) == 1:
             source, field = others[0]
     if field is None:
-        raise _wrong(f"no column {source}.{_bare(column)}", near_columns(f"{source}.{_bare(column)}", scope))
+        raise _wrong(f"no column {source}.{_bare(column)}", f"columns that are read: {', '.join(_texts(scope))}")
     if not field.is_unstructured:
         raise _wrong(f"{source}.{field.name} is a plain column: it is not read", f"use {source}.{field.name} in SELECT")
     if _field(table, name, scope) is not None:
@@ -247,6 +187,11 @@ def _column(match: re.Match[str], scope: Scope) -> ReadColumn:
     for hole in _HOLE.findall(words):
         _check_hole(hole, table, source, scope)
     return ReadColumn(table, name, kind, source, field, words)  # type: ignore[arg-type]
+
+
+def _texts(scope: Scope) -> list[str]:
+    """The texts and images, as SQL names them."""
+    return [named(name, f.name) for name, s in scope.sources.items() for f in s.visible_fields if f.is_unstructured]
 
 
 def _check_hole(hole: str, table: str, source: str, scope: Scope) -> None:
@@ -277,7 +222,6 @@ def _field(table: str, name: str, scope: Scope) -> Field | None:
 # -------------------------------------------------------------------------------------------------------------- the places
 def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expr:
     """The statement with a value in place of each column that is read, and the tables joined that hold its text."""
-    _count_those_that_hold(tree, columns)
     places = list(_places(tree, columns))
     literals = {column: tuple(_compared(tree, [node for node, _, _, c in places if c is column])) for column in columns}
     for node, select, alias, column in places:
@@ -292,15 +236,6 @@ def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: 
             else replacement
         )
     return tree
-
-
-def _count_those_that_hold(tree: exp.Expr, columns: Sequence[ReadColumn]) -> None:
-    """COUNT of a statement that is true or false counts the rows of which it is true: nobody counts all that have an answer."""
-    for node, _, _, column in list(_places(tree, columns)):
-        counted = node.parent
-        if column.type == "BOOLEAN" and isinstance(counted, exp.Count) and not isinstance(counted.parent, exp.Filter):
-            rows = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=node.copy()))
-            counted.replace(rows)
 
 
 def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:

@@ -1,7 +1,6 @@
 """How a small model answers: several statements of SQL, some of which read texts or images, and one vote by their rows.
 
-Evidence makes a candidate count half, and removes none. Where no result leads, the first is answered, the others are offered as readings,
-and a note says how sure it is.
+Where no result leads, the first is answered, the others are offered as readings, and a note says how sure it is.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.candidates import Candidate, CandidateContext, ballots
-from uql.nl.small.evidence import Evidence, gathered, tie_check
+from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.plots import plot_of
 from uql.nl.small.statements import Statements
+from uql.nl.small.ties import tie_check
 from uql.nl.small.vote import Vote, is_settled, tally
 
 CANDIDATES = 5  # at most, where the user does not say
@@ -37,13 +37,11 @@ class Decision:
     Attributes:
         doubts: that its answer states.
         readings: what the question may mean, where the candidates do not agree; the first is the plan's.
-        reads: the plan reads texts or images.
     """
 
     planned: Planned
     doubts: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
-    reads: bool = False
 
 
 async def plan_by_vote(
@@ -72,9 +70,9 @@ async def plan_by_vote(
     """
     whole = _with_results(ctx, scope, done_nodes)
     off = frozenset(without)
-    evidence = gathered(ctx.question, whole, ctx.near) if "evidence" not in off else Evidence()
+    foreign = () if "foreign" in off else tuple(foreign_words(ctx.question, whole, ctx.near))
     plot = plots and wants_plot(ctx.question)
-    context = CandidateContext(ctx, whole, tuple(done_nodes), evidence, off, plot, why)
+    context = CandidateContext(ctx, whole, tuple(done_nodes), foreign, off, plot, why)
     voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
     vote = voting.vote
@@ -89,7 +87,7 @@ async def plan_by_vote(
     checked = _plan(context, winner, used)
     notes = [*_doubts(voting, winner, vote), *(await _ties(context, winner))]
     readings = _readings(voting, winner, vote)
-    return Decision(Planned(checked, 1), tuple(notes), readings, winner.reads)
+    return Decision(Planned(checked, 1), tuple(notes), readings)
 
 
 class _Voting:
@@ -113,7 +111,7 @@ class _Voting:
 
     @property
     def vote(self) -> Vote:
-        return tally(ballots(self.writer.candidates), exactly=not self.writer.context.uses("columns"))
+        return tally(ballots(self.writer.candidates))
 
     def named(self, name: str) -> Candidate:
         return next(c for c in self.writer.candidates if c.name == name)
@@ -150,7 +148,7 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
 def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
-    """How many candidates agree where none leads, what the others found, and what speaks against the winner."""
+    """How many candidates agree where none leads, and what the others found."""
     notes = []
     if not vote.leads:
         others = [voting.named(ballot.name) for ballot in vote.others]
@@ -159,7 +157,6 @@ def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
             f"not sure: {vote.agree} of {vote.of} candidates give this"
             + (f"; others: {alternatives}" if alternatives else "")
         )
-    notes += [f"not sure: {reason}" for reason in winner.against]
     if voting.cut:
         notes.append(f"only {len(voting.writer.candidates)} candidates voted: {voting.cut}")
     return notes
@@ -182,7 +179,7 @@ def _rows(candidate: Candidate) -> str:
 
 async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
     """That rows which are not shown tie with the last one that is, where DuckDB alone can tell."""
-    if winner.reads or not context.uses("ties") or (check := tie_check(winner.text)) is None:
+    if winner.reads or (check := tie_check(winner.text)) is None:
         return []
     sql, limit = check
     try:

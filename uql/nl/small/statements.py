@@ -1,14 +1,13 @@
 """Candidates: statements of DuckDB SQL, each run, that vote by their rows.
 
 The model sees CREATE TABLE text with two example rows a table. Where tables have texts or images, and the question has words that no
-plain column is about, it says first which columns must be read from them (`read_columns`); those stand in the tables that it sees then.
-It also says so where the first plain statement fails. The guard checks each statement. Until one runs, one that fails goes back once with
-DuckDB's message; one that compares a text or an image, with the request for a column that is read.
+plain column is about (`foreign_words`), it says first which columns must be read from them (`read_columns`); those stand in the tables that
+it sees then. It also says so where the first plain statement fails, or compares a text or an image. The guard checks each statement. Until
+one runs, one that fails goes back once with DuckDB's message.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,9 +24,7 @@ from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
-from uql.nl.small.evidence import hinted
-from uql.nl.small.near_names import held_values, near_columns, near_value
-from uql.nl.small.read_columns import Misfit, ReadColumn, as_uql, columns_of, grammar, trial, unfit, used, with_columns
+from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
 if TYPE_CHECKING:
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 
 CHARS = 9_000  # of the tables in a prompt
 _TRIED = "tried"
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MISSING = re.compile(r'column (?:named )?"?([^"\s]+?)"?[ !]', re.IGNORECASE)
 _COMPARING = (
     *(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.RegexpLike, exp.Contains, exp.StartsWith, exp.EndsWith),
     *(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.StrPosition),
@@ -59,13 +54,11 @@ class Statements:
         self.context = context
         self.candidates: list[Candidate] = []
         self._columns: Columns | None = None
-        self._columns_reply = column_words.NOTHING
         self._compared = False  # was a column asked for because a statement compared a text?
         self._cache: dict[tuple[Columns, str], Candidate] = {}
         self._tables = list(context.scope.sources)
         fields = [f for source in context.scope.sources.values() for f in source.visible_fields]
         self._readable = any(f.is_unstructured for f in fields)
-        self._question = hinted(context.ctx.question, context.scope) if context.uses("hints") else context.ctx.question
 
     async def write(self) -> Candidate:
         """One more candidate. Raises BudgetError."""
@@ -85,7 +78,7 @@ class Statements:
 
     async def _written(self, step: AskContext, n: int) -> Candidate:
         """A candidate over the columns that are read; which, is asked once, where a plain statement does not seem to do."""
-        if self._columns is None and self._reads_first:
+        if self._columns is None and self._may_read and self.context.foreign:
             self._columns = await self._columns_read(step)
         wrong = ""
         try:
@@ -94,9 +87,7 @@ class Statements:
                 return candidate
         except _TextCompared as error:
             wrong, self._compared = error.message, True
-        added = await self._columns_read(step, wrong)
-        names = {(column.table, column.name) for column in added}
-        self._columns = (*(c for c in self._columns or () if (c.table, c.name) not in names), *added)
+        self._columns = await self._columns_read(step, wrong)
         return candidate if not wrong and not self._columns else await self._statement(step, n, self._columns)
 
     @property
@@ -108,11 +99,6 @@ class Statements:
     def _may_read(self) -> bool:
         return self._readable and self.context.uses("reading")
 
-    @property
-    def _reads_first(self) -> bool:
-        """Do words of the question that no plain column is about speak for a text or an image?"""
-        return self._may_read and (bool(self.context.evidence.unheard) or not self.context.uses("evidence"))
-
     # ------------------------------------------------------------------------------------------- the columns that are read
     async def _columns_read(self, step: AskContext, wrong: str = "") -> Columns:
         """The columns that the model says must be read, the same for all candidates.
@@ -121,41 +107,34 @@ class Statements:
             wrong: why there must be one; "": there may be none, and there is none where the reply does not fit the tables.
         Raises: QuestionError (UQL631) where there must be one, and the reply does not fit the tables after one repair.
         """
-        failure = (self._columns_reply, wrong) if wrong else None
-        misfit = Misfit(wrong, types=("BOOLEAN", "VARCHAR")) if self._columns else None
+        failure = (column_words.NOTHING, wrong) if wrong else None
         for last in (not self.context.uses("repair"), True):
-            rule = grammar(self.context.scope, nothing=not wrong, misfit=misfit)
-            reply = self._columns_reply = str(await step.say(self._columns_wording(failure, rule))).strip()[:1_000]
+            reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
             try:
-                columns = columns_of(reply, self.context.scope)
-                if last or not self.context.uses("fit") or (misfit := unfit(columns, self.context.scope)) is None:
-                    return columns
-                problem = misfit.why
+                return columns_of(reply, self.context.scope)
             except QuestionError as error:
                 if last and wrong:
                     raise
-                problem = error_line(error)
-            failure = (reply, problem)
+                failure = (reply.strip()[:1_000], error_line(error))
         return ()
 
-    def _columns_wording(self, failure: tuple[str, str] | None, rule: str) -> Wording:
+    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
         context = self.context
         return column_words.wording(
-            self._question,
+            context.ctx.question,
             words.create_tables(context.scope, chars=CHARS, modalities=True),
-            grammar=rule,
+            grammar=grammar(context.scope, nothing=nothing),
             rules=context.ctx.rules,
             failure=failure,
         )
 
     # ---------------------------------------------------------------------------------------------------- the statement
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
-        context, scope = self.context, with_columns(self.context.scope, columns)
+        context, failure, scope = self.context, None, with_columns(self.context.scope, columns)
         schema = words.create_tables(scope, chars=CHARS, modalities=self._readable)
-
-        async def written(failure: tuple[str, str] | None = None) -> tuple[str, Candidate]:
+        for last in (self._runs or not context.uses("repair"), True):
             wording = words.wording(
-                self._question,
+                context.ctx.question,
                 schema,
                 rules=context.ctx.rules,
                 plot=context.plot,
@@ -166,27 +145,14 @@ class Statements:
             )
             reply = str(await step.say(wording))
             if (columns, reply) not in self._cache:
-                self._cache[columns, reply] = await self._read(reply, columns, scope)
-            return reply, self._cache[columns, reply]
+                self._cache[columns, reply] = await self._read(reply, columns)
+            candidate = self._cache[columns, reply]
+            if last or not candidate.problem:
+                break
+            failure = (reply.strip()[:1_000], candidate.problem)
+        return candidate
 
-        reply, candidate = await written()
-        if not (wrong := self._to_mend(candidate)):
-            return candidate
-        try:
-            _, mended = await written((reply.strip()[:1_000], wrong))
-        except QuestionError:  # the model says nothing more
-            return candidate
-        return mended if candidate.problem or not mended.problem else candidate
-
-    def _to_mend(self, candidate: Candidate) -> str:
-        """What goes back to the model: why a statement fails, until one runs; what the evidence has against one that runs."""
-        if not self.context.uses("repair"):
-            return ""
-        if candidate.problem:
-            return "" if self._runs else candidate.problem
-        return "; ".join(candidate.mend)
-
-    async def _read(self, reply: str, columns: Columns, scope: Scope) -> Candidate:
+    async def _read(self, reply: str, columns: Columns) -> Candidate:
         """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
         context, sql = self.context, words.statement_of(reply)
         try:
@@ -194,26 +160,26 @@ class Statements:
             columns = tuple(column for column in columns if used(checked, [column]))
             if context.uses("types") and (compared := compared_texts(checked, context.scope)):
                 why = f"{compared} is a text or an image: SQL cannot compare what it tells"
-                if self._compared or self._runs or not context.uses("reading") or not context.uses("repair"):
+                if (
+                    self._columns
+                    or self._compared
+                    or self._runs
+                    or not context.uses("reading")
+                    or not context.uses("repair")
+                ):
                     return Candidate("", checked, problem=why)
-                if self._columns:
-                    why += f"; add a column for what is compared here: {checked[:300]}"
                 raise _TextCompared(why)
             table = await self._rows(checked, columns)
-            if is_empty(table) and context.uses("values"):
-                checked, table = await self._with_near_values(checked, columns, table)
             if columns:
                 return self._that_reads(checked, columns, table)
         except GuardError as error:
             read = [f for source in context.scope.sources.values() for f in source.fields]
-            why = without_values(error, NodeKind.SQL, sql, read)
-            return Candidate("", sql, problem=why + (self._where(why, scope) if context.uses("names") else ""))
+            return Candidate("", sql, problem=without_values(error, NodeKind.SQL, sql, read))
         except _TextCompared:
             raise
         except UQLError as error:
             return Candidate("", sql, problem=error_line(error))
-        against, mend = self._against(checked, checked, reads=False)
-        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=against, mend=mend)
+        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table))
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
@@ -222,71 +188,13 @@ class Statements:
         checked = check_plan(plan, context.ctx.sources, context.ctx.settings)
         if checked.problems:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
-        against, mend = self._against(sql, uql, reads=True)
         (width,), *rows = key_of(table)
         key = ((width, *sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *rows)
-        body = checked.plan[_TRIED].body
-        return Candidate("", body, key, reads=True, empty=is_empty(table), against=against, mend=mend)
-
-    def _against(self, sql: str, text: str, *, reads: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the evidence has against a statement, and the part of it that the model can mend.
-
-        Args:
-            sql, text: the statement as SQL, and as it would run.
-            reads: a text or an image.
-        """
-        evidence = self.context.evidence
-        if not self.context.uses("evidence"):
-            return (), ()
-        mend = (*evidence.of_the_values(text), *evidence.of_the_keys(sql, self.context.scope))
-        return (*mend, *evidence.of_the_kind(reads=reads, readable=self._readable)), mend
+        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table))
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
         text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
         return await self.context.ctx.workspace.sql(text, tables=self._tables)
-
-    def _where(self, why: str, scope: Scope) -> str:
-        """The columns that a name which DuckDB did not find may mean."""
-        missing = _MISSING.search(why)
-        return f" ({near_columns(missing[1], scope)})" if missing is not None else ""
-
-    async def _with_near_values(self, sql: str, columns: Columns, table: pa.Table) -> tuple[str, pa.Table]:
-        """A statement without rows with the values that its columns hold in another spelling; as it is where that finds none.
-
-        A time that is compared with a day is compared by its day.
-        """
-        tree = sqlglot.parse_one(sql, read="duckdb")
-        changed = False
-        times = {
-            f.name.lower()
-            for source in self.context.scope.sources.values()
-            for f in source.visible_fields
-            if f.type.startswith("TIMESTAMP")
-        }
-        for like in list(tree.find_all(exp.Like)):
-            like.replace(exp.ILike(this=like.this, expression=like.expression))
-            changed = True
-        for equal in tree.find_all(exp.EQ, exp.In):
-            literals = equal.expressions if isinstance(equal, exp.In) else [equal.expression]
-            for literal in literals:
-                if not (isinstance(equal.this, exp.Column) and isinstance(literal, exp.Literal) and literal.is_string):
-                    continue
-                if equal.this.name.lower() in times and _DAY.fullmatch(literal.name):
-                    equal.set("this", exp.cast(equal.this.copy(), "DATE"))
-                    changed = True
-                elif (near := await self._near(equal.this.name, literal.name)) is not None:
-                    literal.replace(exp.Literal.string(near))
-                    changed = True
-        if not changed:
-            return sql, table
-        mended = check_sql(tree.sql(dialect="duckdb"), self._tables)
-        rows = await self._rows(mended, columns)
-        return (sql, table) if is_empty(rows) else (mended, rows)
-
-    async def _near(self, column: str, value: str) -> str | None:
-        """The value of a column so called that another spelling means."""
-        value_lists = await held_values(self.context.ctx, self.context.scope, column)
-        return next((near for values in value_lists if (near := near_value(value, values)) is not None), None)
 
 
 def compared_texts(sql: str, scope: Scope) -> str:

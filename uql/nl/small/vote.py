@@ -1,4 +1,4 @@
-"""A vote of candidates: equal rows, in any order of rows and columns, are one answer; rows that have further columns speak for it too."""
+"""A vote of candidates: equal rows, in any order of rows and columns, are one answer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Vote:
     """What the candidates say together.
 
     Attributes:
-        leader: the first candidate with the result of the greatest weight, that of results which agree counted; None: all failed.
-        agree: how many candidates have just that result, of `of`, the failed ones among them.
-        share: their weight in the weight of all.
+        leader: the first candidate with the result of the greatest weight; None: all failed.
+        agree: how many candidates have that result, of `of`, the failed ones among them.
+        share: weight of that result in the weight of all.
         tied: another result has the same weight.
         others: the first candidate of each other result.
     """
@@ -50,13 +50,10 @@ class Vote:
         return self.leader is not None and self.share >= LEAD and 2 * self.agree >= self.of and not self.tied
 
 
-def tally(ballots: Sequence[Ballot], *, exactly: bool = False) -> Vote:
+def tally(ballots: Sequence[Ballot]) -> Vote:
     """The vote of the ballots, of equal results that of the first.
 
-    Args:
-        exactly: rows with further columns do not speak for a result.
-
-    >>> a, b = (("1",), ("x",)), (("1",), ("y",))
+    >>> a, b = (("1",),), (("2",),)
     >>> vote = tally([Ballot("x", a), Ballot("y", b), Ballot("z", b), Ballot("w", None)])
     >>> vote.leader.name, vote.agree, vote.of, vote.share, vote.leads
     ('y', 2, 4, 0.5, True)
@@ -69,39 +66,12 @@ def tally(ballots: Sequence[Ballot], *, exactly: bool = False) -> Vote:
             first.setdefault(ballot.key, ballot)
     if not weights:
         return Vote(None, 0, len(ballots), 0.0)
-    allies = {
-        key: {other for other in weights if other == key or (not exactly and agree(key, other))} for key in weights
-    }
-    support = {key: sum(weights[ally] for ally in allies[key]) for key in weights}
-    best = max(weights, key=lambda key: (support[key], weights[key]))  # of equals the first
+    best = max(weights, key=lambda key: weights[key])  # of equals the first
     whole = sum(ballot.weight for ballot in ballots)
-    count = sum(ballot.key == best for ballot in ballots)
+    agree = sum(ballot.key == best for ballot in ballots)
     others = tuple(ballot for key, ballot in first.items() if key != best)
-    tied = any(support[key] == support[best] for key in weights if key not in allies[best])
-    return Vote(first[best], count, len(ballots), weights[best] / whole, tied, others)
-
-
-def agree(one: Key, other: Key) -> bool:
-    """Are the rows equal, or equal but for further columns of one of them?
-
-    >>> names, more = (("1",), ("Ada",), ("Bo",)), (("2",), ("Ada", "3"), ("Bo", "3"))
-    >>> agree(names, more), agree(names, names), agree(names, (("1",), ("Ada",), ("Cy",)))
-    (True, True, False)
-    """
-    if one == other:
-        return True
-    few, many = sorted((one, other), key=lambda key: int(key[0][0]))
-    if few[0][0] == many[0][0] or few[0][1:] != many[0][1:] or len(few) != len(many):
-        return False
-    left = [list(column) for column in zip(*many[1:], strict=True)]
-    columns = []
-    for column in zip(*few[1:], strict=True):
-        same = next((each for each in left if sorted(each) == sorted(column)), None)
-        if same is None:
-            return False
-        left.remove(same)
-        columns.append(same)
-    return sorted(zip(*columns, strict=True)) == sorted(few[1:])
+    tied = any(weights[key] == weights[best] for key in weights if key != best)
+    return Vote(first[best], agree, len(ballots), weights[best] / whole, tied, others)
 
 
 def is_settled(ballots: Sequence[Ballot], more: int) -> bool:
