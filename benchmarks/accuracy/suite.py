@@ -62,19 +62,8 @@ def run(data_set: DataSet, model: str, choice: Choice, seed: int = 0) -> Measure
         "without an answer": float(sum(answers.get(row) is None for row in rows.truth)),
     }
     seconds = time.perf_counter() - began
-    return Measured(
-        sorted(map(str, answers.items())),
-        right / len(rows.truth),
-        "accuracy",
-        cost.calls,
-        cost.requests,
-        cost.cached,
-        cost.input_tokens,
-        cost.output_tokens,
-        cost.usd,
-        seconds,
-        numbers,
-    )
+    answer = sorted(map(str, answers.items()))
+    return Measured.at_cost(cost, answer, right / len(rows.truth), "accuracy", seconds, numbers)
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
