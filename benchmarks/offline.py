@@ -2,7 +2,7 @@
 
     python -m uql.benchmarks.offline [--page benchmarks/tables-short.md] [--results build/bench]
 
-Results of other engines take hours and gigabytes: those kept in benchmarks/peers/results.jsonl are printed as they are.
+It leaves out other engines, rivals, real models and samples with hundreds of seeds: benchmarks/tables-kept.md has those that are kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from uql.benchmarks.peers.environments import RESULTS as PEERS_RESULTS
 from uql.benchmarks.runner import report
 from uql.benchmarks.runner.records import read
 
@@ -32,11 +31,11 @@ STEPS = (  # suite, arguments; every one with labels as the model
     ("sampling", ("--reduced", "--jobs", "2")),
 )
 WORK = "work"  # folder of label tables and vectors
-LONG = "tables-long.md"
+LONG, KEPT = "tables-long.md", "tables-kept.md"
 PREFACE = """`make bench-offline` made this page. It is the short form: tables of at most 1,500 rows and few seeds, with labels as the \
 model, so it shows what the engine does with right (or partly wrong) answers and says nothing of any real model. {seeds} seeds tell \
 apart errors that differ by a factor of two, not by a tenth: ratios of errors need 200, coverage of intervals and guarantees 1,000, \
-which [the long form]({long}) has. \
+which [the long form]({long}) has. Left out: other engines, methods of others, real models, for which there are [kept results]({kept}). \
 Seconds are those of a machine that may have had other work. How each number is made stands in \
 the README of its suite's folder in `benchmarks/`, how all of it is run in `benchmarks/README.md`.
 
@@ -93,21 +92,11 @@ def run(suite: str, words: Sequence[str], file: Path, work: Path) -> int:
 
 
 def page(files: Sequence[Path], took: str) -> str:
-    """The page of some results files, with the kept results of other engines behind them."""
+    """The page of some results files."""
     text = report.markdown(read(files), "Benchmarks")
     head, _, body = text.partition("\n\n")
-    parts = [head, PREFACE.format(seeds=SEEDS, long=LONG, took=took), body.rstrip("\n")]
-    if PEERS_RESULTS.exists():
-        kept = read(PEERS_RESULTS)
-        parts.append(KEPT.format(made_with=report.made_with(kept)))
-        parts.append("\n\n".join(report.suite_sections(kept)))
-    if SAMPLING_RESULTS.exists():
-        parts.append(SAMPLING_RESULTS.read_text(encoding="utf-8").rstrip("\n"))
+    parts = [head, PREFACE.format(seeds=SEEDS, long=LONG, kept=KEPT, took=took), body.rstrip("\n")]
     return "\n\n".join(parts) + "\n"
-
-
-SAMPLING_RESULTS = Path(__file__).parent / "sampling" / "results.md"
-KEPT = "What follows is kept from `uql bench run peers` (benchmarks/peers/results.jsonl); all above is from one run. {made_with}"
 
 
 if __name__ == "__main__":

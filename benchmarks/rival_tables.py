@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log10
 from statistics import fmean, geometric_mean, median
 
 from uql.benchmarks.promise.__main__ import DELTA, TARGET, Cell
@@ -14,27 +15,28 @@ from uql.benchmarks.sampling.rivals import BUDGETS, FEWEST, OURS, RivalRow
 from uql.llm.prices import price_of
 
 MODEL, CHEAP_MODEL = "openai:gpt-5", "openai:gpt-5-nano"  # whose prices USD are at
+MOST = 1e7  # calls that are written in full
 GOAL = 1.5  # the best rival's calls over our own
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountSummary:
     """A method of COUNT over all predicates, at the error that the engine has with its first budget.
 
     Attributes:
-        reached: calls that it needs, by predicate, along the line through its errors, wherever it leads.
-        none: predicates on which it has none to give: most runs fail, or the error does not fall.
-        bounded: geometric mean of the calls between FEWEST and every row; every row where it has none to give.
+        calls: those that it needs, by predicate, along the line through its errors, wherever it leads.
+        without: predicates on which it has none to give: most runs fail, or the error does not fall.
+        bounded_calls: geometric mean of the calls between FEWEST and every row; every row where it has none to give.
         usd: of all predicates, of the bounded calls.
-        failed: share of the runs without an answer.
+        failures: share of the runs without an answer.
     """
 
     method: str
-    reached: tuple[float, ...]
-    none: int
-    bounded: float
+    calls: tuple[float, ...]
+    without: int
+    bounded_calls: float
     usd: float
-    failed: float
+    failures: float
 
 
 def usd(model: str, tokens: float) -> float:
@@ -44,35 +46,48 @@ def usd(model: str, tokens: float) -> float:
     return (tokens * price.input + price.output) / 1e6
 
 
-def counting(rows: Sequence[RivalRow], *, clipped: bool = False) -> list[Counting]:
+def count_summaries(rows: Sequence[RivalRow], *, clipped: bool = False) -> list[CountSummary]:
     """A summary of each method; `clipped`: of estimates clipped to what the answers allow."""
-    wanted = {row.predicate: _error(row, 0, clipped) for row in rows if row.method == OURS}
-    found = []
+    errors = {row.predicate: _error(row, 0, clipped) for row in rows if row.method == OURS}
+    summaries = []
     for method in dict.fromkeys(row.method for row in rows):
-        own = [row for row in rows if row.method == method and row.predicate in wanted]
+        own = [row for row in rows if row.method == method and row.predicate in errors]
         calls = [
-            float(BUDGETS[0]) if method == OURS else row.calls_for(wanted[row.predicate], clipped=clipped)
+            float(BUDGETS[0]) if method == OURS else row.calls_for(errors[row.predicate], clipped=clipped)
             for row in own
         ]
         bounded = [row.bounded(each) for row, each in zip(own, calls, strict=True)]
-        paid = sum(each * usd(MODEL, row.tokens) for each, row in zip(bounded, own, strict=True))
-        failed = fmean(share for row in own for share in row.failed)
+        cost = sum(each * usd(MODEL, row.tokens) for each, row in zip(bounded, own, strict=True))
+        failed = fmean(share for row in own for share in row.failures)
         reached = tuple(each for each in calls if each is not None)
-        found.append(Counting(method, reached, len(calls) - len(reached), geometric_mean(bounded), paid, failed))
-    return found
+        summaries.append(
+            CountSummary(method, reached, len(calls) - len(reached), geometric_mean(bounded), cost, failed)
+        )
+    return summaries
+
+
+def calls_text(calls: float | None) -> str:
+    """Calls for a table: none where there are none to give, a power of ten where no table has so many rows.
+
+    >>> calls_text(1234.5), calls_text(4.8e36), calls_text(None)
+    ('1,234', '10^37', 'none')
+    """
+    if calls is None:
+        return "none"
+    return number(calls, 0) if calls < MOST else f"10^{log10(calls):.0f}"
 
 
 def _error(row: RivalRow, n: int, clipped: bool) -> float:
-    error = (row.clipped if clipped else row.errors)[n]
+    error = (row.clipped_errors if clipped else row.errors)[n]
     assert error is not None, f"{row.predicate}, {row.method}"
     return error
 
 
-def best_of_counting(found: Sequence[Counting]) -> tuple[str, float]:
+def best_count(summaries: Sequence[CountSummary]) -> tuple[str, float]:
     """The rival with the fewest bounded calls, and how many times ours they are."""
-    ours = next(each for each in found if each.method == OURS)
-    best = min((each for each in found if each.method != OURS), key=lambda each: each.bounded)
-    return best.method, best.bounded / ours.bounded
+    ours = next(each for each in summaries if each.method == OURS)
+    best = min((each for each in summaries if each.method != OURS), key=lambda each: each.bounded_calls)
+    return best.method, best.bounded_calls / ours.bounded_calls
 
 
 def count_tables(rows: Sequence[RivalRow]) -> list[Table]:
@@ -81,19 +96,20 @@ def count_tables(rows: Sequence[RivalRow]) -> list[Table]:
     seeds = sorted({row.seeds for row in rows})
     of_seeds = f"{' or '.join(map(str, seeds))} seeds of {len(predicates)} predicates"
     summary = []
-    for plain, clipped in zip(counting(rows), counting(rows, clipped=True), strict=True):
+    for plain, clipped in zip(count_summaries(rows), count_summaries(rows, clipped=True), strict=True):
         summary.append((
             plain.method,
-            number(median(plain.reached), 0) if plain.reached else "–",
-            number(geometric_mean(plain.reached), 0) if plain.reached else "–",
-            str(plain.none), number(plain.bounded, 0), number(clipped.bounded, 0), number(plain.bounded / BUDGETS[0], 2),
-            number(plain.failed, 2), number(plain.usd, 2),
+            calls_text(median(plain.calls)) if plain.calls else "–",
+            calls_text(geometric_mean(plain.calls)) if plain.calls else "–",
+            str(plain.without), number(plain.bounded_calls, 0), number(clipped.bounded_calls, 0),
+            number(plain.bounded_calls / BUDGETS[0], 2),
+            number(plain.failures, 2), number(plain.usd, 2),
         ))  # fmt: skip
     head = (
         "method", "calls, median", "geometric mean", "predicates without", "bounded", "bounded, estimates clipped", "over uql",
         "runs that fail", "USD",
     )  # fmt: skip
-    best, times = best_of_counting(counting(rows))
+    best, times = best_count(count_summaries(rows))
     notes = (
         f"calls for the error that uql has with {BUDGETS[0]}, along the line through a method's errors, wherever it leads",
         "predicates without: more than half of the runs fail, or the error does not fall with the calls: no calls are given",
@@ -116,19 +132,16 @@ def _goal(what: str, best: str, times: float) -> str:
 
 
 def _by_predicate(rows: Sequence[RivalRow], predicates: Sequence[str]) -> Table:
-    held = {(row.predicate, row.method): row for row in rows}
+    by_place = {(row.predicate, row.method): row for row in rows}
     methods = [m for m in dict.fromkeys(row.method for row in rows) if m != OURS]
     lines = []
     for predicate in predicates:
-        ours = held[predicate, OURS]
+        ours = by_place[predicate, OURS]
         error = _error(ours, 0, False)
-        calls = [row.calls_for(error) if (row := held.get((predicate, m))) else float("nan") for m in methods]
-        lines.append(
-            (predicate, f"{ours.rows:,}", number(error), *("none" if c is None else number(c, 0) for c in calls))
-        )
-    return Table(
-        "COUNT: calls by predicate, not clipped", ("predicate", "rows", "error of uql", *methods), tuple(lines)
-    )
+        calls = [calls_text(by_place[predicate, method].calls_for(error)) for method in methods]
+        lines.append((predicate, f"{ours.rows:,}", number(error), *calls))
+    head = ("predicate", "rows", "error of uql", *methods)
+    return Table("COUNT: calls by predicate, not clipped", head, tuple(lines))
 
 
 def _by_budget(rows: Sequence[RivalRow]) -> Table:
@@ -138,7 +151,7 @@ def _by_budget(rows: Sequence[RivalRow]) -> Table:
         cells = []
         for n in range(len(BUDGETS)):
             plain = [e for row in own if n < len(row.errors) and (e := row.errors[n])]
-            clipped = [e for row in own if n < len(row.clipped) and (e := row.clipped[n])]
+            clipped = [e for row in own if n < len(row.clipped_errors) and (e := row.clipped_errors[n])]
             lacking = len(own) - len(plain)
             cells.append(
                 f"{geometric_mean(plain):.3f}; {geometric_mean(clipped):.3f}" + (f" ({lacking} without)" if lacking else "")
@@ -153,7 +166,7 @@ def _by_budget(rows: Sequence[RivalRow]) -> Table:
 
 # ------------------------------------------------------------------------------------------------------------ stated sets
 @dataclass(frozen=True, slots=True)
-class Stated:
+class SetSummary:
     """A method that returns sets, over all predicates: geometric mean of its calls, predicates on which its statement fails."""
 
     method: str
@@ -165,43 +178,43 @@ class Stated:
     predicates: int
 
 
-def stated(cells: Sequence[Cell]) -> list[Stated]:
+def set_summaries(cells: Sequence[Cell]) -> list[SetSummary]:
     """A summary of each method."""
-    found = []
+    summaries = []
     for method in dict.fromkeys(cell.method for cell in cells):
         own = [cell for cell in cells if cell.method == method]
-        paid = sum(c.calls * usd(MODEL, c.tokens) + c.rows * usd(CHEAP_MODEL, c.tokens) for c in own)
-        found.append(
-            Stated(
+        cost = sum(c.calls * usd(MODEL, c.tokens) + c.rows * usd(CHEAP_MODEL, c.tokens) for c in own)
+        summaries.append(
+            SetSummary(
                 method,
                 geometric_mean([c.calls for c in own]),
-                paid,
+                cost,
                 sum(c.missed for c in own),
                 sum(c.seeds for c in own),
                 sum(c.fails for c in own),
                 len(own),
             )
         )
-    return found
+    return summaries
 
 
-def best_of_stated(found: Sequence[Stated]) -> tuple[str, float]:
+def best_sets(summaries: Sequence[SetSummary]) -> tuple[str, float]:
     """The rival with the fewest calls of those whose statement fails on no predicate, and how many times ours they are."""
-    ours = next(each for each in found if each.method == "uql")
-    held = [each for each in found if not each.method.startswith("uql") and not each.failing]
+    ours = next(each for each in summaries if each.method == "uql")
+    held = [each for each in summaries if not each.method.startswith("uql") and not each.failing]
     best = min(held, key=lambda each: each.calls)
     return best.method, best.calls / ours.calls
 
 
-def stated_tables(cells: Sequence[Cell]) -> list[Table]:
+def set_tables(cells: Sequence[Cell]) -> list[Table]:
     """Calls, USD and broken statements by method, and the calls by predicate."""
-    found = stated(cells)
+    summaries = set_summaries(cells)
     rows = [
         (
-            each.method, number(each.calls, 0), number(each.calls / found[0].calls, 2), f"{each.missed} of {each.runs}",
+            each.method, number(each.calls, 0), number(each.calls / summaries[0].calls, 2), f"{each.missed} of {each.runs}",
             f"{each.failing} of {each.predicates}", number(each.usd, 2),
         )
-        for each in found
+        for each in summaries
     ]  # fmt: skip
     kinds = ", ".join(dict.fromkeys(cell.cheap for cell in cells))
     seeds = ", ".join(map(str, sorted({cell.seeds for cell in cells})))
@@ -210,18 +223,18 @@ def stated_tables(cells: Sequence[Cell]) -> list[Table]:
         "missed: sets with a precision or a recall below its target; a predicate fails where that is oftener than chance explains",
         "csv and bigquery state nothing, so that nothing they state is false: what they miss is what a user would have to know",
         f"USD: on all predicates at the prices of {MODEL}, and of {CHEAP_MODEL} for the cheap model, which every row is shown to",
-        _goal("the best rival whose statement fails on no predicate", *best_of_stated(found)),
+        _goal("the best rival whose statement fails on no predicate", *best_sets(summaries)),
     )
     head = ("method", "dear calls, geometric mean", "over uql", "missed", "predicates that fail", "USD")
-    return [Table("Sets with a stated precision and recall", head, tuple(rows), notes), _stated_by_predicate(cells)]
+    return [Table("Sets with a stated precision and recall", head, tuple(rows), notes), _sets_by_predicate(cells)]
 
 
-def _stated_by_predicate(cells: Sequence[Cell]) -> Table:
-    held = {(cell.predicate, cell.method): cell for cell in cells}
+def _sets_by_predicate(cells: Sequence[Cell]) -> Table:
+    by_place = {(cell.predicate, cell.method): cell for cell in cells}
     methods = list(dict.fromkeys(cell.method for cell in cells))
     lines = []
     for predicate in dict.fromkeys(cell.predicate for cell in cells):
-        own = [held.get((predicate, method)) for method in methods]
+        own = [by_place.get((predicate, method)) for method in methods]
         lines.append(
             (predicate, *("–" if c is None else f"{c.calls:,.0f}" + (" fails" if c.fails else "") for c in own))
         )

@@ -57,7 +57,7 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
     open_ += along
     questions = [relation.question(c) for c in open_]
     ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
-    places = [sem_classify.nearest(c, relation, ctx) for c in open_]
+    places = [await sem_classify.nearest(c, relation, ctx, alone=len(open_) == 1) for c in open_]
     if ctx.cascade is not None and cascade_ask.takes(ctx.cascade, questions, relation, ctx):
         replies = await cascade_ask.ask(ctx.cascade, open_, questions, open_rids, rows, relation, ctx)
     elif any(place is not None for place in places):

@@ -1,4 +1,9 @@
-"""sem_classify: which of the labels? Long lists of labels are narrowed for each row to those nearest in meaning, before it is asked."""
+"""sem_classify: which of the labels? Long lists of labels are narrowed for each row to those nearest in meaning, before it is asked.
+
+A list of its own for each row is no prefix that prompts share. A model of this machine, which evaluates a shared prefix once, is
+shown all labels. Measured on 39 rows of banking77 (77 labels) with the local 1.5B model on one thread: 15 fresh tokens, 1.2 seconds
+of a processor a row and 17 right with all labels; 230 tokens, 7 seconds and 20 right with the 30 nearest, which hold the right one for 38.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,9 @@ from numpy.typing import NDArray
 from uql.compiler.bound import Bound
 from uql.compiler.sql import query_sql
 from uql.compiler.virtual import VirtualColumn
+from uql.llm.providers.base import Capabilities
 from uql.llm.questions import Answers, Choice, Question, Row
+from uql.operators.texts import short
 
 if TYPE_CHECKING:
     from uql.kernels.answers import Rids
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 50  # that are shown at once
 NEAREST = 30  # of a longer list, shown of each row
+MENU = 0.5  # of the context, at most, that a list shown whole takes
 ROWS = 256  # whose requests are made at once, each with a question of its own
 
 
@@ -40,18 +48,21 @@ def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Con
         relation[column].prompt.labels = tuple(labels)
 
 
-def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
+async def nearest(column: VirtualColumn, relation: Relation, ctx: Context, *, alone: bool) -> NDArray[np.int64] | None:
     """(rows, NEAREST) the labels nearest to each row, in the order of the list; None where all are shown, or rows have no text.
 
     A note says that the labels were narrowed.
 
     Args:
         column: a text with labels.
+        alone: no other question is in its requests, so that the list may stand before the row.
     """
     if not column.is_label:
         return None
     labels = relation.labels(column)
     if len(labels) <= MOST_LABELS or ctx.features is None:
+        return None
+    if alone and is_shared((await ctx.gate.provider()).capabilities, labels):
         return None
     if relation[column].prompt.nearest is None:
         table = ctx.features.of(relation, column.reads)
@@ -62,6 +73,12 @@ def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[
         relation[column].prompt.nearest = np.sort(best, axis=1).astype(np.int64)
         ctx.notes.append(f'"{column.text}": of {len(labels)} labels, each row was shown the {NEAREST} nearest to it')
     return relation[column].prompt.nearest
+
+
+def is_shared(capabilities: Capabilities, labels: Sequence[str]) -> bool:
+    """Are labels shown before the row evaluated once for all rows, and do they fit the context beside one?"""
+    tokens = sum(len(short(label).encode()) // 3 + 4 for label in labels)  # more than there are, in most languages
+    return capabilities.shares_prefix and tokens <= MENU * (capabilities.context or 0)
 
 
 async def ask_each(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+JEV, KEYWORDS = 76.3, 29.3  # of banking77, as the makers of Jev published them
 ROWS = 100  # that are drawn of a data set
 CHARACTERS = 250  # that the model is shown of a long text
 
@@ -40,7 +41,7 @@ class DataSet:
 POSITIVE = {"positive": "positive", "negative": "negative"}
 FIRST = f"d.text[:{CHARACTERS}]"
 DATA_SETS = (
-    DataSet("banking77", "banking77", "the intent of the customer", "l.intent", public="Jev 76.3 %, a keyword rule 29.3 %"),
+    DataSet("banking77", "banking77", "the intent of the customer", "l.intent", public=f"Jev {JEV} %, a keyword rule {KEYWORDS} %"),
     DataSet(
         "rt_polarity", "rt_polarity", "the sentiment of the review", "l.sentiment", POSITIVE,
         public="81.5 % (Kim 2014, trained on 90 % of the rows)",
@@ -77,7 +78,7 @@ DATA_SETS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Sample:
     """The rows of a data set that are asked.
 
     Attributes:
@@ -93,7 +94,7 @@ class Drawn:
     commonest: float
 
 
-def drawn(data_set: DataSet, folder: Path, seed: int, rows: int = ROWS) -> Drawn:
+def sample(data_set: DataSet, folder: Path, seed: int, rows: int = ROWS) -> Sample:
     """Random rows of a data set, the same ones for a seed.
 
     Args:
@@ -104,14 +105,14 @@ def drawn(data_set: DataSet, folder: Path, seed: int, rows: int = ROWS) -> Drawn
     joined = f"FROM '{data}' d JOIN '{labels}' l USING (id) WHERE {data_set.label} IS NOT NULL AND {data_set.where}"
     with duckdb.connect() as con:
         kinds = [str(label) for (label,) in con.execute(f"SELECT DISTINCT {data_set.label} {joined}").fetchall()]
-        found = con.execute(
+        lines = con.execute(
             f"SELECT id, {data_set.text}, {data_set.label} {joined} ORDER BY hash(id::VARCHAR || '/{seed}'), id LIMIT {rows}"
         ).fetchall()
     words = {kind: data_set.words.get(kind) or plain(kind) for kind in kinds}
-    truth = {row: words[str(label)] for row, _, label in found}
-    said = list(truth.values())
-    commonest = max(said.count(word) for word in set(said)) / len(said)
-    return Drawn({row: text for row, text, _ in found}, truth, tuple(sorted(words.values())), commonest)
+    truth = {row: words[str(label)] for row, _, label in lines}
+    answers = list(truth.values())
+    commonest = max(map(answers.count, set(answers))) / len(answers)
+    return Sample({row: text for row, text, _ in lines}, truth, tuple(sorted(words.values())), commonest)
 
 
 def plain(label: str) -> str:

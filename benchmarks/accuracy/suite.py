@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import uql
-from uql.benchmarks.accuracy.data_sets import CHARACTERS, DATA_SETS, ROWS, DataSet, drawn
+from uql.benchmarks.accuracy.data_sets import CHARACTERS, DATA_SETS, ROWS, DataSet, sample
 from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
@@ -37,7 +37,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
 
 def run(data_set: DataSet, model: str, choice: Choice, seed: int = 0) -> Measured:
     """Asks which label each row has. The ledger lies among the work files, so that a run that was stopped goes on."""
-    rows = drawn(data_set, choice.data, seed, choice.rows or ROWS)
+    rows = sample(data_set, choice.data, seed, choice.rows or ROWS)
     began = time.perf_counter()
     settings = {"ledger": str(choice.work / "accuracy.sqlite"), "budget": "all", "seed": seed, **PURSE.settings()}
     with uql.connect(model=model, **settings) as con:
@@ -47,10 +47,10 @@ def run(data_set: DataSet, model: str, choice: Choice, seed: int = 0) -> Measure
         result = con.uql(
             f'SELECT id, ("{data_set.question}" USING (text))::ENUM({labels}) AS label FROM texts ORDER BY id'
         )
-        said = dict(result.fetchall())
+        answers = dict(result.fetchall())
         PURSE.check(result)
         cost = result.cost
-    right = sum(said.get(row) == label for row, label in rows.truth.items())
+    right = sum(answers.get(row) == label for row, label in rows.truth.items())
     low, high = clopper_pearson(right, len(rows.truth), LEVEL)
     numbers = {
         "rows": float(len(rows.truth)),
@@ -59,28 +59,17 @@ def run(data_set: DataSet, model: str, choice: Choice, seed: int = 0) -> Measure
         "low": low,
         "high": high,
         "commonest": rows.commonest,
-        "without an answer": float(sum(said.get(row) is None for row in rows.truth)),
+        "without an answer": float(sum(answers.get(row) is None for row in rows.truth)),
     }
     seconds = time.perf_counter() - began
-    return Measured(
-        sorted(map(str, said.items())),
-        right / len(rows.truth),
-        "accuracy",
-        cost.calls,
-        cost.requests,
-        cost.cached,
-        cost.input_tokens,
-        cost.output_tokens,
-        cost.usd,
-        seconds,
-        numbers,
-    )
+    answer = sorted(map(str, answers.items()))
+    return Measured.at_cost(cost, answer, right / len(rows.truth), "accuracy", seconds, numbers)
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
     """A line for each data set, a table for each model."""
     public = {data_set.name: data_set.public for data_set in DATA_SETS}
-    found = []
+    made = []
     for model in dict.fromkeys(r.model for r in records if not r.reason):
         rows = []
         for r in records:
@@ -104,8 +93,8 @@ def tables(records: Sequence[Record]) -> list[Table]:
             "no answer",
             "s a row",
         )
-        found.append(Table(f"Which label? Model {model}", head, tuple(rows), NOTES))
-    return found
+        made.append(Table(f"Which label? Model {model}", head, tuple(rows), NOTES))
+    return made
 
 
 SUITE = Suite(

@@ -13,7 +13,7 @@ from pathlib import Path
 from uql.base.errors import ConfigError
 
 RESULTS = Path(__file__).parent / "results.jsonl"  # kept from the last run of all peers
-TORCH = "torch==2.13.0"  # a build without GPU libraries
+TORCH = "torch==2.13.0"  # with GPU libraries where the index of pip has that build alone: see README.md
 PYTHONS = ("python3.12", "python3.13", "python3.14", "python3.11", "python3")
 
 

@@ -88,7 +88,7 @@ def _pairs(table: str, left: int) -> str:
 
 def _oracle(work: Path, name: str, condition: str, attribute: str, labels: list[str], error: float) -> Path:
     """The labels as a model: of pairs, and of the attribute that decides them."""
-    decided = f'{{ attribute = {json.dumps(attribute)}, labels = {json.dumps(labels)}, matches = "a = b" }}'
+    rule = f'{{ attribute = {json.dumps(attribute)}, labels = {json.dumps(labels)}, matches = "a = b" }}'
     return write_oracle(
         work / f"{name}.toml",
         work / f"{name}_data.parquet",
@@ -96,5 +96,5 @@ def _oracle(work: Path, name: str, condition: str, attribute: str, labels: list[
         "id",
         {condition: "a.kind = b.kind", attribute: "kind"},
         error,
-        [f"{json.dumps(condition)} = {decided}"],
+        [f"{json.dumps(condition)} = {rule}"],
     )

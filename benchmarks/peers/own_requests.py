@@ -15,11 +15,11 @@ TRIAL = "ok"
 _KEY = re.compile(r"^(q\d+): ", re.MULTILINE)
 
 
-def schema_of(body: Mapping[str, Any]) -> dict[str, Any] | None:
+def properties_of(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """The properties of the object that a request wants; None where it wants none."""
-    wanted = body.get("response_format")
-    form = wanted.get("json_schema") if isinstance(wanted, dict) else None
-    schema = form.get("schema") if isinstance(form, dict) else None
+    form = body.get("response_format")
+    named = form.get("json_schema") if isinstance(form, dict) else None
+    schema = named.get("schema") if isinstance(named, dict) else None
     properties = schema.get("properties") if isinstance(schema, dict) else None
     return properties if isinstance(properties, dict) else None
 
@@ -39,10 +39,10 @@ def instructions(prompt: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+def as_property(value: Any, schema: Mapping[str, Any]) -> Any:
     """A value as a property of the object takes it: of several labels the one that it names, in the quotes that they stand in.
 
-    >>> fitted("positive", {"type": "string", "enum": ["'positive'", "'negative'"]}), fitted(3.0, {"type": "integer"})
+    >>> as_property("positive", {"type": "string", "enum": ["'positive'", "'negative'"]}), as_property(3.0, {"type": "integer"})
     ("'positive'", 3)
     """
     kinds = schema.get("type")
@@ -51,5 +51,5 @@ def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
     labels = [label for label in schema.get("enum", ()) if isinstance(label, str)]
     if not labels:
         return value
-    said = str(value).casefold()
-    return next((label for label in labels if label.strip("\"'").casefold() == said), labels[-1])
+    name = str(value).casefold()
+    return next((label for label in labels if label.strip("\"'").casefold() == name), labels[-1])

@@ -88,13 +88,13 @@ class Service:
             return json.dumps(self.oracle.attribute_of(self.prompts.question(prompt))), 1
         if {"yes", "no"} <= set(properties):
             return json.dumps({"yes": [], "no": []}), 1
-        asked, found = own_requests.instructions(prompt), {}
+        instructions, answers = own_requests.instructions(prompt), {}
         for key, schema in properties.items():
-            text = self.prompts.question(asked.get(key, ""))
+            text = self.prompts.question(instructions.get(key, ""))
             rows = self._rows(text, self.prompts.rows(shown))
             question: Question = Predicate(text) if schema.get("type") == "boolean" else Extract(text)
-            found[key] = own_requests.fitted(await self._answer(question, rows), schema)
-        return json.dumps(found), 1
+            answers[key] = own_requests.as_property(await self._answer(question, rows), schema)
+        return json.dumps(answers), 1
 
     async def decide(self, state: dict[str, Any], questions: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """The answers to a request of decisions, by the name of each question.
@@ -197,9 +197,11 @@ def app(service: Service) -> Starlette:
         stats = service.stats
         stats.requests += 1
         stats.input_tokens += tokens(prompt)
-        wanted = own_requests.schema_of(held)
+        properties = own_requests.properties_of(held)
         try:
-            said, judged = await (service.reply(prompt) if wanted is None else service.fill(prompt, shown, wanted))
+            said, judged = await (
+                service.reply(prompt) if properties is None else service.fill(prompt, shown, properties)
+            )
         except UQLError as error:
             stats.refused += 1
             stats.calls += 1
@@ -207,7 +209,7 @@ def app(service: Service) -> Starlette:
             return refused(str(error), error.code)
         stats.calls += judged
         stats.output_tokens += tokens(said)
-        errs = service.oracle.error if held.get("logprobs") and wanted is None else None
+        errs = service.oracle.error if held.get("logprobs") and properties is None else None
         whole = _completion(held.get("model", ""), prompt, said, errs)
         if held.get("stream"):
             options = held.get("stream_options")

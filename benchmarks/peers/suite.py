@@ -28,6 +28,7 @@ ERROR_SEEDS = 20  # of a model that errs: each makes other answers wrong
 JOINED = ("uql", "uql-exact", "lotus-default", "lotus-cascade")  # systems that the joins are put to
 TITLES = {"movie": "Movie questions", "mmqa": "MMQA questions", "joins": "Joins"}
 OURS: dict[str, dict[str, str]] = {"uql": {}, "uql-exact": {"budget": "all"}}
+ENDPOINT = {"asked": "endpoint"}  # of our runs whose prompts the endpoint saw
 SYSTEMS = (*OURS, *(f"{peer.name}-{setting}" for peer in PEERS.values() for setting in peer.settings))
 TEXTS = {"ben_piazza": "*", "ben_piazza_texts": "*", "lizzy_caplan_texts": "*", "tampa_international_airport": "*"}
 COLUMNS = {"destinations.toml": "Destinations"}  # that a prompt shows, where it is not `text`
@@ -42,7 +43,7 @@ NOTES = (
     f"with labels-10 each seed makes other answers wrong: {ERROR_SEEDS} seeds where it was run since that is so, else one",
     "–: not run; lotus asks each of 65,536 pairs on movie q5 to q7, palimpzest on q7, for six to nine minutes: with defaults alone",
     "thalamusdb-default ends at its own limits, 1,000 requests or 600 seconds, which movie q7 reaches",
-    "questions over pictures are asked of uql's oracle in this process, whose tokens are of row and question alone",
+    "tokens –: some questions (those over pictures, and runs kept from before) were asked of uql's oracle in process, which sees no prompt",
 )
 JOIN_NOTES = (
     "144 pairs of reviews, 144 of a question and a matter",
@@ -88,7 +89,7 @@ def _asked(held: Scenario, query: Query, model: str, choice: Choice, reasons: Ma
     for system, settings in OURS.items():
         if choice.wants(system, query.name):
             run_it = partial(run_ours, held, query, choice, settings)
-            given = {"budget": "default", **settings}
+            given = {"budget": "default", **settings, **({} if query.oracle.name == SHOWN else ENDPOINT)}
             calls = MOST_CALLS if system == "uql" else None
             seeds = ERROR_SEEDS if errs else SEEDS if system == "uql" else 1
             yield Task(held.name, system, query.name, model, run_it, given, seeds, calls, group="peers")
@@ -223,8 +224,8 @@ def _table(title: str, mine: Mapping[Cell, Summary], systems: Sequence[str], not
         all_of = [s for (name, _), s in own.items() if name == system]
         quality = sum(s.mean("quality") for s in all_of) / len(all_of)
         calls, seconds = sum(s.mean("calls") for s in all_of), sum(s.seconds for s in all_of)
-        tokens = sum(s.mean("tokens") for s in all_of)
-        total.append(f"{quality:.3f} ({len(all_of)} asked; {calls:,.0f} calls, {tokens:,.0f} tokens, {seconds:,.0f} s)")
+        tokens = number(sum(map(tokens_of, all_of)), 0)
+        total.append(f"{quality:.3f} ({len(all_of)} asked; {calls:,.0f} calls, {tokens} tokens, {seconds:,.0f} s)")
     reasons: dict[tuple[str, str], list[str]] = {}
     for c, s in mine.items():
         if s.reason and c[1] in systems:
@@ -232,6 +233,12 @@ def _table(title: str, mine: Mapping[Cell, Summary], systems: Sequence[str], not
     missing = [f"not run: {system} on {', '.join(asked)}: {why}" for (system, why), asked in reasons.items()]
     head = ("question", "measure", *ran)
     return Table(title, head, (*rows, tuple(total)), (*notes, *problems, *missing))
+
+
+def tokens_of(summary: Summary) -> float:
+    """The mean of the tokens that the endpoint counted; NaN where some runs did not go through it."""
+    counted = all(r.system not in OURS or r.settings.get("asked") == ENDPOINT["asked"] for r in summary.records)
+    return summary.mean("tokens") if counted else float("nan")
 
 
 def _cost(summary: Summary) -> str:

@@ -30,27 +30,27 @@ def _of_mean(values: list[float]) -> float:
     return variance(values) / len(values) if len(values) > 1 else 0.0
 
 
-def counted(held: Mapping[Cell, Summary], ours: str, without: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+def by_engine(summaries: Mapping[Cell, Summary], ours: str, without: Iterable[str]) -> dict[str, dict[str, list[str]]]:
     """Other engine → column → questions that both were asked.
 
     Args:
-        held: the runs of one scenario and model.
+        summaries: the runs of one scenario and model.
         ours: the system that is compared with the others.
         without: systems that are not compared.
     """
-    own = {cell[2]: summary for cell, summary in held.items() if cell[1] == ours and not summary.reason}
-    found: dict[str, dict[str, list[str]]] = {}
-    for (_, system, query, _), summary in held.items():
+    own = {cell[2]: summary for cell, summary in summaries.items() if cell[1] == ours and not summary.reason}
+    verdicts: dict[str, dict[str, list[str]]] = {}
+    for (_, system, query, _), summary in summaries.items():
         if system not in without and query in own and not summary.reason:
-            columns = found.setdefault(system, {name: [] for name in HEAD[1:]})
+            columns = verdicts.setdefault(system, {name: [] for name in HEAD[1:]})
             columns[verdict(own[query], summary)].append(query)
-    return found
+    return verdicts
 
 
-def table(title: str, held: Mapping[Cell, Summary], ours: str, without: Iterable[str]) -> Table:
-    """A line for each other engine; arguments as of `counted`."""
+def table(title: str, summaries: Mapping[Cell, Summary], ours: str, without: Iterable[str]) -> Table:
+    """A line for each other engine; arguments as of `by_engine`."""
     rows = [
         (system, *(", ".join(columns[name]) or "–" for name in HEAD[1:]))
-        for system, columns in counted(held, ours, tuple(without)).items()
+        for system, columns in by_engine(summaries, ours, tuple(without)).items()
     ]
     return Table(title, HEAD, tuple(rows), NOTES)

@@ -8,13 +8,16 @@ import math
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uql.benchmarks.runner import lines
+
+if TYPE_CHECKING:
+    from uql.llm.run_record import Cost
 
 PACKAGES = ("duckdb", "numpy", "scikit-learn", "faiss-cpu", "pyarrow")  # that can move a number
 
@@ -37,6 +40,20 @@ class Measured:
     text: str = ""  # what a program printed
     problem: str = ""  # why there is no answer
     versions: Mapping[str, str] = field(default_factory=dict)  # of a system that runs elsewhere
+
+    @classmethod
+    def at_cost(
+        cls, cost: Cost, answer: Any, quality: float | None, measure: str, seconds: float, numbers: Mapping[str, float]
+    ) -> Measured:
+        """A run whose calls, tokens and USD are those of a cost.
+
+        Args:
+            cost: its seconds are those that it waited for answers, and are left out.
+            seconds: that the run took.
+        """
+        shared = {f.name for f in fields(cls)} & {f.name for f in fields(cost)} - {"seconds"}
+        amounts = {name: getattr(cost, name) for name in shared}
+        return cls(answer, quality, measure, seconds=seconds, numbers=numbers, **amounts)
 
 
 _WORDS = ("suite", "table", "system", "query", "model", "answer_hash", "measure", "text", "problem", "reason")

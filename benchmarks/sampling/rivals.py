@@ -45,8 +45,8 @@ class RivalRow:
         rows: of the table.
         tokens: of the prompt of a call, its mean.
         errors: (B,) root mean square relative error by budget, of the runs with an answer; None where there is none.
-        clipped: (B,) the same of estimates clipped to what the answers allow.
-        failed: (B,) share of the runs without an answer.
+        clipped_errors: (B,) the same of estimates clipped to what the answers allow.
+        failures: (B,) share of the runs without an answer.
     """
 
     predicate: str
@@ -56,24 +56,25 @@ class RivalRow:
     tokens: float
     budgets: tuple[int, ...]
     errors: tuple[float | None, ...]
-    clipped: tuple[float | None, ...]
-    failed: tuple[float, ...]
+    clipped_errors: tuple[float | None, ...]
+    failures: tuple[float, ...]
 
     def calls_for(self, error: float, *, clipped: bool = False) -> float | None:
         """Calls for that error, by the line through the logarithms of the errors, however far it leads; None where most runs fail, or the
         error does not fall."""
-        errors = self.clipped if clipped else self.errors
-        given = [
+        errors = self.clipped_errors if clipped else self.errors
+        points = [
             (b, e)
-            for b, e, f in zip(self.budgets, errors, self.failed, strict=True)
+            for b, e, f in zip(self.budgets, errors, self.failures, strict=True)
             if e is not None and e > 0 and f <= AT_MOST_FAILED
         ]
-        if len(given) < 2:
+        if len(points) < 2:
             return None
-        slope, at = np.polyfit(np.log([b for b, _ in given]), np.log([e for _, e in given]), 1)
+        slope, at = np.polyfit(np.log([b for b, _ in points]), np.log([e for _, e in points]), 1)
         if slope >= 0:
-            return float(given[0][0]) if given[0][1] <= error else None
-        return float(np.exp((np.log(error) - at) / slope))
+            return float(points[0][0]) if points[0][1] <= error else None
+        with np.errstate(over="ignore"):  # a line that hardly falls leads beyond all numbers
+            return float(np.exp((np.log(error) - at) / slope))
 
     def bounded(self, calls: float | None) -> float:
         """Those calls between FEWEST and every row; every row where the method has none to give."""
@@ -95,9 +96,9 @@ def rival_rows(
         if method in without:
             continue
         own = tuple(budgets[:1] if method == OURS else budgets)
-        runs = [[one(w, method, budget, seed) for seed in range(seeds)] for budget in own]
-        errors, clipped, failed = zip(*(measured(each, float(w.truth.sum())) for each in runs), strict=True)
-        yield RivalRow(predicate.name, w.n, method, seeds, tokens, own, errors, clipped, failed)
+        runs = [[run_once(w, method, budget, seed) for seed in range(seeds)] for budget in own]
+        errors, clipped, failures = zip(*(errors_of(each, float(w.truth.sum())) for each in runs), strict=True)
+        yield RivalRow(predicate.name, w.n, method, seeds, tokens, own, errors, clipped, failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Run:
     most: float
 
 
-def one(w: World, method: str, budget: int, seed: int) -> Run:
+def run_once(w: World, method: str, budget: int, seed: int) -> Run:
     """One run of a method. The engine's estimate is clipped where the answers are 0 or 1; where they may be less than 0, it is not."""
     if method in RIVALS:
         ask = Dear(w.truth)
@@ -122,15 +123,15 @@ def one(w: World, method: str, budget: int, seed: int) -> Run:
     return Run(value, yes, w.n - (asked - yes))
 
 
-def measured(runs: Sequence[Run], total: float) -> tuple[float | None, float | None, float]:
+def errors_of(runs: Sequence[Run], total: float) -> tuple[float | None, float | None, float]:
     """Relative error of the runs with an answer, the same clipped, and the share of those without."""
-    held = [run for run in runs if run.value is not None]
-    failed = 1 - len(held) / len(runs)
-    if not held:
-        return None, None, failed
-    errors = [run.value / total - 1 for run in held if run.value is not None]
-    clipped = [min(max(run.value, run.least), run.most) / total - 1 for run in held if run.value is not None]
-    return rms(errors), rms(clipped), failed
+    values = [run.value for run in runs if run.value is not None]
+    failures = 1 - len(values) / len(runs)
+    if not values:
+        return None, None, failures
+    errors = [value / total - 1 for value in values]
+    clipped = [min(max(run.value, run.least), run.most) / total - 1 for run in runs if run.value is not None]
+    return rms(errors), rms(clipped), failures
 
 
 def prompt_tokens(w: World) -> float:
@@ -148,12 +149,12 @@ def prompt_tokens(w: World) -> float:
 
 def read(path: Path = RESULTS) -> list[RivalRow]:
     """The rows of a results file."""
+    return [_row(values) for _, values in lines.read(path)]
 
-    def of_line(line: dict[str, Any]) -> RivalRow:
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in line.items()}
-        return RivalRow(**values)
 
-    return [of_line(line) for _, line in lines.read(path)]
+def _row(values: dict[str, Any]) -> RivalRow:
+    fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+    return RivalRow(**fields)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -178,7 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
             for row in rival_rows(predicate, given.seeds, without=done):
                 lines.append(given.results, asdict(row))
                 errors = " ".join("–" if e is None else f"{e:.3f}" for e in row.errors)
-                print(f"{row.predicate:<14}{row.method:<16}{errors}  failed {np.mean(row.failed):.2f}", flush=True)
+                print(f"{row.predicate:<14}{row.method:<16}{errors}  failed {np.mean(row.failures):.2f}", flush=True)
     return 0
 
 

@@ -77,20 +77,9 @@ def run(held: Scenario, query: Query, model: str, choice: Choice, settings: Mapp
         rows = result.fetchall()
         PURSE.check(result)
         seconds = time.perf_counter() - began
-        cost = result.cost
-        return Measured(
-            sorted(map(str, rows)),
-            judge(query, rows),
-            query.measure,
-            cost.calls,
-            cost.requests,
-            cost.cached,
-            cost.input_tokens,
-            cost.output_tokens,
-            cost.usd,
-            seconds,
-            {"exact": float(result.exact), "rows": float(len(rows))},
-        )
+        numbers = {"exact": float(result.exact), "rows": float(len(rows))}
+        answer, quality = sorted(map(str, rows)), judge(query, rows)
+        return Measured.at_cost(result.cost, answer, quality, query.measure, seconds, numbers)
 
 
 def tables(records: Sequence[Record]) -> list[Table]:

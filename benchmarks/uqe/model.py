@@ -16,6 +16,7 @@ from uql.llm.gate import Gate
 from uql.llm.providers.base import Provider, Request
 from uql.llm.providers.oracle import Oracle
 from uql.llm.questions import Cell, Choice as Which, Extract, Predicate, Question, Row, Write
+from uql.llm.run_record import Cost
 
 
 @lru_cache(maxsize=32)
@@ -42,6 +43,13 @@ class Model:
     output_tokens: int = 0
     usd: float | None = 0.0
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost so far: a request a call."""
+        return Cost(
+            self.calls, self.calls, input_tokens=self.input_tokens, output_tokens=self.output_tokens, usd=self.usd
+        )
 
     def is_so(self, condition: str, rows: Sequence[int]) -> list[bool | None]:
         """Whether the condition holds for each row; None where there is no answer."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -237,28 +237,6 @@ def shares(condition: Condition, choice: Choice, seed: int = 0) -> Measured:
     return Measured(int(truth.sum()), None, "", numbers=numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    model: Model
-    seconds: float
-
-    def measured(self, answer: object, quality: float, measure: str, numbers: dict[str, float]) -> Measured:
-        m = self.model
-        return Measured(
-            answer,
-            quality,
-            measure,
-            m.calls,
-            m.calls,
-            0,
-            m.input_tokens,
-            m.output_tokens,
-            m.usd,
-            self.seconds,
-            numbers,
-        )
-
-
 def _rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
@@ -272,8 +250,8 @@ def count_with(system: str, condition: Condition, model: str, choice: Choice, bu
     held = world(condition.source, choice)
     asked, truth, began = Model(held, model, choice), int(held.truth(condition).sum()), time.perf_counter()
     estimate = COUNTERS[system](asked, condition, budget, _rng(seed))
-    timed = _Timed(asked, time.perf_counter() - began)
-    return timed.measured(estimate, relative_error(estimate, truth), "relative error", {"share": estimate / held.n})
+    seconds, error, numbers = time.perf_counter() - began, relative_error(estimate, truth), {"share": estimate / held.n}
+    return Measured.at_cost(asked.cost, estimate, error, "relative error", seconds, numbers)
 
 
 def count_with_engine(
@@ -290,7 +268,8 @@ def count_with_engine(
     numbers = {"share": estimate / held.n, "processor seconds": busy, **again}
     if low is not None and high is not None:
         numbers |= {"covered": float(low <= truth <= high), "width": (high - low) / max(truth, 1)}
-    found = _of_engine(result.cost, estimate, relative_error(estimate, truth), "relative error", seconds, numbers)
+    error = relative_error(estimate, truth)
+    found = Measured.at_cost(result.cost, estimate, error, "relative error", seconds, numbers)
     return found if interval.value is not None else replace(found, problem="no row that was asked has an answer")
 
 
@@ -301,27 +280,6 @@ def _again(
     if seed:
         return {}
     return {"seconds again": engine.seconds_again(condition.source, model, choice, query, seed=seed, **settings)}
-
-
-def _of_engine(
-    cost: object, answer: object, quality: float, measure: str, seconds: float, numbers: dict[str, float]
-) -> Measured:
-    from uql.llm.run_record import Cost
-
-    assert isinstance(cost, Cost)
-    return Measured(
-        answer,
-        quality,
-        measure,
-        cost.calls,
-        cost.requests,
-        cost.cached,
-        cost.input_tokens,
-        cost.output_tokens,
-        cost.usd,
-        seconds,
-        numbers,
-    )
 
 
 def f1_of(found: Sequence[int], truth: Sequence[bool], limit: int) -> tuple[float, float, float]:
@@ -343,9 +301,10 @@ def find_with(system: str, condition: Condition, model: str, choice: Choice, bud
     held = world(condition.source, choice)
     asked, began = Model(held, model, choice), time.perf_counter()
     found = FINDERS[system](asked, condition, budget, _rng(seed))
-    timed = _Timed(asked, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
     f1, precision, recall = f1_of(found, held.truth(condition).tolist(), budget)
-    return timed.measured(sorted(found), f1, "F1", {"precision": precision, "recall": recall})
+    numbers = {"precision": precision, "recall": recall}
+    return Measured.at_cost(asked.cost, sorted(found), f1, "F1", seconds, numbers)
 
 
 def find_with_engine(system: str, condition: Condition, model: str, choice: Choice, budget: int, seed: int) -> Measured:
@@ -357,15 +316,15 @@ def find_with_engine(system: str, condition: Condition, model: str, choice: Choi
     f1, precision, recall = f1_of(found, held.truth(condition).tolist(), budget)
     numbers = {"precision": precision, "recall": recall, "processor seconds": busy}
     numbers |= _again(condition, model, choice, query, seed=seed, budget=budget, **OURS[system])
-    return _of_engine(result.cost, sorted(found), f1, "F1", seconds, numbers)
+    return Measured.at_cost(result.cost, sorted(found), f1, "F1", seconds, numbers)
 
 
 def group_with(system: str, grouping: Grouping, model: str, choice: Choice, budget: int, seed: int) -> Measured:
     held = world(grouping.source, choice)
     asked, began = Model(held, model, choice), time.perf_counter()
     found = GROUPERS[system](asked, grouping, budget, _rng(seed))
-    timed = _Timed(asked, time.perf_counter() - began)
-    return timed.measured(found, emd(found, _true_groups(held, grouping)), "EMD", {"groups": len(found)})
+    seconds, error = time.perf_counter() - began, emd(found, _true_groups(held, grouping))
+    return Measured.at_cost(asked.cost, found, error, "EMD", seconds, {"groups": len(found)})
 
 
 def group_with_engine(grouping: Grouping, model: str, choice: Choice, budget: int, seed: int) -> Measured:
@@ -375,7 +334,7 @@ def group_with_engine(grouping: Grouping, model: str, choice: Choice, budget: in
     truth = _true_groups(held, grouping)
     numbers = {"groups": float(len(found)), **{f"{paper.FOUND}{kind}": n for kind, n in found.items()}}
     numbers |= {f"{paper.TRUE}{kind}": n for kind, n in truth.items()}
-    return _of_engine(result.cost, found, emd(found, truth), "EMD", seconds, numbers)
+    return Measured.at_cost(result.cost, found, emd(found, truth), "EMD", seconds, numbers)
 
 
 def _true_groups(held: World, grouping: Grouping) -> dict[str, float]:
@@ -402,14 +361,7 @@ def curve(system: str, condition: Condition, choice: Choice, seed: int) -> Measu
             if system == "algorithm-2"
             else [(int(row), None) for row in _rng(seed).permutation(held.n)[:FIND_CALLS]]
         )
-        runs.append(
-            Measured(
-                calls=len(search),
-                requests=asked.calls,
-                input_tokens=asked.input_tokens,
-                output_tokens=asked.output_tokens,
-            )
-        )
+        runs.append(Measured.at_cost(replace(asked.cost, calls=len(search)), None, None, "", 0.0, {}))
         for budget in BUDGETS:
             hits = int(truth[[row for row, _ in search[:budget]]].sum())
             numbers |= {f"hits@{budget}": hits / budget, f"recall@{budget}": hits / wanted}

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from uql.benchmarks.accuracy.data_sets import DataSet, drawn
+from uql.benchmarks.accuracy.data_sets import DataSet, sample
 from uql.benchmarks.accuracy.suite import run, tables
 from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.suite import Choice
@@ -34,12 +34,12 @@ def choice(tmp_path: Path) -> Choice:
 
 
 def test_the_rows_are_the_same_for_a_seed_and_labels_become_words(choice: Choice) -> None:
-    found = drawn(COLOURS, choice.data, 0, 10)
+    found = sample(COLOURS, choice.data, 0, 10)
     assert found.words == ("dark blue", "red")
     assert len(found.texts) == 10 and max(found.texts) < 40
     assert all(found.truth[i] == ("dark blue" if i % 4 == 0 else "red") for i in found.texts)
-    assert drawn(COLOURS, choice.data, 0, 10) == found
-    assert drawn(COLOURS, choice.data, 1, 10).texts != found.texts
+    assert sample(COLOURS, choice.data, 0, 10) == found
+    assert sample(COLOURS, choice.data, 1, 10).texts != found.texts
 
 
 def test_accuracy_is_the_share_of_rows_whose_answer_is_their_label(choice: Choice) -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from uql.base.errors import DataError
-from uql.benchmarks.runner.records import Record, finite, hash_of, read, write
+from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, write
+from uql.llm.run_record import Cost
 
 RECORD = Record(
     "s", "t", "uql", "q1", "labels", 3, {"budget": 128}, {"uql": "1"}, "ab", 0.5, "F1", 7, numbers={"share": 0.25}
@@ -101,3 +102,10 @@ def test_trials_of_samples_are_kept_by_the_same_rules(tmp_path):
     assert list(trials(path)) == [Unit(0, "count", "a")]
     lines.append(path, {**line, "unit": {**line["unit"], "first": 10}}, allow_nan=True)
     assert list(trials(path)) == [Unit(0, "count", "a"), Unit(10, "count", "a")]
+
+
+def test_a_run_has_the_calls_tokens_and_usd_of_its_cost_and_seconds_of_its_own():
+    cost = Cost(3, 2, 1, failed=1, input_tokens=40, output_tokens=5, usd=None, seconds=9.0, cached_tokens=7)
+    assert Measured.at_cost(cost, ["a"], 0.5, "F1", 2.0, {"rows": 4.0}) == Measured(
+        ["a"], 0.5, "F1", 3, 2, 1, 40, 5, None, 2.0, {"rows": 4.0}
+    )

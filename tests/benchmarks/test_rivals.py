@@ -10,9 +10,9 @@ pytest.importorskip("sklearn")
 pytest.importorskip("faiss")
 from uql.benchmarks.datasets.labelled import Predicate
 from uql.benchmarks.promise.__main__ import Cell, cells
-from uql.benchmarks.rival_tables import best_of_counting, best_of_stated, count_tables, counting, stated, stated_tables
+from uql.benchmarks.rival_tables import best_count, best_sets, count_summaries, count_tables, set_summaries, set_tables
 from uql.benchmarks.sampling.rival_methods import csv_votes, proxy_of
-from uql.benchmarks.sampling.rivals import OURS, RivalRow, Run, measured, one
+from uql.benchmarks.sampling.rivals import OURS, RivalRow, Run, errors_of, run_once
 from uql.benchmarks.sampling.worlds import World
 from uql.sampling.base import Floats, Indices
 from uql.sampling.surrogate import Matrix
@@ -97,11 +97,11 @@ def test_a_method_whose_runs_fail_or_whose_error_does_not_fall_has_no_calls_to_g
 
 def test_a_run_without_an_answer_is_in_no_error_and_is_counted() -> None:
     runs = [Run(130.0, 3, 200), Run(None, 3, 200), Run(-50.0, 10, 200)]
-    plain, clipped, failed = measured(runs, 100.0)
+    plain, clipped, failures = errors_of(runs, 100.0)
     assert plain == pytest.approx(((0.3**2 + 1.5**2) / 2) ** 0.5)
     assert clipped == pytest.approx(((0.3**2 + 0.9**2) / 2) ** 0.5)
-    assert failed == pytest.approx(1 / 3)
-    assert measured([Run(None, 0, 1)], 100.0) == (None, None, 1.0)
+    assert failures == pytest.approx(1 / 3)
+    assert errors_of([Run(None, 0, 1)], 100.0) == (None, None, 1.0)
 
 
 def test_the_estimate_of_the_engine_is_given_as_it_is_before_it_is_clipped() -> None:
@@ -116,21 +116,26 @@ def test_the_estimate_of_the_engine_is_given_as_it_is_before_it_is_clipped() -> 
         truth,
         np.arange(400),
     )
-    runs = [one(w, OURS, 40, seed) for seed in range(40)]
+    runs = [run_once(w, OURS, 40, seed) for seed in range(40)]
     assert any(run.value < run.least for run in runs if run.value is not None)
 
 
 def test_the_table_of_counting_says_who_has_no_calls_to_give_and_whether_the_goal_is_reached() -> None:
     rows = [row(OURS, (0.1,)), row("good", (0.2, 0.1, 0.05)), row("bad", (None, None, None), (1.0, 1.0, 1.0))]
-    found = {each.method: each for each in counting(rows)}
-    assert (found["bad"].none, found["bad"].reached, found["bad"].bounded, found["bad"].failed) == (
+    summaries = {each.method: each for each in count_summaries(rows)}
+    assert (
+        summaries["bad"].without,
+        summaries["bad"].calls,
+        summaries["bad"].bounded_calls,
+        summaries["bad"].failures,
+    ) == (
         1,
         (),
         pytest.approx(50_000),
         1.0,
     )
-    assert found["good"].reached == pytest.approx((400,))
-    assert best_of_counting(list(found.values())) == ("good", pytest.approx(400 / 128))
+    assert summaries["good"].calls == pytest.approx((400,))
+    assert best_count(list(summaries.values())) == ("good", pytest.approx(400 / 128))
     summary, by_predicate, by_budget = count_tables(rows)
     assert "takes 3.12 times the calls of uql: the goal of 1.5 is reached" in summary.notes[-1]
     assert by_predicate.rows == (("p", "50,000", "0.100", "400", "none"),)
@@ -143,10 +148,10 @@ def test_the_best_rival_of_stated_sets_is_one_whose_statement_holds() -> None:
         Cell("p", "noisy", "lotus", 10_000, 500.0, 19, 20, 40.0),
         Cell("p", "noisy", "bargain", 10_000, 1400.0, 0, 20, 40.0),
     ]
-    found = stated(rows)
-    assert [each.failing for each in found] == [0, 1, 0]
-    assert best_of_stated(found) == ("bargain", pytest.approx(1.4))
-    summary, by_predicate = stated_tables(rows)
+    summaries = set_summaries(rows)
+    assert [each.failing for each in summaries] == [0, 1, 0]
+    assert best_sets(summaries) == ("bargain", pytest.approx(1.4))
+    summary, by_predicate = set_tables(rows)
     assert "takes 1.40 times the calls of uql: the goal of 1.5 is not reached" in summary.notes[-1]
     assert by_predicate.rows == (("p", "1,000", "500 fails", "1,400"),)
 

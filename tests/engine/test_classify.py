@@ -75,9 +75,10 @@ class Geographer:
     """Finds the label that stands in the text among those shown; keeps what it was shown."""
 
     name, is_local = "geographer", True
-    limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
+    limits, price = Limits(concurrency=4), Price(0, 0)
 
-    def __init__(self):
+    def __init__(self, capabilities=None):
+        self.capabilities = capabilities or Capabilities()
         self.shown, self.calls = [], 0
 
     def version(self, question):
@@ -138,6 +139,23 @@ def test_a_longer_list_is_narrowed_for_each_row_by_meaning():
     assert len(found) >= 0.95 * len(COUNTRIES)
     assert model.calls == len(COUNTRIES)
     assert any("each row was shown the 30 nearest" in note for note in result.notes)
+
+
+def test_a_longer_list_is_shown_whole_to_a_model_that_evaluates_what_prompts_share_once_where_it_fits_half_the_context():
+    for context, shown in ((4096, 60), (512, 30)):
+        model = Geographer(Capabilities(shares_prefix=True, context=context))
+        result = travels(model).uql('SELECT id FROM notes WHERE "the country" IN (SELECT name FROM countries)')
+        found = result.fetchall()
+        assert {len(labels) for labels in model.shown} == {shown}
+        assert len(found) >= 0.95 * len(COUNTRIES)
+        assert any("nearest" in note for note in result.notes) == (shown == 30)
+
+
+def test_a_longer_list_is_narrowed_where_another_text_rides_along_so_that_it_stands_behind_the_row():
+    model = Geographer(Capabilities(shares_prefix=True, context=4096))
+    enum = ", ".join(f"'{name}'" for name in COUNTRIES)
+    travels(model).uql(f'SELECT "the country"::ENUM({enum}) AS c, "the length"::INTEGER AS n FROM notes').fetchall()
+    assert {len(labels) for labels in model.shown} == {30}
 
 
 def test_a_narrowed_list_still_rides_in_one_request_with_other_texts():

@@ -371,14 +371,20 @@ def test_times_between_frames(text, seconds):
     assert parts_reader.seconds_of(text) == seconds
 
 
-def test_frames_are_read_once_in_a_session(folder, monkeypatch):
-    real, asked = parts._process, []
+@pytest.fixture
+def asked(monkeypatch):
+    """The requests for a frame that the reading process gets."""
+    real, requests = parts._process, []
 
     def watched(part, deadline):
-        asked.extend(request for request in part if b'"frame"' in request)
+        requests.extend(request for request in part if b'"frame"' in request)
         return real(part, deadline)
 
     monkeypatch.setattr(parts, "_process", watched)
+    return requests
+
+
+def test_frames_are_read_once_in_a_session(folder, asked):
     clip(folder / "long.mp4", seconds=120, rate=2, red=(20, 60))
     con = connect(folder, budget=32, seed=1)
     table(con, ["long.mp4"])
@@ -392,14 +398,7 @@ def test_frames_are_read_once_in_a_session(folder, monkeypatch):
     assert len(asked) == 120  # the file is another one
 
 
-def test_frames_beyond_what_a_session_keeps_are_read_again(folder, monkeypatch):
-    real, asked = parts._process, []
-
-    def watched(part, deadline):
-        asked.extend(request for request in part if b'"frame"' in request)
-        return real(part, deadline)
-
-    monkeypatch.setattr(parts, "_process", watched)
+def test_frames_beyond_what_a_session_keeps_are_read_again(folder, asked, monkeypatch):
     monkeypatch.setattr(parts, "KEPT_BYTES", 1)
     con = connect(folder)
     table(con, ["a.mp4"])

@@ -155,6 +155,9 @@ class Capabilities:
     judges: bool = True  # can it say whether a question is ambiguous? Small models and scripts do not
     descriptions: bool = True  # does it tell labels apart better with a description of each? Small models do not
     small: bool = False  # of a few billion parameters: it plans by candidates that vote, and writes no answers
+    shares_prefix: bool = (
+        False  # what prompts begin with alike is evaluated once, for as long as no other prompt comes between
+    )
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
     # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is
     sure_from: float | None = None

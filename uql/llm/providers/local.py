@@ -80,6 +80,7 @@ class Local:
             small=True,
             judges=False,
             descriptions=False,
+            shares_prefix=True,
             weighs_pairs=False,
             sure_from=SURE_FROM,
         )

@@ -1,0 +1,53 @@
+"""The page of results that are kept, since they take hours, gigabytes or a model: `python -m uql.benchmarks.kept` writes tables-kept.md.
+
+peers/results.jsonl        uql bench run peers -o benchmarks/peers/results.jsonl --resume
+sampling/rivals.jsonl      python -m uql.benchmarks.sampling.rivals
+promise/results.jsonl      python -m uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl
+accuracy/results.jsonl     uql bench run accuracy -o benchmarks/accuracy/results.jsonl --resume
+sampling/results.md        python -m uql.benchmarks.sampling
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from uql.benchmarks import rival_tables
+from uql.benchmarks.peers.environments import RESULTS as PEERS
+from uql.benchmarks.promise import __main__ as promise
+from uql.benchmarks.runner import report
+from uql.benchmarks.runner.records import read
+from uql.benchmarks.sampling import rivals
+
+HERE = Path(__file__).parent
+PAGE = HERE / "tables-kept.md"
+ACCURACY = HERE / "accuracy" / "results.jsonl"
+SAMPLING = HERE / "sampling" / "results.md"
+HEAD = """# Benchmarks that are kept
+
+`python -m uql.benchmarks.kept` makes this page from results files in the repository; each part names the command that adds to its file, and
+goes on where it was stopped. `make bench-offline` runs none of this: other engines take gigabytes, rivals and samples hours, a real model
+minutes a data set."""
+RIVALS = """## rivals
+
+Methods that others published, re-implemented plainly (`benchmarks/sampling/rival_methods.py`, `benchmarks/promise/`), on the same rows,
+embeddings and labels. Made by `python -m uql.benchmarks.sampling.rivals` (benchmarks/sampling/rivals.jsonl) and `python -m
+uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl`."""
+
+
+def page() -> str:
+    """The page of what the results files hold."""
+    accuracy, peers = read(ACCURACY), read(PEERS)
+    tables = [*rival_tables.count_tables(rivals.read()), *rival_tables.set_tables(promise.read())]
+    parts = [HEAD]
+    parts += [*report.suite_sections(accuracy), f"Made by `uql bench run accuracy`. {report.made_with(accuracy)}"]
+    parts += [RIVALS, *map(report.markdown_table, tables)]
+    parts += [*report.suite_sections(peers), f"Made by `uql bench run peers`. {report.made_with(peers)}"]
+    return "\n\n".join([*parts, SAMPLING.read_text(encoding="utf-8").strip()]) + "\n"
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
