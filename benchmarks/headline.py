@@ -16,6 +16,8 @@ from typing import Any
 from uql.benchmarks import peers_page, rival_tables
 from uql.benchmarks.accuracy.data_sets import JEV, KEYWORDS
 from uql.benchmarks.kept import ACCURACY
+from uql.benchmarks.peers import verdicts
+from uql.benchmarks.peers.suite import ERROR_SEEDS
 from uql.benchmarks.promise import __main__ as promise
 from uql.benchmarks.runner.records import read
 from uql.benchmarks.runner.summary import cells
@@ -29,6 +31,7 @@ LONG = HERE / "tables-long.md"
 PEERS = HERE / "peers" / "results.jsonl"
 FIRST = 17  # predicates of the means; the others were added later
 JOINS = ("q5", "q6", "q7")
+HARD_JOIN = "intents"  # of questions to a bank with matters
 MODEL = rival_tables.MODEL.partition(":")[2]  # at whose prices USD are
 BUDGETS = (128, 256, 512)
 SYSTEMS = {  # of peers/results.jsonl → as the page calls them
@@ -54,6 +57,8 @@ def results() -> dict[str, dict[str, Any]]:
     }
     return {
         "movie": {"command": "uql bench run peers", "seeds": 5, "values": _peers()},
+        "verdicts": {"command": "uql bench run peers", "seeds": 5, "values": _verdicts()},
+        "erring": {"command": "uql bench run peers --models labels-10", "seeds": ERROR_SEEDS, "values": _erring()},
         "error": {"command": "make bench-long", "seeds": 200, "values": {str(n): _errors(long, n) for n in BUDGETS}},
         "coverage": {"command": "make bench-long", "seeds": 1000, "values": _coverage(long)},
         "stated": {"command": "make bench-long", "seeds": 1000, "values": stated},
@@ -85,6 +90,36 @@ def _peers() -> Values:
     found["JEVDB"]["requests"] = round(sum(cell.mean("requests") for cell in own))
     joins = [cell for (_, system, query, _), cell in held.items() if system == "lotus-default" and query in JOINS]
     found["LOTUS"]["calls of its joins"] = round(sum(cell.mean("calls") for cell in joins))
+    return found
+
+
+def _verdicts() -> Values:
+    """Other engine → how many of the questions that both were asked UQL answers better, as well or worse, the labels as the model."""
+    found: Values = {}
+    for engine, _, columns in peers_page.compared(cells([r for r in read(PEERS) if not r.reason])):
+        counts = found.setdefault(engine, dict.fromkeys(verdicts.HEAD[1:], 0))
+        for name, queries in columns.items():
+            counts[name] += len(queries)
+    return found
+
+
+def _erring() -> Values:
+    """Engine → its mean score over the movie questions that all were asked, of a model that errs; and of a join, with its calls."""
+    summaries = cells([r for r in read(PEERS) if not r.reason])
+    found: Values = {
+        SYSTEMS[system]: {
+            "score": round(fmean(summary.mean("quality") for summary in own), 3),
+            "questions": len(own),
+            "fewest seeds": min(len(summary.records) for summary in own),
+        }
+        for system, own in peers_page.with_errors(summaries, "movie").items()
+    }
+    for system in ("lotus-cascade", "uql"):
+        join = summaries["joins", system, HARD_JOIN, "labels-10"]
+        found[f"{peers_page.NAMES[system]}, join"] = {
+            "score": round(join.mean("quality"), 3),
+            "calls": round(join.mean("calls")),
+        }
     return found
 
 
@@ -122,7 +157,7 @@ def _sets() -> Values:
 
 
 def _accuracy() -> Values:
-    """Data set → the share of rows, in hundredths, whose answer by the local model is their label, and its interval."""
+    """Data set → the share of rows, in hundredths, whose answer by the local model is their label, and its interval; a count of all."""
     found: Values = {
         r.query: {
             "rows": int(r.numbers["rows"]),
@@ -130,12 +165,14 @@ def _accuracy() -> Values:
             "accuracy": round(100 * (r.quality or 0.0), 1),
             "low": round(100 * r.numbers["low"], 1),
             "high": round(100 * r.numbers["high"], 1),
+            "commonest": round(100 * r.numbers["commonest"], 1),
         }
         for r in read(ACCURACY)
-        if r.model == "local" and not r.reason
+        if r.model.partition(":")[0] == "local" and not r.reason
     }
+    worse = sum(held["accuracy"] < held["commonest"] for held in found.values())
     found["banking77"] |= {"Jev": JEV, "keywords": KEYWORDS}
-    return found
+    return {**found, "all": {"data sets": len(found), "worse than the commonest label": worse}}
 
 
 def _errors(long: str, calls: int) -> dict[str, float]:
@@ -179,6 +216,20 @@ ThalamusDB {movie[ThalamusDB][score]:.3f} with {movie[ThalamusDB][calls]:,},
 JEVDB {movie[JEVDB][score]:.3f} with {movie[JEVDB][calls]:,}, in {movie[JEVDB][requests]:,} requests to a decision model.
 Again: `uql bench run peers`. What is fair about it and what is not: [beside its peers](peers.md).
 
+**Wins and losses.** Questions of three scenarios (movies, MMQA over texts, joins) that UQL and another engine were both asked, UQL with its
+default budget.
+
+{verdicts_table}
+
+**With a model that errs** on 10 % of the rows, other ones with each seed, the mean scores over {erring[UQL][questions]} movie questions are
+{erring[Palimpzest][score]:.3f} for Palimpzest, {erring[LOTUS][score]:.3f} for LOTUS, {erring[JEVDB][score]:.3f} for JEVDB,
+{erring[UQL, every row][score]:.3f} for UQL where it asks every row, {erring[UQL][score]:.3f} with its default budget, and
+{erring[ThalamusDB][score]:.3f} for ThalamusDB ({erring[UQL][fewest seeds]} seeds of UQL,
+at least {erring[Palimpzest][fewest seeds]} of a question of the others).
+In a join of questions to a bank with matters LOTUS's cascade scores {erring[LOTUS, cascade, join][score]:.3f} with
+{erring[LOTUS, cascade, join][calls]} calls, UQL {erring[UQL, join][score]:.3f} with {erring[UQL, join][calls]}.
+Again: `uql bench run peers --models labels-10`.
+
 ![Error against calls](images/error.svg)
 
 **Error against budget.** COUNT over seventeen conditions on texts of seven data sets, {error_seeds} seeds each; geometric means.
@@ -211,6 +262,8 @@ CSV and BigQuery's proxy state nothing. Again: `python -m uql.benchmarks.promise
 **How well does a real model judge?** The local model names the right one of {accuracy[banking77][labels]} intents for
 {accuracy[banking77][accuracy]} % of {accuracy[banking77][rows]} questions to a bank (interval {accuracy[banking77][low]} to
 {accuracy[banking77][high]} %); {accuracy[banking77][Jev]} % are published for Jev, {accuracy[banking77][keywords]} % for a keyword rule.
+On {accuracy[all][worse than the commonest label]} of {accuracy[all][data sets]} data sets it is right less often than the commonest label
+alone.
 Again, with other data sets: `uql bench run accuracy`; [the table](../benchmarks/tables-kept.md#accuracy).
 
 ## All tables
@@ -230,10 +283,18 @@ def page(found: Mapping[str, Any]) -> str:
     values = {name: _Texts(suite["values"]) for name, suite in found.items()}
     seeds = {f"{name}_seeds": suite["seeds"] for name, suite in found.items()}
     tables = {
+        "verdicts_table": _verdicts_table(found["verdicts"]["values"]),
         "rivals_table": _rivals_table(found["rivals"]["values"]),
         "sets_table": _sets_table(found["sets"]["values"]),
     }
     return PAGE.format_map({**values, **seeds, **tables})
+
+
+def _verdicts_table(held: Values) -> str:
+    """How many questions are won, drawn and lost beside each engine."""
+    columns = verdicts.HEAD[1:]
+    rows = [(engine, *(str(counts[name]) for name in columns)) for engine, counts in held.items()]
+    return peers_page.markdown(("UQL beside", *columns), rows)
 
 
 def _rivals_table(held: Values) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from uql.benchmarks.peers import verdicts
@@ -106,15 +106,19 @@ def total(summaries: Iterable[Summary], name: str) -> str:
     return number(sum(summary.mean(name) for summary in summaries), 0)
 
 
+def compared(summaries: Mapping[Cell, Summary]) -> Iterator[tuple[str, str, dict[str, list[str]]]]:
+    """Other engine, scenario, and column → the questions that both were asked, with a model that is always right."""
+    for table, title in (("movie", "movie"), ("mmqa", "MMQA"), ("joins", "joins")):
+        by_system = verdicts.by_engine(_of(summaries, table, "labels"), "uql", ("uql", "uql-exact"))
+        yield from ((NAMES[system], title, columns) for system, columns in by_system.items() if system in NAMES)
+
+
 def _wins(summaries: Mapping[Cell, Summary]) -> str:
     """A line for each scenario and engine."""
-    rows = []
-    for table, title in (("movie", "movie"), ("mmqa", "MMQA"), ("joins", "joins")):
-        for system, columns in verdicts.by_engine(_of(summaries, table, "labels"), "uql", ("uql", "uql-exact")).items():
-            if system in NAMES:
-                rows.append(
-                    [f"{NAMES[system]}, {title}", *(", ".join(columns[name]) or "–" for name in verdicts.HEAD[1:])]
-                )
+    rows = [
+        [f"{engine}, {title}", *(", ".join(columns[name]) or "–" for name in verdicts.HEAD[1:])]
+        for engine, title, columns in compared(summaries)
+    ]
     return markdown(["UQL beside", *verdicts.HEAD[1:]], rows)
 
 
@@ -138,18 +142,24 @@ def _cell(summary: Summary | None) -> str:
 
 
 def _errs(summaries: Mapping[Cell, Summary]) -> str:
-    """A line for each scenario: means over the questions that all were asked, with the fewest seeds of a question."""
+    """A line for each scenario."""
     rows = []
     for table, title in (("movie", "movie"), ("mmqa", "MMQA")):
-        own = _of(summaries, table, "labels-10")
-        asked = {system: {c[2]: s for c, s in own.items() if c[1] == system} for system in MOVIE}
-        shared = set.intersection(*(set(queries) for queries in asked.values()))
-        rows.append([f"{title}, {len(shared)} questions", *(_mean(asked[system], shared) for system in MOVIE)])
+        by_system = with_errors(summaries, table)
+        questions = len(by_system["uql"])
+        rows.append([f"{title}, {questions} questions", *(_mean(by_system[system]) for system in MOVIE)])
     return markdown(["", *(NAMES[system] for system in MOVIE)], rows)
 
 
-def _mean(asked: Mapping[str, Summary], queries: Iterable[str]) -> str:
-    own = [asked[query] for query in queries]
+def with_errors(summaries: Mapping[Cell, Summary], table: str) -> dict[str, list[Summary]]:
+    """Engine → the questions of a scenario that all were asked, with a model that errs on 10 % of the rows."""
+    own = _of(summaries, table, "labels-10")
+    by_system = {system: {c[2]: s for c, s in own.items() if c[1] == system} for system in MOVIE}
+    shared = sorted(set.intersection(*(set(queries) for queries in by_system.values())))
+    return {system: [queries[query] for query in shared] for system, queries in by_system.items()}
+
+
+def _mean(own: Sequence[Summary]) -> str:
     seeds = sorted({len(summary.records) for summary in own})
     said = f"{seeds[0]} seed{'s' * (seeds[0] > 1)}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return f"{fmean(summary.mean('quality') for summary in own):.3f} ({said})"

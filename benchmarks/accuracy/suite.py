@@ -19,6 +19,7 @@ NOTES = (
     "accuracy: rows whose answer is their label; a row without an answer is wrong; the interval is Clopper and Pearson's at 95 %",
     f"rows are random ones by a seed; of imdb, bbc_news and sgd the model is shown the first {CHARACTERS} characters",
     "commonest: what an answer that is always the commonest label of these rows would reach",
+    "seconds a row are those of a machine that may have had other work",
     "labels of abcd are those that another model gave (silver)",
     "public figures are of whole test sets, and where it says so of models trained on labels: the local model has seen none",
 )
