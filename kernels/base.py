@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -112,6 +112,28 @@ class Context:
         own = np.random.default_rng([self.settings.seed, self.parts, self.purse.budget.step])
         self.rng.bit_generator.state = own.bit_generator.state
         return True
+
+    def leave_spent_step(self) -> None:
+        """Go on to the next step where nothing is left of this one: for what asks in an order that no budget changes."""
+        while self.purse.remaining_in_step == 0 and self.next_step():
+            pass
+
+    async def draw_earlier(self, needed: int, draw: Callable[[], Awaitable[Any]]) -> None:
+        """Draws what earlier runs drew, where their calls did not reach every row and those of this one do: the parts of the
+        statement to come then have the calls that they had.
+
+        Args:
+            needed: calls that every row takes.
+            draw: as with the calls of the runs before.
+        """
+        if not self.purse.last_step or not self.purse.has_later_parts or self.purse.fits_now(needed):
+            return
+        notes, partial = list(self.notes), self.partial
+        with self.purse.until(self.purse.last_step - 1):
+            await draw()
+        self.notes[:], self.partial = notes, partial
+        while self.next_step():
+            pass
 
     @contextmanager
     def as_drawn(self) -> Iterator[None]:

@@ -24,13 +24,14 @@ class Purse:
         self._later = 0  # parts of the statement that ask a model and run after this one
         # calls kept for them while this part does with a sample, by step of the budget
         self._reserved: tuple[int, ...] = ()
+        self._end: int | None = None  # the last step of the budget that may be spent; None: that of the run
 
     # ---------------------------------------------------------------------------------------------------------- what is left
     @property
     def remaining(self) -> int | None:
         """Calls that may still be made; None: without limit."""
-        left = self.budget.calls_left
-        return None if left is None else max(0, left - self._held_at(len(self.budget.steps)))
+        left = self.budget.left_at(self.last_step)
+        return None if left is None else max(0, left - self._held_at(self.last_step))
 
     @property
     def remaining_in_step(self) -> int | None:
@@ -98,11 +99,35 @@ class Purse:
 
     def next_step(self) -> bool:
         """Go on to the next step of the budget; False: this is the last."""
-        more = self.budget.step < len(self.budget.steps)
+        more = self.has_next_step
         self.budget.step += more
         return more
 
+    @property
+    def has_next_step(self) -> bool:
+        """Is this not the last step?"""
+        return self.budget.step < self.last_step
+
+    @property
+    def last_step(self) -> int:
+        """The number of the step behind which there is none, from 0 on."""
+        return len(self.budget.steps) if self._end is None else self._end
+
+    @contextmanager
+    def until(self, step: int) -> Iterator[None]:
+        """Within it a step is the last one: the statement has the calls of the run that ended with it."""
+        before, self._end = self._end, step
+        try:
+            yield
+        finally:
+            self._end = before
+
     # ---------------------------------------------------------------------------------------------------- parts of a statement
+    @property
+    def has_later_parts(self) -> bool:
+        """Are parts of the statement that ask a model still to come?"""
+        return self._later > 0
+
     @contextmanager
     def others_to_come(self, parts: int) -> Iterator[None]:
         """While so many parts of the statement that ask a model are still to come."""
@@ -115,9 +140,9 @@ class Purse:
     @contextmanager
     def sharing(self, needed: int) -> Iterator[None]:
         """A part that needs more calls than are left does with its share of them: the parts after it have theirs."""
-        before, left = self._reserved, self.remaining
-        if self._later and left is not None and needed > left:
-            self._reserved = tuple(self._with_others(step) for step in range(len(self.budget.steps) + 1))
+        before = self._reserved
+        if self._later:
+            self._reserved = tuple(self._with_others(step, needed) for step in range(len(self.budget.steps) + 1))
         try:
             yield
         finally:
@@ -135,10 +160,10 @@ class Purse:
         finally:
             self._reserved = before
 
-    def _with_others(self, step: int) -> int:
-        """What is held of a step of the budget, with the shares of the parts to come."""
-        own = self._own_at(step)
-        return self._held_at(step) + own - own // (1 + self._later)
+    def _with_others(self, step: int, needed: int) -> int:
+        """What is held of a step of the budget, with the shares of the parts to come where one needs more calls than it leaves."""
+        reserve, own = self._held_at(step), self._own_at(step)
+        return reserve + own - own // (1 + self._later) if needed > own else reserve
 
     def _own_at(self, step: int) -> int:
         """Calls that a step of the budget leaves to this part; 0: also where they have no limit."""

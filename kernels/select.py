@@ -159,7 +159,9 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         promised = await _promised(block, relation, ctx)
         if promised is not None:
             return promised
-    if relation.pool is None and (left is None or n * (per_row + per_passing) <= left):
+    everything = n * (per_row + per_passing)
+    if relation.pool is None and (left is None or everything <= left):
+        await ctx.draw_earlier(everything, lambda: _passing(block, rids, relation, ctx))
         return await _every(block, rids, relation, ctx)
     for column in block.filter.columns:
         if not await preferred(column, ctx):
@@ -169,6 +171,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     if relation.pool is None:
         calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
     if calls <= (ctx.purse.remaining or 0):
+        await ctx.draw_earlier(calls, lambda: _passing(block, rids, relation, ctx))
         return await _every(block, rids, relation, ctx)
     if block.has_window:
         raise BudgetError(
@@ -362,7 +365,7 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
     if units is not None and labels is not None:
         whole = units.whole(labels[0])
         labels = labels[0][whole], labels[1].of(whole)
-    sampler = retrieval(relation.n, ctx.purse.remaining or 0, guided, ctx, known=labels, units=units)
+    sampler = retrieval(relation.n, ctx.purse.remaining_in_step or 0, guided, ctx, known=labels, units=units)
     searched = Searched.of(labels)
     while True:  # once, but where it goes on with the search of a run that had fewer calls
         audit = _audit_rows(block, ctx.purse.remaining_in_step or 0, ctx) if relation.pool is None else 0
@@ -377,6 +380,7 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
             await _audit(block, rest, sampler, searched, relation, ctx)
         if not ctx.next_step():
             break
+        sampler.more(relation.n)
     if rest is None:
         _note_search(searched, relation, ctx)
         _note_pool(relation.pool, ctx)
@@ -510,7 +514,7 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
     from uql.sampling.recall import RecallSearch
     from uql.sampling.unverified import UnverifiedSearch
 
-    left = ctx.purse.remaining
+    left = ctx.purse.remaining_in_step
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
     labels = await known_rows(block, relation, ctx)
@@ -519,6 +523,7 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
     level = f"{settings.confidence:.0%}"
     if settings.recall is not None:
         search = RecallSearch(relation.n, room, recall=settings.recall, has_examples=guided.has_examples, **shared)
+        search.more(relation.n)
         searched = await _learn(block, search, Searched.of(labels), relation, ctx)
         holds = search.guaranteed
         words = "as asked" if search.met else f"less than the {settings.recall:.0%} asked for: the budget ended"
@@ -743,6 +748,8 @@ async def _learn(
             break
         if rows_needed is not None:
             size = batch_size(rows_needed, len(matches), n_asked)
+        if not stepwise:
+            ctx.leave_spent_step()
         left = ctx.purse.remaining_in_step if stepwise else ctx.purse.remaining
         if left is not None:
             passing = (

@@ -303,6 +303,7 @@ async def first(
     while len(matches) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(matches)) / min(1.0, rate))), max(k - len(matches), position))
+        ctx.leave_spent_step()
         left = ctx.purse.remaining
         if left is not None:
             size = min(size, (left - reserved) // max(1, len(where.stages)))

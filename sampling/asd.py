@@ -19,7 +19,7 @@ from uql.sampling import intervals, surrogate
 from uql.sampling.base import Flags, Floats, Indices
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
 from uql.sampling.intervals import Skew
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, counts_rows, is_binary, is_share
 from uql.sampling.surrogate import Linear, Matrix
 from uql.sampling.uniform import FEW
 
@@ -454,7 +454,7 @@ class AsdSampler(Draws):
             return self._early_total(y, inside, weights, bounds)
         moments = self._moments([(y, weights)], inside, complete)
         value, variance = float(moments.totals[0]), float(moments.covariance[0, 0])
-        if weights is None and (is_binary(y) if bounds is None else bounds == (0.0, 1.0) and is_share(y)):
+        if weights is None and counts_rows(y, bounds):
             size = int(inside.sum())
             # within a group few cells, and few rows, say something of the spread
             freedom = math.inf if domain is None else min(moments.freedom(), max(len(values) - 1, 1))

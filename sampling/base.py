@@ -107,5 +107,9 @@ class RetrievalSampler(Protocol):
         """The answers of rows that it has not proposed."""
         ...
 
+    def more(self, budget: int) -> None:
+        """Go on searching up to `budget` rows in all: the rows so far are those that fewer calls would have asked."""
+        ...
+
     def matches(self) -> Indices:
         """The rows known to match, in the order they were found."""

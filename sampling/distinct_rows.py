@@ -17,7 +17,7 @@ import numpy as np
 
 from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
 from uql.sampling.labelled_rows import Known, LabelledRows
-from uql.sampling.sample_state import Bounds, is_share
+from uql.sampling.sample_state import Bounds, counts_rows, is_binary
 
 
 class Units:
@@ -121,7 +121,7 @@ class UnitSample(LabelledRows):
     ) -> Estimate:
         """As in `AggregateSampler`; y and weights are of rows."""
         y, inside = np.asarray(y, np.float64), self._inside(domain)
-        share = weights is None and is_share(y[~np.isnan(y)]) and bounds in (None, (0.0, 1.0))
+        share = weights is None and counts_rows(y, bounds)
         whole = np.ones(self.n_rows) if share else weights
         sums = self._sums(y, inside)
         unknown = int(np.isnan(y[inside[self.labelled]]).sum())
@@ -147,8 +147,8 @@ class UnitSample(LabelledRows):
         rows = self.labelled
         fine = ~(np.isnan(y) | np.isnan(x))
         within = fine & inside[rows]
-        share = weights is None and is_share(y[fine])
-        counted = counts is None and is_share(x[fine])
+        share = weights is None and is_binary(y[fine])
+        counted = counts is None and is_binary(x[fine])
         top = np.ones(self.n_rows) if share else weights
         bottom = np.ones(self.n_rows) if counted else counts
         sum_y, sum_x = self._sums(y, inside), self._sums(x, inside)
@@ -166,7 +166,7 @@ class UnitSample(LabelledRows):
         least, most = -math.inf, math.inf
         if share and counted and bool((y[within] <= x[within]).all()):
             least, most = 0.0, 1.0
-        elif weights is not None and is_share(x[fine]) and np.isclose(y[within], (weights[rows] * x)[within]).all():
+        elif weights is not None and is_binary(x[fine]) and np.isclose(y[within], (weights[rows] * x)[within]).all():
             among = weights[inside if counts is None else inside & (counts > 0)]
             least, most = float(among.min(initial=math.inf)), float(among.max(initial=-math.inf))
         if estimate.value is None or estimate.low is None or estimate.high is None or least > most:
@@ -222,6 +222,9 @@ class UnitSearch:
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         self.inner.learn(*self.units.unit_answers(np.asarray(indices, np.int64), np.asarray(answers, np.float64)))
+
+    def more(self, budget: int) -> None:
+        self.inner.more(budget)
 
     def matches(self) -> Indices:
         return self.units.rows(self.inner.matches())

@@ -75,6 +75,10 @@ class Search(LabelledRows):
         self._is_asked[indices] = True
         self._keep(np.asarray(indices, np.int64), np.asarray(answers, np.float64))
 
+    def more(self, budget: int) -> None:
+        """As in `RetrievalSampler`."""
+        self.budget = budget
+
     def matches(self) -> Indices:
         """The rows known to match, in the order they were found."""
         out: Indices = self.labelled[self.answers == 1.0]

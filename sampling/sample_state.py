@@ -26,6 +26,12 @@ def is_share(y: Floats) -> bool:
     return bool(((y >= 0.0) & (y <= 1.0)).all())
 
 
+def counts_rows(y: Floats, bounds: tuple[float, float] | None) -> bool:
+    """Do values add up to a number of rows: 0 or 1 each, or by their bounds a part of 1? Numbers that are small in a sample do not."""
+    y = y[~np.isnan(y)]
+    return is_binary(y) if bounds is None else bounds == (0.0, 1.0) and is_share(y)
+
+
 def is_share_of(y: Floats, x: Floats, weights: Floats | None) -> bool:
     """Whether y is 1 on some of the rows with x = 1, and 0 elsewhere.
 

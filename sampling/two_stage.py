@@ -16,7 +16,7 @@ import numpy as np
 from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
 from uql.sampling.intervals import normal_quantile
 from uql.sampling.row_hash import LARGEST, bound_for, lowest, rows_below
-from uql.sampling.sample_state import Bounds, is_share
+from uql.sampling.sample_state import Bounds, counts_rows, is_share_of
 
 LEAST = 32_768  # rows of a first stage
 A_CALL = 64  # rows of a first stage for each call: they add at most 1/64 to the variance of a uniform sample
@@ -130,7 +130,7 @@ class TwoStageSample:
         every, n = self._sizes(domain)
         if estimate.value is None or estimate.low is None or estimate.high is None or not n:
             return replace(estimate, exact=False)
-        share = weights is None and is_share(y[~np.isnan(y)])
+        share = weights is None and counts_rows(y, bounds)
         if share:  # at each end, so that where no row counts the spread is that of the rows that may
 
             def deviation(total: float) -> float:
@@ -167,7 +167,7 @@ class TwoStageSample:
             return replace(estimate, exact=False)
         spread = self._deviation(zero_y - estimate.value * zero_x, None, domain) * self._sizes(domain)[1] / below
         value, low, high = self._widened((estimate.value, estimate.low, estimate.high), spread, spread, domain)
-        if weights is None and is_share(zero_x) and bool(((zero_y >= 0) & (zero_y <= zero_x)).all()):
+        if is_share_of(zero_y, zero_x, weights):
             low, high = max(low, 0.0), min(high, 1.0)
         return replace(estimate, value=value, low=low, high=high, exact=False)
 
@@ -234,6 +234,10 @@ class FirstStageSearch:
     def learn(self, indices: Indices, answers: Floats) -> None:
         """As in `RetrievalSampler`."""
         self.inner.learn(np.searchsorted(self.rows, indices), answers)
+
+    def more(self, budget: int) -> None:
+        """As in `RetrievalSampler`."""
+        self.inner.more(budget)
 
     def matches(self) -> Indices:
         """As in `RetrievalSampler`."""

@@ -81,9 +81,18 @@ class Values:
             truth: not used here.
         """
         del truth  # every row counts
-        joined, arrays = relation.joined(rids, virtuals(self.call))
-        table = ctx.duck.arrow(f"SELECT {number(self.call, ctx)} AS v FROM {joined} ORDER BY __pos", arrays)
-        return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
+        return read_values(self.call, rids, relation, ctx)
+
+
+def read_values(call: Call, rids: Rids, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    """(n,) what an aggregate reads of these rows, NaN where that is nothing or not known.
+
+    Args:
+        rids: (n,) int, rows of the relation.
+    """
+    joined, arrays = relation.joined(rids, virtuals(call))
+    table = ctx.duck.arrow(f"SELECT {number(call, ctx)} AS v FROM {joined} ORDER BY __pos", arrays)
+    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _reads(call: Call) -> bool:

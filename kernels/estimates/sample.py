@@ -22,7 +22,7 @@ from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.duck import quote
-from uql.kernels.estimates.by_group import Target, Values
+from uql.kernels.estimates.by_group import Target, Values, read_values
 from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_foretold
 from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
@@ -49,7 +49,7 @@ CAUTIOUS = 0.6
 GROWTH = 1.1  # times as many rows at least, from one look to the next
 # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
 TOLD_AGAIN = 1.25
-LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
+LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with: its rows are known ones
 LEAST_GUIDED = 16  # rows; the spread of fewer pairs of like rows says too little of the error
 LEAST_PAID = 8  # rows from which on what they cost says what others will
 TOKEN_SLACK = 1.1  # of the cost of a row that is asked one thing after another: not all are asked all
@@ -146,7 +146,9 @@ async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose 
     return replace(sampled, truth=truth)
 
 
-async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose) -> Sampled:
+async def _draw(
+    block: Block, relation: Relation, ctx: Context, purpose: Purpose, small: Sampled | None = None
+) -> Sampled:
     """Asks rows until all are asked or the budget is spent, keeping back what the rows that pass will still need.
 
     A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.purse.remaining_in_step`.
@@ -154,6 +156,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
     budget tore. `excess` is how many times as wide as `error = x` allows the widest interval is. Then a pilot foretells how many
     rows it takes, more than half of them foretell it better, and the sampling ends as soon as the intervals are narrow enough.
+    `small` is what a run with too few calls to go on with drew.
     Raises BudgetError (UQL401) where no budget is given and the rows foretold cost more than `confirm_over`.
     """
     groups, size, excess, target = purpose.groups, purpose.size, purpose.excess, purpose.target
@@ -191,8 +194,13 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     fits = fits and not watched
     if watched and pilot is not None and left is not None and _free_to_grow(ctx):
         ctx.purse.allow(pilot * (per_row + per_passing))
+    if fits:
+        await ctx.draw_earlier(everything, lambda: _draw(block, relation, ctx, purpose))
     room = _room(ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing)
-    while not fits and room < LEAST_STEP and ctx.next_step():
+    while not fits and room < LEAST_STEP and relation.pool is None and ctx.purse.has_next_step:
+        with ctx.purse.until(ctx.purse.budget.step):
+            small = await _draw(block, relation, ctx, purpose, small)
+        ctx.next_step()
         room = _room(ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
@@ -212,17 +220,18 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     ledger_only = left == 0  # budget 0: the ledger alone
-    ledger_rows = (
-        None
-        if fits or stage is not None or (after and not ledger_only)
-        else await known_rows(block, relation, ctx, every=ledger_only)
-    )
+    ledger_rows = None
+    if not fits and stage is None:
+        if small is not None and after:
+            ledger_rows = small.labelled, small.truth
+        elif ledger_only or not after:
+            ledger_rows = await known_rows(block, relation, ctx, every=ledger_only)
     own_size = size if stage is None or size is None else size[stage[0]]
     own_groups = groups if stage is None or groups is None else groups[stage[0]]
     classes: _Classes | _Shares | Values | None = None
     if not fits and not ledger_only and relation.pool is None:
-        classes = _values(target, relation, max(0, room), ctx, groups) or _classes(
-            block, among, max(0, room), ctx, own_groups
+        classes = _values(target, relation, max(0, room), ctx, groups, ledger_rows) or _classes(
+            block, among, max(0, room), ctx, own_groups, ledger_rows
         )
     condition = condition_of(block) if guided is not None else None
     size_of_look = min(pilot or 0, max(0, room))
@@ -251,7 +260,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     if ledger_rows is not None:
         state.rows.append(ledger_rows[0])
         state.truths.append(ledger_rows[1])
-        pending.append(ledger_rows[0][ledger_rows[1].yes])
+        if small is None:
+            pending.append(ledger_rows[0][ledger_rows[1].yes])
     if watched:
         sampler.more(size_of_look)
     forecast = 0  # rows that the intervals take, by the pilot
@@ -492,13 +502,20 @@ class _Classes:
 
     def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
         """(n,) the number of the row's group, −1 where it does not pass, NaN where that is unknown."""
-        numbers = np.where(truth.no, -1.0, np.nan)
-        column_answers = relation[self.column]
-        for i in np.flatnonzero(truth.yes):
-            rid = rids[i]
-            if column_answers.asked_mask[rid] and not column_answers.failed[rid]:
-                numbers[i] = self.codes.setdefault(column_answers.values[rid], len(self.codes))
-        return numbers
+        return _numbers(self.column, self.codes, rids, truth, relation)
+
+
+def _numbers(
+    column: VirtualColumn, codes: dict[Any, int], rids: Rids, truth: Truth, relation: Relation
+) -> NDArray[np.float64]:
+    """(n,) the numbers of groups by `codes`, which is added to; −1 where a row does not pass, NaN where that is unknown."""
+    numbers = np.where(truth.no, -1.0, np.nan)
+    column_answers = relation[column]
+    for i in np.flatnonzero(truth.yes):
+        rid = rids[i]
+        if column_answers.asked_mask[rid] and not column_answers.failed[rid]:
+            numbers[i] = codes.setdefault(column_answers.values[rid], len(codes))
+    return numbers
 
 
 @dataclass(slots=True)
@@ -517,9 +534,14 @@ class _Shares:
 
 
 def _classes(
-    block: Block, relation: Relation, room: int, ctx: Context, groups: NDArray[np.int64] | None
+    block: Block,
+    relation: Relation,
+    room: int,
+    ctx: Context,
+    groups: NDArray[np.int64] | None,
+    known: tuple[Rids, Truth] | None,
 ) -> _Classes | None:
-    """The sampler of GROUP BY on one text, where there are features to learn from and enough calls."""
+    """The sampler of GROUP BY on one text, where there are features to learn from and enough calls; `known`: rows asked before."""
     if (
         len(block.values.groups) != 1
         or block.values.groups[0].many
@@ -534,16 +556,28 @@ def _classes(
         return None
     from uql.sampling.groupby import GroupBySampler
 
+    column, codes = block.values.groups[0], dict[Any, int]()
     sampler = GroupBySampler(
-        relation.n, room, rng=ctx.rng, confidence=ctx.settings.confidence, features=table.matrix, groups=groups
+        relation.n,
+        room,
+        rng=ctx.rng,
+        confidence=ctx.settings.confidence,
+        features=table.matrix,
+        groups=groups,
+        known=None if known is None else (known[0], _numbers(column, codes, *known, relation)),
     )
-    return _Classes(sampler, block.values.groups[0])
+    return _Classes(sampler, column, codes)
 
 
 def _values(
-    target: Target | None, relation: Relation, room: int, ctx: Context, groups: NDArray[np.int64] | None
+    target: Target | None,
+    relation: Relation,
+    room: int,
+    ctx: Context,
+    groups: NDArray[np.int64] | None,
+    known: tuple[Rids, Truth] | None,
 ) -> Values | None:
-    """The sampler of means and sums by groups that DuckDB knows."""
+    """The sampler of means and sums by groups that DuckDB knows; `known`: rows asked before."""
     if target is None or groups is None:
         return None
     reads = tuple(dict.fromkeys(c for column in virtuals(target.call) for c in column.reads))
@@ -556,6 +590,7 @@ def _values(
         features=None if table is None else table.matrix,
         groups=groups,
         ranking=target.ranking,
+        known=None if known is None else (known[0], read_values(target.call, known[0], relation, ctx)),
     )
     return Values(sampler, target.call)
 

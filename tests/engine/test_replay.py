@@ -13,8 +13,9 @@ import pytest
 from paid_model import Paid, said
 
 import uql
+from uql.base.errors import BudgetError
 from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request
-from uql.llm.questions import Predicate
+from uql.llm.questions import Predicate, Write
 
 WORDS = ("cats", "dogs", "rivers", "trains", "cakes", "storms", "letters", "gardens")
 STATEMENTS = {
@@ -95,6 +96,47 @@ def test_a_larger_budget_goes_on_with_the_rows_of_the_smaller_one(tmp_path: Path
         assert said(run(con, 256)) == expected and said(run(con, 128)) == small, "each budget has its numbers"
         assert said(run(con, 200)) == expected, "one in between is answered from the larger"
         assert len(model.paid) == paid
+
+
+class WithoutExamples(Paid):
+    """Makes up no example rows, so a search begins with random ones."""
+
+    def _answer(self, question: Any, row: Any) -> Any:
+        if isinstance(question, Write) and question.task == "examples":
+            return Answer(problem=Problem("wrong_type", "no"))
+        return super()._answer(question, row)
+
+
+GOES_ON = {
+    **{name: STATEMENTS[name] for name in ("count", "sum", "read", "stored groups", "taxonomy", "search", "recall")},
+    **{name: STATEMENTS[name] for name in ("search with values", "two conditions", "limit", "union", "join")},
+    "searches": 'SELECT id FROM t WHERE "it is so" UNION ALL SELECT id FROM t WHERE "it is nice"',
+    "a whole part, and a search": 'SELECT id FROM t WHERE "it is so" AND id < 90 UNION ALL SELECT id FROM t WHERE "it is nice"',
+    "few rows": 'SELECT id % 40 AS f, AVG("the score"::DOUBLE) AS m FROM t GROUP BY f ORDER BY m LIMIT 3',
+    "difference": 'SELECT COUNT(*) FILTER ("it is so") - COUNT(*) FILTER ("it is nice") AS n FROM t',
+    "values": 'SELECT COUNT(DISTINCT v) AS n FROM t WHERE "it is nice"',
+}
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("budget", [8, 24, 60])
+@pytest.mark.parametrize("name", GOES_ON)
+def test_three_times_the_budget_pays_for_the_further_rows_alone(tmp_path: Path, name: str, budget: int) -> None:
+    model = WithoutExamples()
+    statement, _, options = GOES_ON[name].partition(" WITH (")
+    with connect(tmp_path, model, rows=400) as con:
+        ran = 0
+        for calls in (budget, 3 * budget):
+            try:
+                result = con.uql(f"{statement} WITH (budget = {calls}{', ' + options if options else ')'}")
+                numbers = said(result)
+            except BudgetError:  # too few for this statement
+                continue
+            ran += 1
+            assert len(model.paid) <= calls or result.exact
+            assert len({one for one in model.paid if one[1]}) == sum(bool(one[1]) for one in model.paid)
+        paid = len(model.paid)
+        assert ran and said(con.uql(result.text)) == numbers and len(model.paid) == paid
 
 
 def test_fresh_draws_anew_and_is_then_the_run_that_is_answered_from(tmp_path: Path) -> None:

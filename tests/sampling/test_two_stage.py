@@ -71,6 +71,21 @@ def test_intervals_hold_where_the_first_stage_leaves_out_most_rows() -> None:
             assert keeps(missed, 40, 0.05), (budget, share, name, missed)
 
 
+def test_numbers_that_are_small_in_the_sample_are_not_taken_for_shares() -> None:
+    matrix, truth, value = world(0.02)
+    small = 0
+    for seed in range(12):
+        sample = drawn(1_000, 64, seed, matrix, truth)
+        y, x = (truth * value)[sample.labelled], truth[sample.labelled]
+        if y.max() > 1:
+            continue
+        small += 1
+        whole, part = sample.ratio(y, x), sample.inner.ratio(y, x)
+        assert whole.high is not None and part.high is not None and whole.low is not None and part.low is not None
+        assert whole.high >= part.high and whole.low <= part.low
+    assert small
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1_000, 4_000])
 @pytest.mark.parametrize("budget", [64, 128, 512])
