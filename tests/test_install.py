@@ -96,6 +96,11 @@ with uql.connect(sys.argv[2], model=sys.argv[1]) as con:
         assert len(told.bodies) > 60
 
 
+def test_the_experiments_are_listed_by_a_plain_installation() -> None:
+    done = after(EXTRAS - CORE, "from uql.cli import main\nsys.exit(main(['bench', 'list']))")
+    assert re.search("^uqe ", done.stdout, re.MULTILINE)
+
+
 def test_a_clone_in_the_current_folder_is_the_package(tmp_path: Path) -> None:
     """`git clone …/uql && python -c 'import uql'`: Python would take the clone for a namespace package without names."""
     (tmp_path / "uql").symlink_to(ROOT, target_is_directory=True)

@@ -188,6 +188,15 @@ def test_the_price_stands_under_the_text_before_it_runs(page: Any) -> None:
     assert page.find_element("css selector", "#editor .t-text").text == '"it is good"'
 
 
+def test_no_price_stands_under_a_text_that_it_is_not_of(page: Any) -> None:
+    set_statement(page, 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 40)')
+    until(lambda: "40 (32–40) calls" in page.find_element("id", "price").text)
+    set_statement(page, 'SELECT id FROM reviews WHERE "it is good" LIMIT 2')
+    assert "40 (32–40) calls" not in page.find_element("id", "price").text
+    assert "COUNT" not in page.find_element("id", "view-plan").get_attribute("textContent")
+    until(lambda: "calls" in page.find_element("id", "price").text)
+
+
 def test_an_error_is_underlined_where_it_is(page: Any) -> None:
     set_statement(page, "SELECT '😀😀', nothing FROM reviews")
     until(lambda: page.find_elements("css selector", "#editor .cm-lintRange-error"))

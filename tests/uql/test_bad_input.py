@@ -62,6 +62,7 @@ USAGE = [
     Cli("a corrupt database", ("corrupt.duckdb", "-c", "SELECT 1"), 2, ("corrupt.duckdb cannot be opened",)),
     Cli("a text file as database", ("text.duckdb", "-c", "SELECT 1"), 2, ("text.duckdb cannot be opened",)),
     Cli("a CSV file as database", ("reviews.csv", "-c", "SELECT 1"), 2, ("is not a database", "FROM 'reviews.csv'")),
+    Cli("a CSV file that is not there as database", ("gone.csv", "-c", "SELECT 1"), 2, ("gone.csv is not a database",)),
     Cli("a database to read that is not there", ("gone.duckdb", "--read-only", "-c", "SELECT 1"), 2, ("gone.duckdb",)),
     Cli("a database in no folder", ("no/where.duckdb", "-c", "SELECT 1"), 2, ("there is no folder no",)),
     Cli("a folder as output", query("SELECT 1", "-o", "folder"), 2, ("is a folder",)),

@@ -18,6 +18,7 @@ import keyring.backends.fail
 import keyring.errors
 import pytest
 
+import uql
 from uql.base import extras, keys
 from uql.base.config import load
 from uql.base.errors import AuthError, ConfigError
@@ -247,11 +248,19 @@ def test_a_command_reads_a_database_that_another_process_has_open(capsys: pytest
         told = capsys.readouterr()
         assert told.out == "n\n6\n" and "this one only reads it" in told.err
         assert main(["shop.duckdb", "-c", "CREATE TABLE t AS SELECT 1 AS a"]) == 1
+        with pytest.raises(uql.UQLError) as error:
+            uql.connect("shop.duckdb")
+        assert error.value.help == "close the other process, or open it with read_only=True where that one reads only"
     finally:
         holder.communicate("")
 
 
 # -------------------------------------------------------------------------------------------------------------- doctor
+def test_a_server_that_is_not_there_is_said_in_the_words_of_the_system(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "list", "http://127.0.0.1:9/v1"]) == 3
+    assert "lists no models: cannot connect to 127.0.0.1:9: Connection refused\n" in capsys.readouterr().err
+
+
 def test_doctor_says_what_answers_and_what_it_takes(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--model", f"{server.url}/v1#m", "--json"]) == 0
     found = {(check["about"], check["name"]): check for check in json.loads(capsys.readouterr().out)}

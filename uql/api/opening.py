@@ -55,7 +55,10 @@ def connect(
     try:
         connection = duckdb.connect(database, read_only=read_only and cluster is None)
     except (duckdb.Error, OSError) as error:
-        raise DataError(f"the database {path} cannot be opened: {first_line(error)}", code="UQL503") from error
+        why = first_line(error)
+        locked = "close the other process, or open it with read_only=True where that one reads only"
+        way = locked if "Conflicting lock" in why else None
+        raise DataError(f"the database {path} cannot be opened: {why}", code="UQL503", help=way) from error
     with contextlib.suppress(duckdb.Error):  # con.sql sees the caller's data frames, as DuckDB's own does
         connection.execute("SET python_scan_all_frames = true")
     con = Connection(connection, configured, owned=True, model=provider, models=models)

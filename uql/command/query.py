@@ -334,7 +334,7 @@ def connect(
         path = Path(database)
         if path.is_dir():
             raise UsageError(f"{database} is a folder, not a database", help="files in it: FROM 'folder/*.parquet'")
-        if path.suffix.lower() in _DATA_FILES and path.exists():
+        if path.suffix.lower() in _DATA_FILES:
             raise UsageError(f"{database} is not a database", help=f"uql -c \"SELECT … FROM '{database}'\"")
         if not path.exists():
             if read_only:

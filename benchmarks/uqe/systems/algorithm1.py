@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.extras import need
 from uql.benchmarks.uqe.data import Condition, Grouping, World
 from uql.benchmarks.uqe.model import Model
 from uql.benchmarks.uqe.systems.uniform import TAXONOMY_ROWS, named
@@ -24,6 +24,9 @@ Rows = list[NDArray[np.int64]]
 @lru_cache(maxsize=64)
 def clusters(world: World, turn: int) -> Rows:
     """The rows of each of ten clusters."""
+    need("clusters of embeddings", "uqe", "faiss")
+    import faiss
+
     embeddings = world.embeddings
     means = faiss.Kmeans(
         embeddings.shape[1], CLUSTERS, niter=20, seed=turn, min_points_per_centroid=1, max_points_per_centroid=2000

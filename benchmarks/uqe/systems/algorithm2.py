@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from uql.base.extras import need
 from uql.benchmarks.uqe.data import Condition
 from uql.benchmarks.uqe.model import Model
 
@@ -16,6 +17,7 @@ BATCH = 16
 
 def search(model: Model, condition: Condition, budget: int, rng: np.random.Generator) -> list[tuple[int, bool | None]]:
     """(row, answer) in the order asked."""
+    need("learned searches", "uqe", "sklearn")
     from sklearn.linear_model import LogisticRegression
 
     embeddings = model.world.embeddings

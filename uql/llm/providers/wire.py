@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -77,7 +78,7 @@ async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) 
         model: for messages.
     Raises: AuthError, QuotaError, UnknownModelError, BackendError (they concern every row); CallError (this one).
     """
-    from aiohttp import ClientConnectorError, ClientError, ConnectionTimeoutError
+    from aiohttp import ClientConnectorError, ClientError, ClientSSLError, ConnectionTimeoutError
 
     try:
         response = await send()
@@ -85,13 +86,21 @@ async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) 
         raise CallError("connection", "no connection in time", sent=False) from error
     except TimeoutError as error:
         raise CallError("timeout", without_keys(f"no reply in time {error}".rstrip())) from error
+    except ClientConnectorError as error:
+        place = f"cannot connect to {error.host}:{error.port}"
+        message = str(error) if isinstance(error, ClientSSLError) else f"{place}: {_refusal(error.os_error)}"
+        raise CallError("connection", without_keys(message), sent=False) from error
     except (ClientError, OSError) as error:
-        sent = not isinstance(error, ClientConnectorError)
         message = f"Connection error. {error or type(error).__name__}"
-        raise CallError("connection", without_keys(message), sent=sent) from error
+        raise CallError("connection", without_keys(message)) from error
     if response.status_code // 100 != 2:
         raise status_error(response, name=name, model=model)
     return response
+
+
+def _refusal(error: OSError) -> str:
+    """Why no connection came about, in the words of the system."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
 def unstructured(error: CallError) -> bool:

@@ -21,6 +21,9 @@ function edited() {
   drawSheets();
   drawExamples();
   clearTimeout(checks);
+  plan = undefined;
+  $("price").textContent = "";
+  drawPlan();
   checks = setTimeout(check, 250);
 }
 const shortened = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
@@ -87,7 +90,7 @@ async function check() {
     plan = found.ok ? found.plan : null;
     $("price").textContent = plan ? price(plan) : "";
     if (!running()) drawPlan();
-  } catch (error) { $("price").textContent = error.message; }
+  } catch (error) { plan = null; $("price").textContent = error.message; }
 }
 function price(found) {
   const p = found.price;
@@ -136,7 +139,7 @@ function draw() {
   if (!run) { show("rows"); return; }
   progress();
   if (!running()) { ended(); return; }
-  show(run.kind === "ask" ? "answer" : run.text === editor.text && plan ? "plan" : "rows");
+  show(run.kind === "ask" ? "answer" : run.text === editor.text && plan !== null ? "plan" : "rows");
   source = new EventSource(`/api/runs/${run.id}/events`);
   source.onmessage = (message) => {
     sheet.run = JSON.parse(message.data);
@@ -216,7 +219,11 @@ async function fill(view, work) {
   } catch (error) { if (sheet.run === run) $(`view-${view}`).textContent = error.message; }
 }
 function drawPlan() {
-  if (!plan) { $("view-plan").replaceChildren(make("p", { className: "quiet", textContent: "Plain SQL: DuckDB runs it as it is." })); return; }
+  if (!plan) {
+    const why = plan === undefined ? "The plan of this statement is being made …" : "Plain SQL: DuckDB runs it as it is.";
+    $("view-plan").replaceChildren(make("p", { className: "quiet", textContent: why }));
+    return;
+  }
   const asked = Object.entries(sheet.run?.text === editor.text ? sheet.run.asked : {});
   const says = (s, text) => s.what.includes(text) || s.inputs.some((below) => says(below, text));
   const step = (s) => {  // calls stand at the lowest step that names their text
