@@ -136,7 +136,8 @@ def list_files(path: str | Path) -> list[Path]:
     """
     where = Path(path).expanduser()
     if where.is_dir():
-        inside, outside = [], []
+        inside: list[Path] = []
+        outside: list[Path] = []
         for file in where.rglob("*"):
             (inside if not file.is_symlink() or _leads_into(file, where) else outside).append(file)
         if outside:
