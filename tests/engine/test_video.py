@@ -15,9 +15,11 @@ from clips import Watcher, clip
 
 import uql
 from uql.base.errors import BindError, DataError, PlanError
-from uql.base.media_types import media_type
+from uql.base.media_types import Unreadable, media_type
+from uql.base.schema import Modality
 from uql.llm.providers.base import Capabilities
 from uql.sources import parts, parts_reader
+from uql.sources.media import Media
 
 FORMATS = {"a.mp4": "libx264", "b.webm": "libvpx-vp9", "c.mkv": "libx264", "d.mov": "libx264"}
 RED = '"there is red"'
@@ -354,6 +356,16 @@ def test_a_frame_of_bytes_that_this_session_has_not_seen_is_an_error_in_its_row(
     found = con.uql(f"SELECT {RED}::BOOLEAN AS red FROM kept")
     assert found.fetchall() == [(None,)]
     assert "another session" in found.errors[0].message
+
+
+@pytest.mark.parametrize("place", ["1.2.3", ".", "...", "1.", "9" * 400])
+@pytest.mark.parametrize("kind", ["frame", "page"])
+def test_a_name_whose_place_is_no_number_is_a_failure_of_its_row(folder, kind, place):
+    """Whoever wrote the rows chose it."""
+    reader = parts.Parts()
+    reader.media = Media(folder, parts=reader)
+    (found,) = reader.media.load([f"{kind}:{place}@a.mp4"], Modality.IMAGE)
+    assert isinstance(found, Unreadable)
 
 
 def test_two_sessions_of_one_database_have_their_own_files(folder):

@@ -34,6 +34,8 @@ elif task == "die":
     sys.exit("a library is missing")
 elif task == "noise":
     print("this is no JSON")
+elif task == "deep":
+    print("[" * 200_000)
 elif task == "environment":
     print(json.dumps({"text": ",".join(sorted(os.environ)), "value": os.environ["HOME"]}))
 elif task == "sources":

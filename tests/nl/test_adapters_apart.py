@@ -87,6 +87,11 @@ def test_a_worker_that_fails_is_an_error_that_says_why(task: str, code: str, sai
     assert told.value.code == code and time.monotonic() - began < 20
 
 
+def test_a_worker_whose_reply_nests_too_deep_gave_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(QuestionError, match="UQL640: the adapter fake gave no answer"):
+        spoken("deep", tmp_path)
+
+
 def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
     adapter = ProcessAdapter("fake", (str(tmp_path / "none"),), (Operator.TEXT,), tmp_path)
 
@@ -196,6 +201,9 @@ def test_an_environment_is_made_once_with_pinned_packages(tmp_path: Path, monkey
         environments.adapter("dspy")
     place = environments.install("dspy")
     assert environments.installed("dspy") and environments.install("dspy") == place and len(ran) == 3
+    assert all(
+        command[1] == "-P" for command in ran
+    )  # no pip or venv of the current folder, which somebody may have sent
     assert ran[1][-1] == "dspy==3.4.1" and ran[1][0] == str(place / "bin" / "python")
     adapter = environments.adapter("dspy", timeout_s=5)
     assert adapter.timeout_s == 5 and Path(adapter.command[-1]).is_file() and adapter.capable(Operator.IMAGE)

@@ -162,3 +162,35 @@ def test_a_proposal_has_every_table_and_private_column() -> None:
     tables = [con.catalog.named(name) for name in con.catalog.names()]
     text = proposed(tables, [Link(Column("letters", "shop_id"), Column("shops", "id"))])
     assert "[tables.shops]" in text and "columns.owner_phone" in text and "private = true" in text
+
+
+@pytest.mark.parametrize(
+    "uql",
+    [
+        "COPY (SELECT 1 AS a) TO 'written.csv'",
+        "SELECT 1 AS a; COPY (SELECT 1 AS a) TO 'written.csv'",
+        "EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO 'written.csv'",
+        "SELECT 1 AS a TO 'written.csv'",
+        "SET uql.model = 'http://127.0.0.1:9/v1#m'",
+        "SET threads = 1",
+        "SELECT content FROM read_text('secret.txt')",
+        "SELECT * FROM 'secret.csv'",
+        "SELECT content FROM (FROM read_blob('secret.txt'))",
+        "SELECT name FROM shops WHERE \"it is large\" WITH (model = 'http://127.0.0.1:9/v1#m')",
+        "SELECT name FROM shops WHERE \"it is large\" WITH (ledger = 'written.csv')",
+        "FROM uql_runs()",
+    ],
+)
+def test_a_semantic_model_that_somebody_sent_reads_and_writes_no_file_and_sets_nothing(
+    uql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
+    with duckdb.connect(tmp_path / "shop.duckdb") as con:
+        con.execute("CREATE TABLE shops AS SELECT 'shop ' || i AS name FROM range(9) t(i)")
+    for name in ("secret.txt", "secret.csv"):
+        (tmp_path / name).write_text("key\nof the user\n")
+    (tmp_path / FILE).write_text(f"[metrics.sent]\nuql = '''{uql}'''\n")
+    checked = CliRunner().invoke(app, ["check", "shop.duckdb"])
+    assert checked.exit_code == 1 and "FAILS  metric sent" in checked.output
+    assert not (tmp_path / "written.csv").exists() and "of the user" not in checked.output

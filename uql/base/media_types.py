@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from uql.base.schema import Modality
 
 UNKNOWN = "application/octet-stream"
-PART = "(frame|page):([0-9.]+)@(.+)"  # what names a frame by its second, or a page by its number, and the file
+NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+PART = f"(frame|page):({NUMBER})@(.+)"  # what names a frame by its second, or a page by its number, and the file
 MOST_HEAD = 4_096  # bytes that say what a file is
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _MAGIC: tuple[tuple[bytes, str], ...] = (

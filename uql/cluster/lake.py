@@ -10,7 +10,8 @@ from pathlib import Path
 import duckdb
 
 from uql.base.errors import DataError
-from uql.base.sql_text import first_line, literal, quote
+from uql.base.sql_text import first_line, quote
+from uql.sources.files import file_literal
 
 FOOTER = 8  # bytes at the end of a Parquet file: the length of what describes its rows, and a mark
 
@@ -66,7 +67,7 @@ class LakeTable:
 
 def reading(files: Sequence[str], options: str = "") -> str:
     """SQL that reads Parquet files, in this order."""
-    return f"SELECT * FROM read_parquet([{', '.join(map(literal, files))}]{options})"
+    return f"SELECT * FROM read_parquet([{', '.join(map(file_literal, files))}]{options})"
 
 
 def view(name: str, sql: str) -> str:
@@ -97,7 +98,7 @@ def tables_of(folder: Path, duck: duckdb.DuckDBPyConnection) -> tuple[LakeTable,
 
 
 def _table(name: str, files: list[str], duck: duckdb.DuckDBPyConnection) -> LakeTable:
-    listed = ", ".join(map(literal, files))
+    listed = ", ".join(map(file_literal, files))
     try:
         rows = dict(duck.execute(f"SELECT file_name, num_rows FROM parquet_file_metadata([{listed}])").fetchall())
         duck.execute(view(quote(name), reading(files)))

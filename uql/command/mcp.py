@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from uql.base.errors import BudgetError, DataError, UQLError
+from uql.base.errors import BudgetError, UQLError
 from uql.base.version import __version__
 from uql.command import options
+from uql.command.one_query import one_query
 from uql.command.outcome import UsageError, command, new_app
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 app = new_app()
 MAX_ROWS = 1_000  # in one reply
-LONGEST = 100_000  # characters of a statement, as on the page of `uql ui`
 INSTRUCTIONS = """UQL is SQL (DuckDB's dialect) in which a double-quoted text can be used in place of a column: a language model
 answers it, row by row, as in SELECT COUNT(*) FROM reviews WHERE "the review complains about the plot". Call list_tables first, then
 price: it makes no call to a model. COUNT, SUM, AVG over such texts are estimated from a sample, with an interval (x_low, x_high):
@@ -205,7 +205,7 @@ class Tools:
             statement: one query of UQL or SQL.
         """
         with self._query() as con:
-            quote = _prepared(con, statement).quote()
+            quote = one_query(con, statement).quote()
             return _json({**_priced(quote), "caps": self._remaining()})
 
     def explain(self, statement: str) -> str:
@@ -215,7 +215,7 @@ class Tools:
             statement: one query of UQL or SQL.
         """
         with self._query() as con:
-            _prepared(con, statement)
+            one_query(con, statement)
             return "\n".join(str(line) for (line,) in con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
 
     def run(self, statement: str, rows: int = 100) -> str:
@@ -228,7 +228,7 @@ class Tools:
         from uql.show.render import as_document
 
         with self._query() as con:
-            result = _prepared(con, statement)
+            result = one_query(con, statement)
             self._refuse_beyond(result)
             document = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
             exact = "every row was read: the numbers are exact"
@@ -256,38 +256,6 @@ class Tools:
             "calls": min(cap.calls_left or 0 for cap in caps),
             "usd": round(min((cap.usd or 0.0) - cap.spent_usd for cap in caps), 6),
         }
-
-
-def _prepared(con: Connection, statement: str) -> Result:
-    """One query, bound and not run. Raises: UQLError; DataError (UQL511) for anything else."""
-    from uql.compiler.parser import parse_script
-    from uql.compiler.syntax import Select, Union
-    from uql.session.read_only import reads
-    from uql.session.resume import named
-
-    if len(statement) > LONGEST:
-        raise DataError(
-            f"a statement has at most {LONGEST:,} characters here",
-            code="UQL511",
-            help="query a table instead of values",
-        )
-    pieces = parse_script(statement)
-    query = len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str) and reads(pieces[0][0])
-    if pieces and not query:
-        raise DataError(
-            "a tool takes one query that only reads",
-            code="UQL511",
-            text=statement,
-            help="one SELECT, without TO; settings go into WITH (…) at its end; a plan is what the tool explain gives",
-        )
-    if named(statement):
-        raise DataError(
-            f"{named(statement)[0]} is not served: the ledger holds what was asked about other databases too",
-            code="UQL511",
-            text=statement,
-            help="query the tables that list_tables names",
-        )
-    return con.uql(statement)
 
 
 def _priced(quote: Quote) -> dict[str, Any]:

@@ -48,7 +48,9 @@ def check(
     model: options.Model = None,
 ) -> int:
     """Read uql.model.toml, and run its metrics and verified questions. Exit code 1 where one fails, or with --ask gives other rows."""
-    from uql.api.opening import connect
+    from uql.command.one_query import one_query
+    from uql.command.query import connect
+    from uql.llm.budget import Budget
     from uql.nl.schema import semantic_model
 
     path = _there(database).parent / semantic_model.FILE
@@ -56,12 +58,15 @@ def check(
         raise UsageError(f"there is no {path}: uql model init {database}")
     description = semantic_model.read(path)
     wrong = 0
-    with connect(database, read_only=True, model=model) as con:
+    with connect(str(database), options.settings_of(None, model=model), read_only=True, files=False) as con:
+        con.session.caps = (
+            Budget(),
+        )  # without a limit of its own: the file, which somebody may have sent, sets no setting that asks for trust
         checks = [(f"metric {name}", "", uql) for name, (_, uql) in description.metrics.items()]
         checks += [(each.question, each.question, each.uql) for each in description.verified]
         for called, question, uql in checks:
             try:
-                table = con.uql(uql).arrow()
+                table = one_query(con, uql).arrow()
                 same = not ask or not question or _same(table, con.ask(question))
                 message = (
                     f"{table.num_rows:,} row{'s' * (table.num_rows != 1)}" if same else "other rows when asked anew"

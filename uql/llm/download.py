@@ -294,7 +294,8 @@ def _wheel(requirement: str, folder: Path, to_cache: bool = False) -> Path:
     Args:
         to_cache: pip keeps it too, as it keeps what it installs.
     """
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    # -P: a folder that somebody sent may hold a pip of its own
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     command += ["--disable-pip-version-check", "--no-input", *["--no-cache-dir"] * (not to_cache)]
     command += ["--dest", str(folder), requirement]
     try:

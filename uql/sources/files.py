@@ -51,6 +51,15 @@ def file_sql(path: str) -> str:
     return f"{function}({literal(path)})"
 
 
+def file_literal(path: str | Path) -> str:
+    """A string of SQL that names one file to DuckDB's readers, and no pattern, whatever signs its name has.
+
+    >>> file_literal("is it?.csv"), file_literal("a[1].csv")
+    ("'is it[?].csv'", "'a[[]1].csv'")
+    """
+    return literal(glob.escape(str(path)))
+
+
 def _nearby(path: str) -> str:
     """The files of the same folder that can be read, or the folder that is missing."""
     folder = Path(path).parent

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
 from uql.base.sql_text import first_line, literal, quote
-from uql.sources.files import READERS, file_sql, reader
+from uql.sources.files import READERS, file_literal, file_sql, reader
 
 if TYPE_CHECKING:
     import duckdb
@@ -97,7 +97,7 @@ def register_files(
     if not files:
         raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
     if type in FORMATS:
-        listed = ", ".join(literal(str(file)) for file in files)
+        listed = ", ".join(map(file_literal, files))
         _view(connection, name, f"SELECT * FROM {FORMATS[type].format(listed)}", None, "")
         return (name,)
     kind = type or kind_of(files)
@@ -111,13 +111,13 @@ def register_files(
         if not chosen:
             raise DataError(f"{path}: no CSV, JSON or Parquet file", code="UQL503")
         _tell_left_out(name, kind, files, chosen)
-        body = " UNION ALL BY NAME ".join(f"SELECT * FROM {file_sql(str(file))}" for file in chosen)
+        body = " UNION ALL BY NAME ".join(f"SELECT * FROM {file_sql(glob.escape(str(file)))}" for file in chosen)
         _view(connection, name, body, None, "")
         return (name,)
     chosen = [file for file in files if file.suffix.lower() in _endings(kind)] if type is None else files
     _tell_left_out(name, kind, files, chosen)
     folder = Path(path) if Path(path).is_dir() else None
-    paths = ", ".join(literal(str(file)) for file in chosen)
+    paths = ", ".join(map(file_literal, chosen))
     begin = len(str(folder)) + 2 if folder is not None else 1
     file_column = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
     value = f"content AS {kind}"
@@ -136,7 +136,8 @@ def list_files(path: str | Path) -> list[Path]:
     """
     where = Path(path).expanduser()
     if where.is_dir():
-        inside, outside = [], []
+        inside: list[Path] = []
+        outside: list[Path] = []
         for file in where.rglob("*"):
             (inside if not file.is_symlink() or _leads_into(file, where) else outside).append(file)
         if outside:

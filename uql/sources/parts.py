@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from uql.base import extras
 from uql.base.extras import need
-from uql.base.media_types import PART, Unreadable
+from uql.base.media_types import NUMBER, PART, Unreadable
 from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
 from uql.sources import parts_reader
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # of a part, or of a file whose parts cannot be listed
-NAME = re.compile(PART.replace("[0-9.]+", r"[0-9.]+|\?"), re.DOTALL)
+NAME = re.compile(PART.replace(NUMBER, rf"{NUMBER}|\?"), re.DOTALL)
 BLOB = "blob:"  # begins the name of a file that the session wrote
 WHOLE = "?"  # the place of the one row that stands for a file whose parts cannot be listed
 NEEDS = {

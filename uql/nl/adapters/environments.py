@@ -123,11 +123,12 @@ def install(name: str, *, tell: Callable[[str], None] = lambda text: None, pytho
         shutil.rmtree(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     tell(f"making {place}")
-    _run([python, "-m", "venv", str(place)], name)
+    _run([python, "-P", "-m", "venv", str(place)], name)  # -P: not what the current folder calls so
     tell(f"fetching {', '.join(what.packages)}")
-    _run([str(_python(place)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what.packages], name)
+    made = [str(_python(place)), "-P"]
+    _run([*made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what.packages], name)
     tell("trying it")
-    _run([str(_python(place)), "-c", f"import {what.module}"], name)
+    _run([*made, "-c", f"import {what.module}"], name)
     (place / READY).write_text(
         json.dumps({"packages": what.packages, "python": sys.version.split()[0]}), encoding="utf-8"
     )

@@ -124,7 +124,7 @@ class ProcessAdapter:
             stderr = (await complained).decode("utf-8", "replace")[-STDERR:].strip()
         try:
             reply = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             last = stderr.splitlines()[-1] if stderr else "it said nothing"
             raise QuestionError(f"the adapter {self.name} gave no answer: {last[:300]}", code="UQL640") from None
         if not isinstance(reply, dict):
