@@ -278,7 +278,8 @@ def test_a_later_process_finds_the_tables_of_a_question_evaluated(
         loaded = Engine(path, n_ctx=2048, threads=1)
         said = [{"role": "system", "content": "You write SQL."}, {"role": "user", "content": f"{tables}{question}"}]
         body = {"messages": said, "max_tokens": 12, "temperature": 0.0, "seed": 0, "cache_prompt": True}
-        reply = await loaded.run(lambda: loaded.chat(body, keeps_state=keeps_state))
+        chat = loaded.chat_keeping_state if keeps_state else loaded.chat
+        reply = await loaded.run(lambda: chat(body))
         return reply["timings"]["prompt_n"], reply["choices"][0]["message"]["content"]
 
     first, _ = run(go("How many shops are there?", keeps_state=True))

@@ -93,23 +93,8 @@ class Engine:
                 f"{self.path} cannot be loaded: {error}", help="is it a whole GGUF file of a chat model?"
             ) from error
 
-    def chat(self, body: dict[str, Any], *, keeps_state: bool = False) -> dict[str, Any]:
+    def chat(self, body: dict[str, Any]) -> dict[str, Any]:
         """A request in the form of OpenAI's chat completions, its reply independent of the requests before; only inside `run`.
-
-        Args:
-            body: the request.
-            keeps_state: later processes find evaluated what their prompts have in common with this one.
-        """
-        if not keeps_state or self._states is None:
-            return self._chat(body)
-        address, messages = self._server.listening_address, body["messages"]
-        self._states.restore(address, self.api_key, messages)
-        reply = self._chat(body)
-        self._states.save(address, self.api_key, messages, _evaluated(reply))
-        return reply
-
-    def _chat(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The reply to a request.
 
         Where too few tokens are left to evaluate, a shorter prompt comes between, so that less of this one is found evaluated; where
         that is not enough, all of it is evaluated. A prompt that was sent for one token, and now for all, has always one token left.
@@ -124,6 +109,15 @@ class Engine:
             reply = self._reply(body)
             if _too_few(reply):
                 reply = self._reply({**body, "cache_prompt": False})
+        return reply
+
+    def chat_keeping_state(self, body: dict[str, Any]) -> dict[str, Any]:
+        """As `chat`; later processes find evaluated what their prompts have in common with this one."""
+        assert self._states is not None, "a loaded model has states"
+        address, messages = self._server.listening_address, body["messages"]
+        self._states.restore(address, self.api_key, messages)
+        reply = self.chat(body)
+        self._states.save(address, self.api_key, messages, _evaluated(reply))
         return reply
 
     def _reply(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -236,10 +236,8 @@ class Local:
     def _send(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> ChatReply | int:
         """The reply to a prompt, counted; the tokens of a prompt that is too long. Raises CallError for another error."""
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
-        keeps = self.keeps_states and prompt.begins_alike
-        reply = loaded.chat(
-            {"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body}, keeps_state=keeps
-        )
+        chat = loaded.chat_keeping_state if self.keeps_states and prompt.begins_alike else loaded.chat
+        reply = chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})
         problem = reply.get("error")
         if isinstance(problem, dict) and problem.get("type") == "exceed_context_size_error":
             return int(problem["n_prompt_tokens"])
