@@ -177,6 +177,9 @@ def test_a_value_of_another_type_in_any_column_is_set_aside_or_an_error_in_words
     [
         "answer_rows.at",
         "answer_rows.calls",
+        "answer_rows.probability",
+        "answer_rows.input_tokens",
+        "answer_rows.usd",
         "statistics.name",
         "failures.calls",
         "sittings.root",

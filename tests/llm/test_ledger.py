@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sqlite3
 import stat
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 
 from uql.base.errors import ConfigError, DataError
 from uql.llm import codec
+from uql.llm.events import Event
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import Entry, Origin
 from uql.llm.providers.base import Answer
@@ -35,6 +38,10 @@ def test_an_answer_comes_back_as_it_was(value: object) -> None:
     back = codec.loads(codec.dumps(Answer(value, 0.25, (0.75, 0.25))))
     assert back == Answer(value, 0.25, (0.75, 0.25)) and type(back.value) is type(value)
     assert codec.loads(codec.dumps(Answer(value))).distribution is None
+    whole = Answer(value, 0.25, (0.75, 0.25), paid=(50, 1, 0.01))
+    for answer in (whole, replace(whole, distribution=None, paid=(50, 1, None))):
+        kept = codec.loads(*codec.to_row(answer))
+        assert (kept, kept.paid) == (answer, answer.paid) and type(kept.value) is type(value)
 
 
 def test_the_file_is_private_and_holds_no_row_text(tmp_path: Path) -> None:
@@ -237,7 +244,19 @@ def test_a_second_ledger_of_one_process_leaves_the_locks_of_the_first(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"\xff{", b"{", b"[]", b'{"v":{"$date":1}}', b'{"v":1,"p":"x"}', b"[" * 100_000, b'{"v":1,"c":[1]}']
+    "damage",
+    [
+        b"",
+        b"\xff{",
+        b"{",
+        b"[]",
+        b"-3",
+        b'{"d":[]}',
+        b'{"v":{"$date":1}}',
+        b'{"v":1,"p":"x"}',
+        b"[" * 100_000,
+        b'{"v":1,"c":[1]}',
+    ],
 )
 def test_a_damaged_answer_is_set_aside_counted_and_asked_again(tmp_path: Path, damage: bytes) -> None:
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
@@ -248,6 +267,21 @@ def test_a_damaged_answer_is_set_aside_counted_and_asked_again(tmp_path: Path, d
         assert ledger.answers([b"a", b"b"]).keys() == {b"a"} and ledger.damaged == {b"b"}
         asyncio.run(ledger.put([Entry(b"b", Answer("again"), "m")]))
         assert ledger.answers([b"b"])[b"b"].value == "again"
+
+
+def test_an_answer_takes_at_most_120_bytes(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        n = 20_000
+        paid = (120, 1, 0.000_003_4)
+        entries = [
+            Entry(ledger.key(b"question", b"%d" % i), Answer(i % 3 > 0, math.sin(i) ** 2, paid=paid), "m", "t", "run")
+            for i in range(n)
+        ]
+        calls = [
+            Event("call", "run", i / 7, "m", "Predicate", "it is so", *paid[:2], 1, paid[2], i / 9) for i in range(n)
+        ]
+        asyncio.run(ledger.put(entries, calls))
+        assert ledger.stats().bytes / n <= 120
 
 
 def test_every_flip_of_a_bit_of_an_answer_is_an_answer_or_a_value_error() -> None:

@@ -64,6 +64,30 @@ def test_answers_come_back_as_they_were_and_their_origin_with_them(place: str) -
         }
 
 
+def test_a_ledger_of_format_3_keeps_its_answers_with_probability_and_cost(place: str) -> None:
+    def as_format_3(db: Any) -> None:
+        for column in ("probability", "input_tokens", "output_tokens", "usd"):
+            db.execute(f"ALTER TABLE answer_rows DROP COLUMN {column}")
+        db.execute("CREATE INDEX call_rows_subject ON call_rows (subject)")
+        text = '{"v":true,"p":0.25,"c":[3,4,0.1]}'
+        db.execute("UPDATE answer_rows SET answer = ? WHERE key = ?", (text, b"a"))
+        db.execute("UPDATE meta SET value = ? WHERE name = 'format'", (3 if place.endswith(".sqlite") else b"3",))
+        db.execute("DELETE FROM meta WHERE name = 'tables'")
+
+    with Ledger(place) as ledger:
+        put(ledger, Entry(b"a", Answer("the new form"), "m", "t", "run", 3))
+        ledger.work(as_format_3, atomic=True)
+    for _ in range(2):  # it is in the new format then
+        with Ledger(place) as ledger:
+            found = ledger.answers([b"a"])[b"a"]
+            assert (found.value, found.probability, found.paid) == (True, 0.25, (3, 4, 0.1))
+            origin = asyncio.run(ledger.origins([b"a"]))[b"a"]
+            assert (origin.run, origin.calls) == ("run", 3)
+    with Ledger(place) as ledger:
+        put(ledger, Entry(b"b", Answer(2, 0.5, paid=(5, 6, None)), "m"))
+        assert ledger.answers([b"b"])[b"b"].paid == (5, 6, None)
+
+
 def test_all_who_open_a_ledger_make_the_same_keys(place: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         opened = list(threads.map(lambda _: Ledger(place), range(4)))

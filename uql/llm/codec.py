@@ -1,4 +1,4 @@
-"""Answers as JSON text and back, types kept: what the ledger holds."""
+"""Answers as JSON text, or as columns of the ledger, and back: types are kept."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import base64
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 from uql.llm.providers.base import Answer
 
+Column = str | bytes | int | float | None
+TEXT_OF: dict[bool | None, str] = {True: "true", False: "false", None: "null"}  # what needs no JSON
+PLAIN: dict[Column, bool | None] = {form: value for value, text in TEXT_OF.items() for form in (text, text.encode())}
 _TAGS = ("$date", "$datetime", "$time", "$interval", "$decimal", "$bytes", "$float", "$dict")
 
 
@@ -80,28 +84,66 @@ def dumps(answer: Answer) -> str:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
-def loads(text: str | bytes) -> Answer:
-    """The answer in a row of the ledger. Raises ValueError where the row is damaged."""
+def to_row(answer: Answer) -> tuple[Column, ...]:
+    """An answer that has no problem as text, probability, input tokens, output tokens and USD.
+
+    The text is true, false or null, or what `dumps` makes of value and distribution: a damaged one is not taken for another value.
+
+    >>> to_row(Answer(True, 0.5, paid=(50, 1, 0.01)))
+    ('true', 0.5, 50, 1, 0.01)
+    """
+    if isinstance(answer.value, bool | None) and answer.distribution is None:
+        text = TEXT_OF[answer.value]
+    else:
+        text = dumps(replace(answer, probability=math.nan, paid=None))
+    probability = None if math.isnan(answer.probability) else answer.probability
+    return (text, probability, *(answer.paid or (None, None, None)))
+
+
+def loads(
+    text: Column,
+    probability: Column = None,
+    input_tokens: Column = None,
+    output_tokens: Column = None,
+    usd: Column = None,
+) -> Answer:
+    """The answer in a text of `dumps`, or in the columns of `to_row`. Raises ValueError where it is damaged."""
     try:
-        record = json.loads(text if isinstance(text, str) else bytes(text).decode())
-        distribution, paid = record.get("d"), record.get("c")
+        sure = math.nan if probability is None else _number(probability)
+        paid = None if input_tokens is None else _paid(input_tokens, output_tokens, usd)
+        if text in PLAIN:
+            return Answer(PLAIN[text], sure, None, None, paid)
+        record = json.loads(text if isinstance(text, str) else bytes(text).decode())  # type: ignore[arg-type]
+        distribution, cost = record.get("d"), record.get("c")
         return Answer(
             value=_unpack(record["v"]),
-            probability=float(record.get("p", "nan")),
+            probability=_number(record["p"]) if "p" in record else sure,
             distribution=None if distribution is None else tuple(map(float, distribution)),
-            paid=None if paid is None else (paid[0], paid[1], paid[2]),
+            paid=paid if cost is None else _paid(*cost),
         )
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"the answer cannot be read: {type(error).__name__}") from error
 
 
-def readable(rows: Iterable[tuple[bytes, bytes]]) -> tuple[dict[bytes, Answer], list[bytes]]:
-    """Answers by key, and the keys of the rows that are damaged."""
+def _number(value: Any) -> float:
+    if not isinstance(value, float | int) or not math.isfinite(value):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _paid(input_tokens: Any, output_tokens: Any, usd: Any) -> tuple[int, int, float | None]:
+    if not (isinstance(input_tokens, int) and isinstance(output_tokens, int)):
+        raise TypeError(f"{input_tokens!r} and {output_tokens!r} are not numbers of tokens")
+    return input_tokens, output_tokens, None if usd is None else _number(usd)
+
+
+def readable(rows: Iterable[tuple[Any, ...]]) -> tuple[dict[bytes, Answer], list[bytes]]:
+    """Answers by key, and the keys of the rows that are damaged. `rows`: key, and the arguments of `loads`."""
     answers: dict[bytes, Answer] = {}
     damaged: list[bytes] = []
-    for key, text in rows:
+    for key, *row in rows:
         try:
-            answers[key] = loads(text)
+            answers[key] = loads(*row)
         except ValueError:
             damaged.append(key)
     return answers, damaged

@@ -24,6 +24,7 @@ from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
+from uql.llm.in_flight import InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Slot, collected, distinct, question_key
 from uql.llm.ledger_rows import Failed
@@ -76,7 +77,7 @@ class Gate(Sender):
         self.calibrated = True
         self._audits: dict[str, dict[str, dict[str, float]]] = {}  # of probabilities, by model and condition
         self.people = People(ledger.secret)  # who go before the model; those of the ledger once a model is open
-        self._inflight: dict[bytes, asyncio.Future[Answer]] = {}
+        self._inflight: dict[bytes, InFlight] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
@@ -487,12 +488,12 @@ class Gate(Sender):
 
     async def _ask_chunk(self, asking: Asking, slots: list[Slot]) -> None:
         """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
-        loop = asyncio.get_running_loop()
-        mine: dict[bytes, asyncio.Future[Answer]] = {}
+        mine = InFlight()
         for slot in slots:
             for key in slot.keys:
-                if key not in self._inflight and key not in mine:
-                    mine[key] = self._inflight[key] = loop.create_future()
+                if key not in self._inflight:
+                    self._inflight[key] = mine
+                    mine.add(key)
         try:
             answers = await self.ledger.get(
                 list(dict.fromkeys([*mine, *_all_keys(slots)])) if asking.together > 1 else list(mine)
@@ -504,20 +505,21 @@ class Gate(Sender):
             whole = 0  # rows that the ledger answered
             for slot in slots:
                 slot.answers = _known_answers(slot, answers)
+                for key, answer in zip(slot.keys, slot.answers, strict=True):
+                    if answer is not None:
+                        mine.settle(key, answer)
+                if None not in slot.answers:
+                    whole += 1
+                    continue
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
-                if open_ and all(key in failed for key in open_):
+                if all(key in failed for key in open_):
                     self._fail_again(slot, failed, mine, max((paid.get(key, 0) for key in slot.keys), default=0))
                     gone = next(failed[key] for key in slot.keys if key in failed)
                     what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls}
                     events.append(self._event("failed", asking, **what))
                     self.cost.failed += 1
                     continue
-                for key, answer in zip(slot.keys, slot.answers, strict=True):
-                    if answer is not None and key in mine and not mine[key].done():
-                        mine[key].set_result(answer)
-                if None not in slot.answers:
-                    whole += 1
-                elif any(key in mine and a is None for key, a in zip(slot.keys, slot.answers, strict=True)):
+                if any(key in mine for key in open_):
                     unanswered.append(slot)
             await self._record([], events)
             await self._record_cached(asking, whole)
@@ -534,25 +536,21 @@ class Gate(Sender):
                     listener(asking.provider.name)
             await self._work(asking, unanswered, mine)
         finally:
-            for key, future in mine.items():
+            given_up = Answer(problem=Problem("interrupted", "the question was given up before it was answered"))
+            for key in mine:
                 del self._inflight[key]
-                if not future.done():
-                    future.set_result(
-                        Answer(problem=Problem("interrupted", "the question was given up before it was answered"))
-                    )
+                mine.settle(key, given_up)
         for slot in slots:  # what another ask has in flight
             for j, key in enumerate(slot.keys):
                 if slot.answers[j] is None:
-                    slot.answers[j] = mine[key].result() if key in mine else await self._other(key)
+                    slot.answers[j] = mine.answer(key) if key in mine else await self._other(key)
 
     async def _failed_before(self, slots: list[Slot], answers: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
         """The rows for which the run that drew first got no answer: the model would give none now."""
         missing = [k for slot in slots for k in slot.keys if k not in answers]
         return await self.ledger.failures(self.run.drawn_by, missing)
 
-    def _fail_again(
-        self, slot: Slot, failed: Mapping[bytes, Failed], mine: Mapping[bytes, asyncio.Future[Answer]], counted: int
-    ) -> None:
+    def _fail_again(self, slot: Slot, failed: Mapping[bytes, Failed], mine: InFlight, counted: int) -> None:
         """Give a row the failures that it had, and count their calls again; `counted` of them brought answers to its other questions."""
         self.budget.replay(max(0, max(failed[key].calls for key in slot.keys if key in failed) - counted))
         for j, key in enumerate(slot.keys):
@@ -560,8 +558,8 @@ class Gate(Sender):
                 gone = failed[key]
                 slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message))
             answer = slot.answers[j]
-            if answer is not None and key in mine and not mine[key].done():
-                mine[key].set_result(answer)
+            if answer is not None:
+                mine.settle(key, answer)
 
     async def answered_elsewhere(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
         """Count rows that another run has answered while this one was about to ask them, or waited.
@@ -593,14 +591,14 @@ class Gate(Sender):
             listener(provider.name, tuple(columns), left)
 
     async def _other(self, key: bytes) -> Answer:
-        future = self._inflight.get(key)
-        if future is not None:
-            return await asyncio.shield(future)
+        other = self._inflight.get(key)
+        if other is not None:
+            return await other.wait(key)
         return (await self.ledger.get([key])).get(key) or Answer(
             problem=Problem("interrupted", "another query gave this question up")
         )
 
-    async def _work(self, asking: Asking, unanswered: list[Slot], mine: dict[bytes, asyncio.Future[Answer]]) -> None:
+    async def _work(self, asking: Asking, unanswered: list[Slot], mine: InFlight) -> None:
         """Has the rows answered: by the model, or by another run that has them in flight, which is waited for."""
         if not unanswered:
             return
@@ -611,9 +609,9 @@ class Gate(Sender):
             if why is not None:
                 for slot in left:
                     for j, key in enumerate(slot.keys):
-                        if key in mine and not mine[key].done():
+                        if mine.is_open(key):
                             slot.answers[j] = Answer(problem=why)
-                            mine[key].set_result(Answer(problem=why))
+                            mine.settle(key, Answer(problem=why))
                 return
             try:
                 await asyncio.sleep(pause_s)
@@ -634,9 +632,7 @@ class Gate(Sender):
             return Problem("budget", "the budget (seconds) ended before this row was answered")
         return None
 
-    async def _send_free(
-        self, asking: Asking, unanswered: list[Slot], mine: dict[bytes, asyncio.Future[Answer]], *, waits: bool
-    ) -> list[Slot]:
+    async def _send_free(self, asking: Asking, unanswered: list[Slot], mine: InFlight, *, waits: bool) -> list[Slot]:
         """Workers take the rows that no other run has in flight, in order, as many at once as may share a request; the first
         error that concerns every row ends them all and is raised.
 
@@ -649,9 +645,7 @@ class Gate(Sender):
         def settle(slot: Slot, indices: list[int], answers: list[Answer]) -> None:
             for j, answer in zip(indices, answers, strict=True):
                 slot.answers[j] = answer
-                future = mine[slot.keys[j]]
-                if not future.done():
-                    future.set_result(answer)
+                mine.settle(slot.keys[j], answer)
                 if (
                     answer.problem
                     and self.settings.on_error == "raise"
@@ -715,7 +709,7 @@ class _Turns:
         gate: Gate,
         asking: Asking,
         slots: list[Slot],
-        mine: dict[bytes, asyncio.Future[Answer]],
+        mine: InFlight,
         size: int,
         waits: bool,
     ) -> None:
@@ -744,7 +738,7 @@ class _Turns:
         claims = self._gate.claims
         if claims is None:
             return slots
-        keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._open(k)))
+        keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._mine.is_open(k)))
         single_keys = (
             list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
         )
@@ -754,10 +748,10 @@ class _Turns:
             answers = _known_answers(slot, status.answers)
             for j, key in enumerate(slot.keys):
                 answer = answers[j]
-                if answer is not None and self._open(key):
+                if answer is not None and self._mine.is_open(key):
                     slot.answers[j] = answer
-                    self._mine[key].set_result(answer)
-            own = [key for key in slot.keys if self._open(key)]
+                    self._mine.settle(key, answer)
+            own = [key for key in slot.keys if self._mine.is_open(key)]
             if not own:
                 answered.append(slot)
             elif status.others.isdisjoint(own):
@@ -769,9 +763,6 @@ class _Turns:
         if answered:
             await self._gate.answered_elsewhere(self._asking, answered, status.answers)
         return free
-
-    def _open(self, key: bytes) -> bool:
-        return key in self._mine and not self._mine[key].done()
 
     def end(self) -> None:
         """Let others have the rows that got no answer here."""
@@ -791,19 +782,19 @@ def _all_keys(slots: Sequence[Slot]) -> list[bytes]:
 
 def _known_answers(slot: Slot, answers: Mapping[bytes, Answer]) -> list[Answer | None]:
     """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may."""
+    if slot.keys is slot.single_keys:
+        return [answers.get(key) for key in slot.keys]
     return [
         answers.get(single_key) or answers.get(key) for single_key, key in zip(slot.single_keys, slot.keys, strict=True)
     ]
 
 
-def _shared(
-    slots: list[Slot], mine: Mapping[bytes, asyncio.Future[Answer]], together: int
-) -> Iterator[tuple[list[Slot], list[int]]]:
+def _shared(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tuple[list[Slot], list[int]]]:
     """The rows of each request, and the questions that it asks; rows that share one are asked the same."""
     group: list[Slot] = []
     group_indices: list[int] = []
     for slot in slots:
-        indices = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
+        indices = [j for j, key in enumerate(slot.keys) if mine.is_open(key)]
         if not indices:
             continue
         if slot.keys == slot.single_keys or together < 2:

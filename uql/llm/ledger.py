@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,8 +53,14 @@ T = TypeVar("T")
 log = logging.getLogger("uql")
 MOST_AHEAD_S = 86_400.0  # that a rate can be taken in advance: a moment beyond it is of a clock that was wrong, or of a damaged file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
-ANSWER = upsert("answer_rows", "key", "answer", "subject", "at", "calls")
+OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
+ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
+ANSWERS = f"SELECT key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])} FROM answer_rows WHERE key IN"
 FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
+OF_CALL = [column for column in CALL_COLUMNS if column not in SUBJECT_COLUMNS]
+CALL = f"INSERT INTO call_rows (subject, {', '.join(OF_CALL)}) VALUES ({','.join('?' * (1 + len(OF_CALL)))})"
+subject_of: Callable[[Event], tuple[str, ...]] = attrgetter(*SUBJECT_COLUMNS)
+call_of: Callable[[Event], tuple[Any, ...]] = attrgetter(*OF_CALL)
 SUBJECT = f"INSERT INTO subjects ({', '.join(SUBJECT_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 SUBJECT_ID = f"SELECT id FROM subjects WHERE {' AND '.join(f'{column} = ?' for column in SUBJECT_COLUMNS)}"
 
@@ -77,11 +84,24 @@ class _Write:
 
 def keyed(secret: bytes, *parts: bytes) -> bytes:
     """The key of what `parts` describe: 20 bytes, keyed with a ledger's secret."""
-    digest = hashlib.blake2b(key=secret, digest_size=20)
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.digest()
+    *first, last = parts
+    return key_maker(secret, *first)(last)
+
+
+def key_maker(secret: bytes, *first: bytes) -> Callable[[bytes], bytes]:
+    """What makes keys of parts of which all but the last are the same."""
+    begun = hashlib.blake2b(b"".join(map(_with_length, first)), key=secret, digest_size=20)
+
+    def key(last: bytes) -> bytes:
+        digest = begun.copy()
+        digest.update(_with_length(last))
+        return digest.digest()
+
+    return key
+
+
+def _with_length(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "little") + part
 
 
 def exists(path: str | None) -> bool:
@@ -259,8 +279,7 @@ class Ledger:
 
     def find(self, db: Database, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The answers known for `keys`. A damaged one is set aside and counted: its question is asked again."""
-        rows = db.by_key("SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN", keys)
-        answers, damaged = codec.readable(rows)
+        answers, damaged = codec.readable(db.by_key(ANSWERS, keys))
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)
             log.warning("%d answers of the ledger %s are damaged; they are asked again", len(self.damaged), self.path)
@@ -453,21 +472,29 @@ class Ledger:
     def run(self, run: str) -> dict[str, Any]:
         """The run of an id, as `runs` lists it."""
         sql = RUNS.replace("GROUP BY", "WHERE r.run = ? GROUP BY")
-        return dict(zip(RUN_COLUMNS, self.work(lambda db: _runs(db, sql, (run,)))[0], strict=True))
+        rows = self.work(lambda db: _runs(db, sql, (run,)))
+        if not rows:
+            raise self._failure(ValueError(f"the run {run} is in an index alone"))
+        return dict(zip(RUN_COLUMNS, rows[0], strict=True))
 
     def stored(self, run: str) -> StoredRun | None:
         """The run of an id, or of what only one run's id begins with; None where there is none."""
         sql = (
-            "SELECT r.run, statement, r.model, seed, status, started, details, "
-            "COALESCE(SUM(input_tokens + output_tokens), 0), COALESCE(SUM(usd), 0.0) FROM runs r "
-            "LEFT JOIN subjects s ON s.run = r.run LEFT JOIN call_rows c ON c.subject = s.id "
-            "WHERE r.run = ? OR (length(?) >= 4 AND substr(r.run, 1, length(?)) = ?) "
-            "GROUP BY r.run ORDER BY r.run = ? DESC LIMIT 2"
+            "SELECT run, statement, model, seed, status, started, details FROM runs "
+            "WHERE run = ? OR (length(?) >= 4 AND substr(run, 1, length(?)) = ?) ORDER BY run = ? DESC LIMIT 2"
         )
-        matches = self.work(lambda db: db.execute(sql, (run,) * 5).fetchall())
-        if not matches or (len(matches) > 1 and matches[0][0] != run):
-            return None
-        return StoredRun(*matches[0])
+        paid = (
+            "SELECT COALESCE(SUM(input_tokens + output_tokens), 0), COALESCE(SUM(usd), 0.0) FROM call_rows "
+            "WHERE subject IN (SELECT id FROM subjects WHERE run = ?)"
+        )
+
+        def work(db: Database) -> StoredRun | None:
+            matches = db.execute(sql, (run,) * 5).fetchall()
+            if not matches or (len(matches) > 1 and matches[0][0] != run):
+                return None
+            return StoredRun(*matches[0], *db.execute(paid, matches[0][:1]).fetchone())
+
+        return self.work(work)
 
     def calls(self, run: str | None = None) -> list[dict[str, Any]]:
         """The events of a run (None: of all), in the order in which they were written."""
@@ -624,18 +651,14 @@ def _keep(writes: Sequence[_Write], db: Database) -> None:
     entries = [entry for write in writes for entry in write.entries]
     events = [event for write in writes for event in write.events]
     of_entries = [(e.run, "", e.model, "", "", e.source) for e in entries]
-    of_events = [tuple(getattr(event, c) for c in SUBJECT_COLUMNS) for event in events]
+    of_events = [subject_of(event) for event in events]
     ids = {subject: _subject(db, subject) for subject in dict.fromkeys((*of_entries, *of_events))}
     rows = [
-        (e.key, codec.dumps(e.answer), ids[about], now, e.calls) for e, about in zip(entries, of_entries, strict=True)
+        (e.key, *codec.to_row(e.answer), ids[about], now, e.calls) for e, about in zip(entries, of_entries, strict=True)
     ]
     db.executemany(ANSWER, rows)
     db.executemany("DELETE FROM claims WHERE key = ?", [(e.key,) for e in entries])
-    own = [c for c in CALL_COLUMNS if c not in SUBJECT_COLUMNS]
-    calls = [(ids[about], *(getattr(event, c) for c in own)) for event, about in zip(events, of_events, strict=True)]
-    db.executemany(
-        f"INSERT INTO call_rows (subject, {', '.join(own)}) VALUES ({','.join('?' * (1 + len(own)))})", calls
-    )
+    db.executemany(CALL, [(ids[about], *call_of(event)) for event, about in zip(events, of_events, strict=True)])
 
 
 def _subject(db: Database, subject: tuple[str, ...]) -> int:

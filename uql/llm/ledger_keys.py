@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uql.llm.ledger import Ledger
+from uql.llm.ledger import Ledger, key_maker
 from uql.llm.prompts import several
 from uql.llm.providers.base import Answer, Provider
 from uql.llm.questions import Answers, Cell, Failure, Question, Row
@@ -53,8 +53,9 @@ def distinct(
         ask_null: NULL rows are rows like others.
     """
     slots: dict[bytes, Slot] = {}
+    single, shared = ([key_maker(ledger.secret, head) for head in own] for own in (heads, together))
     for i, row in enumerate(rows):
-        if row.is_null and not ask_null:
+        if not ask_null and row.is_null:
             continue
         content = row_key(row)
         slot = slots.get(content)
@@ -62,10 +63,9 @@ def distinct(
             if len(slots) == most:
                 yield list(slots.values())
                 slots = {}
-            single_keys = [ledger.key(head, content) for head in heads]
-            shared = [ledger.key(head, content) for head in together] if together and several.fits(row) else single_keys
-            slot = slots[content] = Slot(row, shared, single_keys)
-            slot.answers = [None] * len(heads)
+            single_keys = [key(content) for key in single]
+            keys = [key(content) for key in shared] if shared and several.fits(row) else single_keys
+            slot = slots[content] = Slot(row, keys, single_keys, [], [None] * len(heads))
         slot.indices.append(i)
     if slots:
         yield list(slots.values())
@@ -121,21 +121,24 @@ def row_key(row: Row) -> bytes:
     parts: list[bytes] = []
     for cell in row.cells:
         value = cell.value
-        kind = b"0" if value is None else b"s" if isinstance(value, str) else b"b"
+        kind = "0" if value is None else "s" if isinstance(value, str) else "b"
         data = b"" if value is None else value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        for text in (cell.name.encode(), cell.table.encode(), cell.media_type.encode(), kind, data):
-            parts += (len(text).to_bytes(6, "little"), text)
+        parts += (_framed(cell.name, cell.table, cell.media_type, kind), len(data).to_bytes(6, "little"), data)
     for name, value in row.holes:
-        for text in (b"hole", name.encode(), value.encode("utf-8", "surrogatepass")):
-            parts += (len(text).to_bytes(6, "little"), text)
+        parts += (_framed("hole", name), _framed(value))
     return b"".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _framed(*texts: str) -> bytes:
+    """Texts with their lengths."""
+    data = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join(len(text).to_bytes(6, "little") + text for text in data)
 
 
 def collected(question: Question, answers: list[Answer | None]) -> Answers:
     """A column of answers in the form that kernels get."""
     n = len(answers)
-    probabilities = np.full(n, math.nan)
-    failures = []
     match question.reply():
         case OneOf(labels, none_of_these):
             width = len(labels) + none_of_these
@@ -143,21 +146,16 @@ def collected(question: Question, answers: list[Answer | None]) -> Answers:
             width = levels
         case _:
             width = 0
-    rows = [
-        (i, a.distribution)
-        for i, a in enumerate(answers)
-        if a is not None and a.distribution is not None and len(a.distribution) == width
-    ]
+    known = [(i, a) for i, a in enumerate(answers) if a is not None]
+    rows = [(i, a.distribution) for i, a in known if a.distribution is not None and len(a.distribution) == width]
     distributions = np.full((n, width), math.nan) if rows and width else None
     if distributions is not None:
         for i, shares in rows:
             distributions[i] = shares
-    values: list[Any] = [None] * n
-    for i, answer in enumerate(answers):
-        if answer is None:
-            continue
-        values[i] = answer.value
-        probabilities[i] = answer.probability
-        if answer.problem is not None:
-            failures.append(Failure(i, answer.problem.kind, answer.problem.message, answer.problem.raw[:500]))
-    return Answers(values, probabilities, tuple(failures), distributions)
+    failures = ((i, a.problem) for i, a in known if a.problem is not None)
+    return Answers(
+        [None if a is None else a.value for a in answers],
+        np.array([math.nan if a is None else a.probability for a in answers], np.float64),
+        tuple(Failure(i, problem.kind, problem.message, problem.raw[:500]) for i, problem in failures),
+        distributions,
+    )

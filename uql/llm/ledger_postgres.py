@@ -23,7 +23,7 @@ from psycopg.types.string import StrDumper
 from uql.base.errors import ConfigError
 from uql.base.postgres_url import password_in, without_password
 from uql.llm.ledger_database import Rows
-from uql.llm.ledger_rows import FORMAT, SCHEMA
+from uql.llm.ledger_rows import FORMAT, FROM_FORMAT_3, SCHEMA
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
@@ -76,11 +76,14 @@ def _translated(sql: str) -> str:
     return sql.replace("%", "%%").replace("?", "%s").replace("instr(", "strpos(")
 
 
-def _tables() -> list[str]:
-    sql = SCHEMA
+def _in_dialect(sql: str) -> str:
     for pattern, own in DIALECT:
         sql = re.sub(pattern, own, sql)
-    return [*(statement for statement in sql.split(";") if statement.strip()), *OWN_TABLES]
+    return sql
+
+
+def _tables() -> list[str]:
+    return [*(statement for statement in _in_dialect(SCHEMA).split(";") if statement.strip()), *OWN_TABLES]
 
 
 class Postgres:
@@ -249,16 +252,20 @@ def _with_tables(db: Postgres) -> None:
     """Reads format and secret; makes the schema, and the tables that this version knows and the database does not have."""
     tables = _tables()
     version = hashlib.sha256("".join(tables).encode()).digest()
+    ours = b"%d" % FORMAT
     meta = _meta(db)
-    if meta.get("tables") != version and meta.get("format", b"%d" % FORMAT) == b"%d" % FORMAT:
+    if meta.get("tables") != version and meta.get("format", ours) in (b"3", ours):
         db.lock()
         if db.execute("SELECT to_regnamespace('uql')").fetchone()[0] is None:
             db.execute("CREATE SCHEMA uql")
+        elif _meta(db).get("format") == b"3":
+            for statement in FROM_FORMAT_3:
+                db.execute(_in_dialect(statement))
         for statement in ("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BYTEA NOT NULL)", *tables):
             db.execute(statement)
-        begin = {"format": b"%d" % FORMAT, "secret": secrets.token_bytes(32), "tables": version}
+        begin = {"format": ours, "secret": secrets.token_bytes(32), "tables": version}
         db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", list(begin.items()))
-        db.execute("UPDATE meta SET value = ? WHERE name = 'tables'", (version,))
+        db.executemany("UPDATE meta SET value = ? WHERE name = ?", [(version, "tables"), (ours, "format")])
         meta = _meta(db)
     db.format, db.secret = int(meta["format"]), meta["secret"]
 

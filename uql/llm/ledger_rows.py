@@ -14,21 +14,21 @@ from uql.llm.providers.base import Answer
 
 Seconds = float  # since the epoch
 LATEST = 253_402_300_000.0  # seconds since the epoch, in the year 9999: later moments have no date
-FORMAT = 3  # of the tables below
+FORMAT = 4  # of the tables below
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS subjects (
     id INTEGER PRIMARY KEY, run TEXT NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
     source TEXT NOT NULL, UNIQUE (run, kind, model, question, text, source)
 );
 CREATE TABLE IF NOT EXISTS answer_rows (
-    key BLOB PRIMARY KEY, answer TEXT NOT NULL, subject INTEGER NOT NULL, at REAL NOT NULL, calls INTEGER NOT NULL
+    key BLOB PRIMARY KEY, answer TEXT NOT NULL, subject INTEGER NOT NULL, at REAL NOT NULL, calls INTEGER NOT NULL,
+    probability REAL, input_tokens INTEGER, output_tokens INTEGER, usd REAL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS call_rows (
     n INTEGER PRIMARY KEY, subject INTEGER NOT NULL, at REAL NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
     requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL, error TEXT NOT NULL, message TEXT NOT NULL,
     attempt INTEGER NOT NULL, rows INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS call_rows_subject ON call_rows (subject);
 CREATE VIEW IF NOT EXISTS answers AS
     SELECT key, answer, model, source, at, run, calls FROM answer_rows a JOIN subjects s ON s.id = a.subject;
 CREATE VIEW IF NOT EXISTS calls AS SELECT * FROM call_rows c JOIN subjects s ON s.id = c.subject;
@@ -80,14 +80,20 @@ BEFORE_FORMAT_3 = (
 FROM_FORMAT_2 = (
     "INSERT INTO subjects (run, kind, model, question, text, source) SELECT DISTINCT run, '', model, '', '', source FROM old_answers"
     " UNION SELECT DISTINCT run, kind, model, question, text, source FROM old_calls",
-    "INSERT INTO answer_rows SELECT key, answer, id, at, calls FROM old_answers JOIN subjects USING (run, model, source)"
-    " WHERE kind = ''",
+    "INSERT INTO answer_rows (key, answer, subject, at, calls) SELECT key, answer, id, at, calls FROM old_answers"
+    " JOIN subjects USING (run, model, source) WHERE kind = ''",
     "INSERT INTO call_rows SELECT c.rowid, id, at, input_tokens, output_tokens, requests, usd, seconds, error, message, attempt, 1"
     " FROM old_calls c JOIN subjects USING (run, kind, model, question, text, source)",
     "INSERT INTO questions SELECT x'' WHERE EXISTS (SELECT 1 FROM old_answers) AND NOT EXISTS (SELECT 1 FROM questions)",
     "DROP TABLE old_answers",
     "DROP TABLE old_calls",
-    f"UPDATE meta SET value = {FORMAT} WHERE name = 'format'",
+)
+FROM_FORMAT_3 = (  # answers of that time hold probability and cost in their text
+    "ALTER TABLE answer_rows ADD COLUMN probability REAL",
+    "ALTER TABLE answer_rows ADD COLUMN input_tokens INTEGER",
+    "ALTER TABLE answer_rows ADD COLUMN output_tokens INTEGER",
+    "ALTER TABLE answer_rows ADD COLUMN usd REAL",
+    "DROP INDEX IF EXISTS call_rows_subject",
 )
 CALL_COLUMNS = (
     "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",

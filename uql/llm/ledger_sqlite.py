@@ -14,9 +14,25 @@ from typing import Any, TypeVar
 
 from uql.base.errors import ConfigError
 from uql.base.user_folder import user_folder
-from uql.llm.ledger_rows import BEFORE_FORMAT_3, FORMAT, FROM_FORMAT_1, FROM_FORMAT_2, OF_OTHER_TYPES, SCHEMA
+from uql.llm.ledger_rows import (
+    BEFORE_FORMAT_3,
+    FORMAT,
+    FROM_FORMAT_1,
+    FROM_FORMAT_2,
+    FROM_FORMAT_3,
+    OF_OTHER_TYPES,
+    SCHEMA,
+)
 
 T = TypeVar("T")
+UPGRADES: dict[
+    object, tuple[tuple[str, ...], tuple[str, ...]]
+] = {  # of a format: before and after the tables of this one are made
+    1: ((*FROM_FORMAT_1, *BEFORE_FORMAT_3), FROM_FORMAT_2),
+    2: (BEFORE_FORMAT_3, FROM_FORMAT_2),
+    3: (FROM_FORMAT_3, ()),
+    FORMAT: ((), ()),
+}
 BUSY_MS = 60_000  # how long another process may hold the file
 AT_ONCE = 500  # keys of one SELECT
 
@@ -154,9 +170,10 @@ def _with_tables(db: SQLite) -> dict[str, Any]:
     db.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
     db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32)))
     meta = dict(db.execute("SELECT name, value FROM meta"))
-    before = {1: (*FROM_FORMAT_1, *BEFORE_FORMAT_3), 2: BEFORE_FORMAT_3, FORMAT: ()}.get(meta["format"])
-    if before is None:  # of a later version
+    if meta["format"] not in UPGRADES:  # of a later version
         return meta
-    for statement in (*before, *SCHEMA.split(";"), *(FROM_FORMAT_2 if before else ())):
+    before, after = UPGRADES[meta["format"]]
+    for statement in (*before, *SCHEMA.split(";"), *after):
         db.execute(statement)
+    db.execute("UPDATE meta SET value = ? WHERE name = 'format' AND value <> ?", (FORMAT, FORMAT))
     return meta | {"format": FORMAT}

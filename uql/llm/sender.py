@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal
@@ -60,9 +60,17 @@ class Asking:
     together: int = 1  # rows of one request at most
     heads: Sequence[bytes] = ()  # what `question_key` gives for each question
     shared: Sequence[bytes] = ()  # the same for rows that share requests; empty where they do not
+    kinds: str = field(init=False)  # of the questions, and the first one's text, as events show them
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", "+".join(q.operator.key.name for q in self.questions))
+        object.__setattr__(self, "text", self.questions[0].text[:80])
 
     def only(self, indices: Sequence[int]) -> Asking:
         """The same with some of its questions."""
+        if len(indices) == len(self.questions):
+            return self
         return replace(self, questions=tuple(self.questions[j] for j in indices))
 
 
@@ -101,7 +109,7 @@ class Sender:
         failures: list[Event] = []
         attempt, faults = tried, {"wire": 0, "reply": min(tried, 1)}
         before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
-        while any(answer is None for answer in done):
+        while None in done:
             open_now = [j for j, answer in enumerate(done) if answer is None]
             request = Request(
                 tuple(questions[j] for j in open_now),
@@ -143,7 +151,7 @@ class Sender:
             for j, answer in zip(open_now, reply.answers, strict=True):
                 if answer.problem is None:
                     done[j] = answer
-                    with_cost = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
+                    with_cost = answer.at_cost((reply.input_tokens, reply.output_tokens, event.usd))
                     entries.append(
                         Entry(
                             slot.single_keys[indices[j]], with_cost, provider.name, asking.source, self.run.id, attempt
@@ -257,7 +265,7 @@ class Sender:
                     continue
                 paid = (event.input_tokens, event.output_tokens, event.usd)
                 for j, answer in zip(indices, row_answers, strict=True):
-                    with_cost = replace(answer, paid=paid)
+                    with_cost = answer.at_cost(paid)
                     key, model = slots[i].keys[j], asking.provider.name
                     entries.append(Entry(key, with_cost, model, asking.source, self.run.id, attempt))
                 answers[i] = list(row_answers)
@@ -437,9 +445,8 @@ class Sender:
         return events
 
     def _event(self, kind: Literal["call", "cached", "failed"], asking: Asking, **what: Any) -> Event:
-        kinds = "+".join(q.operator.key.name for q in asking.questions)
-        text, model = asking.questions[0].text[:80], asking.provider.name
-        return Event(kind, self.run.id, time.time(), model, kinds, text, source=asking.source, **what)
+        model, now = asking.provider.name, time.time()
+        return Event(kind, self.run.id, now, model, asking.kinds, asking.text, source=asking.source, **what)
 
     async def _record(self, entries: list[Entry], events: list[Event]) -> None:
         """Write to the ledger, then tell the listeners."""

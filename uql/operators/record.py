@@ -54,10 +54,8 @@ class Row:
         """Every cell and hole is NULL, or all cells of one side of a pair: the answer is NULL, without a call."""
         if not self.cells:
             return not self.holes
-        has_value: dict[str, bool] = {}
-        for cell in self.cells:
-            has_value[cell.table] = has_value.get(cell.table, False) or cell.value is not None
-        return not all(has_value.values())
+        sides = {cell.table for cell in self.cells}
+        return len({cell.table for cell in self.cells if cell.value is not None}) < len(sides)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,10 @@ class Answer:
     # input, output tokens, USD of its call
     paid: tuple[int, int, float | None] | None = field(default=None, compare=False)
 
+    def at_cost(self, paid: tuple[int, int, float | None]) -> Answer:
+        """The same, paid for by a call of this cost."""
+        return Answer(self.value, self.probability, self.distribution, self.problem, paid)
+
 
 @dataclass(frozen=True, slots=True)
 class YesNo:

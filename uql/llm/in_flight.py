@@ -1,0 +1,48 @@
+"""The questions that an ask has in flight, by their keys in the ledger: another ask of the run waits for their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from uql.llm.providers.base import Answer
+
+
+class InFlight:
+    """Of one ask. A key is open from `add` until `settle`; a second `settle` of it changes nothing."""
+
+    def __init__(self) -> None:
+        self._answers: dict[bytes, Answer | None] = {}
+        self._waiting: dict[bytes, asyncio.Future[Answer]] = {}  # made where somebody waits
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._answers
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._answers)
+
+    def add(self, key: bytes) -> None:
+        self._answers[key] = None
+
+    def is_open(self, key: bytes) -> bool:
+        return key in self._answers and self._answers[key] is None
+
+    def settle(self, key: bytes, answer: Answer) -> None:
+        """Give an open key its answer; a key of another ask is left alone."""
+        if self.is_open(key):
+            self._answers[key] = answer
+            if key in self._waiting:
+                self._waiting.pop(key).set_result(answer)
+
+    def answer(self, key: bytes) -> Answer | None:
+        """The answer of a key; None while it is open."""
+        return self._answers[key]
+
+    async def wait(self, key: bytes) -> Answer:
+        """The answer of a key, once it is there."""
+        answer = self._answers[key]
+        if answer is not None:
+            return answer
+        if key not in self._waiting:
+            self._waiting[key] = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._waiting[key])
