@@ -471,7 +471,28 @@ class AsdSampler(Draws):
                 value, variance, values, each, whole, len(part), self.level, part, moments.freedom(), event=event
             )
         skew = moments.skew(read=weights is None and not is_binary(y))
+        if weights is not None:
+            counted = ((y != 0).astype(np.float64), None)
+            variance = max(
+                variance, self._least_spread(counted, complete, inside) * float((weights[inside] ** 2).mean())
+            )
         return self._open_total(value, variance, moments.freedom(), y, inside, weights, bounds, skew)
+
+    def _least_spread(self, counted: tuple[Floats, Floats | None], complete: list[int], inside: Flags) -> float:
+        """The variance of the number of rows that count, with half a row of the rarer kind that was not seen.
+
+        Times the mean square of stored values it is the least variance of their sum: that of a truth which is independent of them.
+        Where all rows drawn agree, or the few that do not have values near the mean, their own spread would say that all is known.
+
+        Args:
+            counted: what each row told adds to the number, and what every row would.
+        Source: as of `beta_of_moments` for the half row, after Fay & Feuer (1997).
+        """
+        moments = self._moments([counted], inside, complete)
+        values, size = counted[0][inside[self.labelled]], float(inside.sum())
+        event = moments.event(size) if np.ptp(values) else None  # where all agree, predictions leave no variance
+        event = size / max(len(values), 1) if event is None else event
+        return float(moments.covariance[0, 0]) + event**2 / 2
 
     def _open_total(
         self,
@@ -526,6 +547,13 @@ class AsdSampler(Draws):
             return share_interval(
                 ratio * bottom, variance, counted, each, bottom, self.n_rows, self.level, ratio=True, event=event
             )
+        if weights is not None and is_binary(x):
+            rows = inside if counts is None else inside & (counts > 0)
+            least_variance = self._least_spread((x, counts), complete, inside) * float(
+                ((weights[rows] - ratio) ** 2).mean()
+            )
+            spread = float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1])
+            c[0, 0] += max(least_variance - spread, 0.0)
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
         # the cells or the rows that count, whichever tell more of the spread; within a group, whichever tell less
         by_cells, by_rows = moments_freedom(moments.freedom(ratio)), float(max(counted_rows - 1, 1))

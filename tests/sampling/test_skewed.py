@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sampler_contract import ask_all
 
+from uql.benchmarks.guarantees.bounds import keeps
 from uql.sampling.intervals import Skew
 from uql.sampling.methods import AGGREGATE
 
@@ -91,3 +92,23 @@ def test_a_tail_is_as_long_where_values_begin_far_from_0():
     skews = [Skew.of(v, values=v) for v in np.random.default_rng(1).gamma(4, size=(2000, 15)) + 100]
     # the third cumulant of a sum over its variance to 3/2 is the skewness of a value, here 1, over the root of 15: 0.26
     assert 0.25 < np.mean([s.both + s.tail for s in skews]) < 0.35
+
+
+@pytest.mark.parametrize("budget", [8, 16, 32])
+def test_means_and_sums_of_stored_values_hold_where_nearly_all_rows_count(budget: int) -> None:
+    """All rows drawn agree, mostly: the others may not, whatever their values are."""
+    n, seeds, missed = 120, 80, {"mean": 0, "sum": 0}
+    for seed in range(seeds):
+        rng = np.random.default_rng([seed, budget])
+        features = (rng.normal(size=(n, 8)) / 8**0.5).astype(np.float32)
+        value, truth = 10 * rng.normal(size=n), (rng.random(n) < 0.97).astype(np.float64)
+        prior = features[:, 0].astype(np.float64)
+        sampler = AGGREGATE["asd"](n, budget, rng=rng, size=np.abs(value), features=features, prior=prior)
+        while len(rows := sampler.propose(n)):
+            sampler.tell(rows, truth[rows])
+        y, x = (value * truth)[sampler.labelled], truth[sampler.labelled]
+        mean, total = sampler.ratio(y, x, weights=value), sampler.total(y, weights=value)
+        missed["mean"] += not mean.low <= (value * truth).sum() / truth.sum() <= mean.high
+        missed["sum"] += not total.low <= (value * truth).sum() <= total.high
+    for name, number in missed.items():
+        assert keeps(number, seeds, 0.05), (name, number)
