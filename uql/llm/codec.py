@@ -107,7 +107,16 @@ def loads(
     output_tokens: Column = None,
     usd: Column = None,
 ) -> Answer:
-    """The answer in a text of `dumps`, or in the columns of `to_row`. Raises ValueError where it is damaged."""
+    """The answer in a text of `dumps`, or in the columns of `to_row`.
+
+    Args:
+        text: of `dumps`, or the first column of `to_row`.
+        probability: the next column, in [0, 1].
+        input_tokens: and what was paid: three columns, NULL where nothing is written of it.
+        output_tokens: see there.
+        usd: see there.
+    Raises: ValueError where it is damaged.
+    """
     try:
         sure = math.nan if probability is None else _number(probability)
         paid = None if input_tokens is None else _paid(input_tokens, output_tokens, usd)
