@@ -490,7 +490,9 @@ class AsdSampler(Draws):
         """
         moments = self._moments([counted], inside, complete)
         values, size = counted[0][inside[self.labelled]], float(inside.sum())
-        event = moments.event(size) if np.ptp(values) else None  # where all agree, predictions leave no variance
+        event = (
+            moments.event(size) if len(values) and np.ptp(values) else None
+        )  # where all agree, predictions leave no variance
         event = size / max(len(values), 1) if event is None else event
         return float(moments.covariance[0, 0]) + event**2 / 2
 
