@@ -50,7 +50,7 @@ def test_in_a_provider(tmp_path: Path) -> None:
 
 
 PLACES = [
-    "uql.llm.ledger._keep", "uql.llm.codec.dumps", "uql.llm.gate.distinct", "uql.llm.gate.collected", "uql.kernels.duck.Duck.arrow",
+    "uql.llm.ledger._keep", "uql.llm.codec.to_row", "uql.llm.gate.distinct", "uql.llm.gate.collected", "uql.kernels.duck.Duck.arrow",
     "uql.kernels.relation.Relation.rows", "uql.compiler.planner.plan", "uql.session.session.Session.bind", "uql.compiler.parser.parse_script",
     "uql.engine.execute.execute",
 ]  # fmt: skip
