@@ -56,8 +56,3 @@ def test_the_short_form_takes_away_its_own_files_alone(tmp_path):
         (tmp_path / name).touch()
     offline.clear(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-
-
-def test_kept_results_of_other_engines_stand_with_their_versions(tmp_path):
-    said = offline.page([], "It took no time.")
-    assert "lotus-ai 1." in said.partition("What follows is kept")[2].partition("## peers")[0]

@@ -91,6 +91,9 @@ def test_every_rival_and_peer_stands_on_the_pages_with_its_failures() -> None:
     assert {"uql", "lotus", "supg", "bargain", "csv", "bigquery"} <= set(RESULTS["sets"]["values"])
     assert all(held["predicates"] >= 17 for name in ("rivals", "sets") for held in RESULTS[name]["values"].values())
     assert RESULTS["sets"]["values"]["uql"]["failing"] == 0
+    assert "lotus-ai 1." in kept.PAGE.read_text("utf-8").partition("`uql bench run peers`")[2], (
+        "with the versions of the peers"
+    )
 
 
 def test_the_readme_has_the_picture_of_an_interval_and_it_is_small() -> None:
