@@ -223,8 +223,12 @@ def test_rows_that_get_their_vectors_are_counted_until_all_have_one():
     counts = Counts()
     counts.add(EmbeddedEvent(8192, 400_000))
     assert "embedding 400,000 rows: 8,192 done" in counts.line()
+    counts.seconds = 20.0
     counts.add(EmbeddedEvent(400_000, 400_000))
-    assert "vectors" not in counts.line()
+    assert "embedding" not in counts.line()
+    for counts.seconds in (20.5, 21.0):
+        counts.add(Event("call"))
+    assert "2.0 rows/s" in counts.line(), "the time that the vectors took says nothing of the pace of calls"
 
 
 def _steps(progress: Progress) -> None:

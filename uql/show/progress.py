@@ -54,6 +54,7 @@ class Counts:
     usd_cap: float | None = None
     seconds: float = 0.0  # since the statement began
     answered: float = 0.0  # seconds at the last answer
+    asking_since: float = 0.0  # seconds when the last rows had a vector: a pace is one of calls
     loading: bool = False  # is the model being loaded?
     estimates: dict[str, Estimate] = field(default_factory=dict)
     course: dict[str, list[tuple[int, Estimate]]] = field(default_factory=dict)  # each so far with the calls made then
@@ -82,6 +83,7 @@ class Counts:
             case "loading":
                 self.loading = True
             case "embedded":
+                self.asking_since = self.seconds
                 self.embedded = (event.done, event.rows) if event.done < event.rows else None
             case "node":
                 self.steps[event.node] = event.text
@@ -111,7 +113,7 @@ class Counts:
         elif self.embedded is None and not self.ended and self.seconds - self.answered >= SILENT_S:
             some = self.calls or self.cached or self.failed  # before them, it may be no model that is waited for
             parts.append(f"no answer for {self.seconds - self.answered:.0f} s" if some else "no answer yet")
-        rate = self.calls / self.seconds if self.seconds > 0 else 0.0
+        rate = self.calls / (self.seconds - self.asking_since) if self.seconds > self.asking_since else 0.0
         if rate:
             parts.append(_pace(rate))
         if self.cached:
