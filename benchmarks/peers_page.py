@@ -47,7 +47,8 @@ seeds, and at all where there are not.
 
 144 pairs of reviews (do they express the same sentiment?), 144 of a question to a bank and a matter (is it about it?). The cascade joins
 by the similarity of word vectors, maps the left rows as LOTUS's documentation has it, and asks the model where neither is sure, for a
-recall and a precision of 0.9. UQL asks the model for an attribute that decides the condition, and checks it on a sample of pairs.
+recall and a precision of 0.9. UQL asks each pair, since its budget of 256 calls holds all of them, and returns what the model says.
+benchmarks/peers/README.md compares both at the cascade's number of calls.
 
 {joins}
 

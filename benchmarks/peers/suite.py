@@ -49,7 +49,7 @@ JOIN_NOTES = (
     "144 pairs of reviews, 144 of a question and a matter",
     "the cascade of lotus: recall and precision of 0.9, a similarity join of static word vectors, left rows mapped as its "
     "documentation has it (to the sentiment, to the matter of the question)",
-    "uql is offered an attribute that decides the condition, by the model, and checks it on a sample of pairs",
+    "uql asks each pair, as its budget of 256 calls holds all of them; where a budget does not, it asks the nearest pairs, or an attribute",
 )
 SETTINGS = (
     "recommended: lotus with 64 requests at a time and temperature 0, palimpzest without critics and mixtures, thalamusdb without "

@@ -1,8 +1,9 @@
 """The 'attribute' method of joins: a condition on two rows, decided from one attribute of each row.
 
 n + m calls in place of n · m: the model names an attribute with its possible values and says which pairs of values match; every
-distinct row is classified once, and pairs are joined by value. Before anything relies on it, random pairs are asked outright and
-compared with what the attribute says; what was found is checked again on pairs that it says match.
+distinct row is classified once, and pairs are joined by value. A row whose text is one of the values has that value, and is not asked.
+Before anything relies on it, random pairs are asked outright and compared with what the attribute says; what was found is checked again
+on pairs that it says match.
 
 A small model cannot be the judge of that: what it says of two texts side by side is near chance. Where a condition says by its words
 that an attribute of both is the same or not (`attribute_comparison`), such a model is asked for the attribute in place of the pairs, and
@@ -105,7 +106,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     if fill.any():
         level = ctx.settings.confidence
         low, high = clopper_pearson(agreed, n, level)
-        relation[column].derived = Checked(1 - low, len(attribute_values.values))
+        relation[column].derived = Checked(1 - low, attribute_values.rows_asked)
         ctx.notes.append(
             f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
             f"({level:.0%}: {low:.1%}–{high:.1%})"

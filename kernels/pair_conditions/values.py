@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,6 +83,7 @@ class AttributeValues:
         self.proposal, self.sides, self.ctx, self.source = proposal, sides, ctx, source
         self.question = Choice(proposal.text, proposal.values, none_of_these=True)
         self.values: dict[Row, str | None] = {}
+        self.rows_asked = 0
 
     async def pairs(self, rids: Rids) -> NDArray[np.int8]:
         """(n,) 1 where the attribute says that the condition holds, 0 where not, −1 where a row has no value."""
@@ -103,13 +105,33 @@ class AttributeValues:
         return table[self.sides[0].codes[rids], self.sides[1].codes[rids]]
 
     async def _ask(self, rows: list[Row]) -> None:
+        """Asks these rows, but those whose text is itself one of the values."""
+        by_name = {row: value_named(row, self.proposal.values) for row in rows}
+        self.values |= {row: value for row, value in by_name.items() if value is not None}
+        rows = [row for row, value in by_name.items() if value is None]
         if not rows:
             return
+        self.rows_asked += len(rows)
         (answers,) = await self.ctx.ask([self.question], rows, self.source)
         for failure in answers.failures:
             if failure.kind not in ("budget", "interrupted"):
                 self.ctx.errors.append(RowError(-1, self.question.text, failure.kind, failure.message, failure.raw))
         self.values.update(zip(rows, answers.values, strict=True))
+
+
+def value_named(row: Row, values: Sequence[str]) -> str | None:
+    """The value that the row's text itself is; None where the row shows more, or the text is none of the values.
+
+    >>> from uql.llm.questions import Cell
+    >>> value_named(Row((Cell("text", "Failed Transfer"),)), ("pin blocked", "failed transfer"))
+    'failed transfer'
+    >>> value_named(Row((Cell("text", "the transfer failed"),)), ("pin blocked", "failed transfer")) is None
+    True
+    """
+    if len(row.cells) != 1 or not isinstance(text := row.cells[0].value, str):
+        return None
+    name = one_line(text).casefold()
+    return next((value for value in values if value.casefold() == name), None)
 
 
 async def propose(column: VirtualColumn, sides: tuple[Side, ...], source: str, ctx: Context) -> Proposal | None:

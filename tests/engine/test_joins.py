@@ -8,7 +8,7 @@ from row_model import RowModel
 import uql
 from uql.base.errors import BudgetError
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
-from uql.llm.questions import Write
+from uql.llm.questions import Choice, Write
 
 ON = {  # the condition, in UQL and over the labels
     "the review {a.text} and the review {b.text} agree": "x.sentiment = y.sentiment",
@@ -391,6 +391,43 @@ def test_a_join_with_no_such_attribute_searches_near_pairs_first_and_says_how_ma
         assert any(note.startswith("found") and "of about" in note for note in result.notes)
         recalls.append(len(found) / len(WORDS))
     assert sum(recalls) / len(recalls) >= 0.8  # 180 of 900 pairs at random would find a fifth
+
+
+class Sorter(RowModel):
+    """Says which of some words a text holds, and remembers the texts that it was asked for it."""
+
+    name, is_local = "sorter", True
+    limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
+
+    def __init__(self, values):
+        self.values, self.sorted_texts = values, []
+
+    def _one(self, question, row):
+        if isinstance(question, Write):
+            return Answer({"attribute": "the thing for sale", "values": self.values, "rule": "same", "pairs": []})
+        texts = [cell.value for cell in row.cells] + [value for _, value in row.holes]
+        words = [{word for word in self.values if word in text.lower()} for text in texts]
+        if isinstance(question, Choice):
+            self.sorted_texts += texts
+            return Answer(words[0].pop())
+        return Answer(words[0] == words[-1], float(words[0] == words[-1]))
+
+
+def test_a_row_whose_text_is_a_value_of_the_attribute_has_that_value_and_is_not_asked():
+    things = WORDS[:6]
+    model = Sorter(things)
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.sql(
+        f"SELECT id, 'offer ' || id || ': a fine old ' || ({things})[1 + id % 6] AS text FROM range(30) t(id)"
+    ).create("offers")
+    con.sql(f"SELECT upper(unnest({things})) AS text").create("things")
+    result = con.uql(
+        'SELECT o.id, t.text FROM offers AS o JOIN things AS t ON "{o.text} sells a {t.text}" ORDER BY 1 '
+        "WITH (method = 'attribute')"
+    )
+    assert result.fetchall() == [(i, things[i % 6].upper()) for i in range(30)]
+    assert len(model.sorted_texts) == 30 and not {text.lower() for text in model.sorted_texts} & set(things)
+    assert any("was decided from" in note for note in result.notes)
 
 
 def test_a_model_that_errs_is_still_joined_by_the_attribute_and_its_agreement_is_told(world):
