@@ -471,30 +471,34 @@ class AsdSampler(Draws):
                 value, variance, values, each, whole, len(part), self.level, part, moments.freedom(), event=event
             )
         skew = moments.skew(read=weights is None and not is_binary(y))
+        nearest = 0.0
         if weights is not None:
             counted = ((y != 0).astype(np.float64), None)
-            variance = max(
-                variance, self._least_spread(counted, complete, inside) * float((weights[inside] ** 2).mean())
-            )
-        return self._open_total(value, variance, moments.freedom(), y, inside, weights, bounds, skew)
+            nearest = self._least_error(counted, weights[inside], complete, inside)
+        return self._open_total(value, variance, moments.freedom(), y, inside, weights, bounds, skew, nearest)
 
-    def _least_spread(self, counted: tuple[Floats, Floats | None], complete: list[int], inside: Flags) -> float:
-        """The variance of the number of rows that count, with half a row of the rarer kind that was not seen.
+    def _least_error(
+        self, counted: tuple[Floats, Floats | None], values: Floats, complete: list[int], inside: Flags
+    ) -> float:
+        """How far at least each end of the interval of a sum of stored values lies from the estimate.
 
-        Times the mean square of stored values it is the least variance of their sum: that of a truth which is independent of them.
-        Where all rows drawn agree, or the few that do not have values near the mean, their own spread would say that all is known.
+        The values are stored, so only which rows count is uncertain: of a truth that is independent of the values, the
+        variance is that of the number of rows that count times the mean square of all values. Where nearly all rows
+        drawn agree, the spread and the skewness of the few others are those of whichever were drawn: a single one
+        makes one end very far and leaves the other too near.
 
         Args:
-            counted: what each row told adds to the number, and what every row would.
-        Source: as of `beta_of_moments` for the half row, after Fay & Feuer (1997).
+            counted: what each row told adds to the number of rows that count, and what every row would.
+            values: of all rows that may count; for a mean, less the mean.
+        Source: as of `beta_of_moments` for half a row of the rarer kind that was not seen, after Fay & Feuer (1997).
         """
         moments = self._moments([counted], inside, complete)
-        values, size = counted[0][inside[self.labelled]], float(inside.sum())
-        event = (
-            moments.event(size) if len(values) and np.ptp(values) else None
-        )  # where all agree, predictions leave no variance
-        event = size / max(len(values), 1) if event is None else event
-        return float(moments.covariance[0, 0]) + event**2 / 2
+        answers, size = counted[0][inside[self.labelled]], float(inside.sum())
+        differ = len(answers) > 0 and bool(np.ptp(answers))
+        event = moments.event(size) if differ else None  # where all agree, predictions leave no variance
+        event = size / max(len(answers), 1) if event is None else event
+        variance = (float(moments.covariance[0, 0]) + event**2 / 2) * float((values**2).mean())
+        return intervals.normal_quantile(self.level) * math.sqrt(variance)
 
     def _open_total(
         self,
@@ -506,8 +510,9 @@ class AsdSampler(Draws):
         weights: Floats | None,
         bounds: Bounds,
         skew: Skew,
+        nearest: float = 0.0,
     ) -> Three:
-        """The interval of a sum that no known whole bounds."""
+        """The interval of a sum that no known whole bounds; its ends are not nearer to the estimate than `nearest`."""
         values = y[inside[self.labelled]]
         n, size = len(values), int(inside.sum())
         if not values.any() and weights is not None:  # values of both signs, and no row counts so far
@@ -526,7 +531,7 @@ class AsdSampler(Draws):
             return value, max(low, float(values.sum())), min(high, float(values.sum()) + most * (size - n))
         least_t, most_t = skew.quantiles(self.level, moments_freedom(freedom))
         error = math.sqrt(max(variance, 0.0))
-        low, high = value - most_t * error, value - least_t * error
+        low, high = value - max(most_t * error, nearest), value + max(-least_t * error, nearest)
         return value, max(low, float(values.sum())) if least >= 0 else low, high
 
     def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
@@ -549,19 +554,16 @@ class AsdSampler(Draws):
             return share_interval(
                 ratio * bottom, variance, counted, each, bottom, self.n_rows, self.level, ratio=True, event=event
             )
-        if weights is not None and is_binary(x):
-            rows = inside if counts is None else inside & (counts > 0)
-            least_variance = self._least_spread((x, counts), complete, inside) * float(
-                ((weights[rows] - ratio) ** 2).mean()
-            )
-            spread = float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1])
-            c[0, 0] += max(least_variance - spread, 0.0)
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
         # the cells or the rows that count, whichever tell more of the spread; within a group, whichever tell less
         by_cells, by_rows = moments_freedom(moments.freedom(ratio)), float(max(counted_rows - 1, 1))
         freedom = max(by_cells, by_rows) if domain is None else min(by_cells, by_rows)
         skew = moments.skew(ratio, read=weights is None and not is_binary(y))
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom, skew)
+        if weights is not None and is_binary(x):
+            rows = inside if counts is None else inside & (counts > 0)
+            nearest = self._least_error((x, counts), weights[rows] - ratio, complete, inside) / bottom
+            low, high = min(low, ratio - nearest), max(high, ratio + nearest)
         value = min(max(ratio, least), most)
         return value, min(max(low, least), value), max(min(high, most), value)
 

@@ -94,14 +94,14 @@ def test_a_tail_is_as_long_where_values_begin_far_from_0():
     assert 0.25 < np.mean([s.both + s.tail for s in skews]) < 0.35
 
 
-@pytest.mark.parametrize("budget", [8, 16, 32])
-def test_means_and_sums_of_stored_values_hold_where_nearly_all_rows_count(budget: int) -> None:
-    """All rows drawn agree, mostly: the others may not, whatever their values are."""
+@pytest.mark.parametrize("budget, share", [(8, 0.97), (16, 0.97), (32, 0.97), (32, 0.9)])
+def test_means_and_sums_of_stored_values_hold_where_nearly_all_rows_count(budget: int, share: float) -> None:
+    """All rows drawn agree, or a few do not: the others may not, whatever their values are."""
     n, seeds, missed = 120, 80, {"mean": 0, "sum": 0}
     for seed in range(seeds):
         rng = np.random.default_rng([seed, budget])
         features = (rng.normal(size=(n, 8)) / 8**0.5).astype(np.float32)
-        value, truth = 10 * rng.normal(size=n), (rng.random(n) < 0.97).astype(np.float64)
+        value, truth = 10 * rng.normal(size=n), (rng.random(n) < share).astype(np.float64)
         prior = features[:, 0].astype(np.float64)
         sampler = AGGREGATE["asd"](n, budget, rng=rng, size=np.abs(value), features=features, prior=prior)
         while len(rows := sampler.propose(n)):
