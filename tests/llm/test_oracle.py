@@ -105,18 +105,6 @@ def test_pairs_and_comparisons(run, folder: Path) -> None:
     run(go())
 
 
-def test_a_pair_is_found_where_one_row_is_a_cell_and_the_other_a_value_in_the_question(run, folder: Path) -> None:
-    def pair_with_hole(one: str, two: str) -> Row:
-        return Row((Cell("text", one, table="a"),), (("text", two), ("b.text", two)))
-
-    async def go() -> None:
-        async with opened(folder) as g:
-            rows = [pair_with_hole("review 0", "review 3"), pair_with_hole("review 0", "review 1")]
-            assert (await g.ask(Predicate("they agree"), rows)).values == [True, False]
-
-    run(go())
-
-
 def test_a_taxonomy_holds_the_values_of_the_rows_shown_in_the_shape_wanted(run, folder: Path) -> None:
     named = {"type": "object", "properties": {"groups": {"type": "array", "items": {"type": "object", "properties": {
         "name": {"type": "string"}, "description": {"type": "string"}}}}}}  # fmt: skip

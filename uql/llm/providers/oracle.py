@@ -144,7 +144,7 @@ class Oracle:
     async def answer(self, request: Request) -> Reply:
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
-        if len(self._sides(request.row)) == 2:
+        if len({cell.table for cell in request.row.cells}) == 2:
             await self._gather_pairs(request)
         answers = tuple(self._answer(question, request.row) for question in request.questions)
         output = sum(1 + len(str(a.value)) // 4 for a in answers)
@@ -157,7 +157,7 @@ class Oracle:
             await asyncio.sleep(self.latency_s)
         parts = request.single_requests()
         for part in parts:
-            if len(self._sides(part.row)) == 2:
+            if len({cell.table for cell in part.row.cells}) == 2:
                 await self._gather_pairs(part)
         answers = tuple(tuple(self._answer(q, part.row) for q in part.questions) for part in parts)
         shared = _tokens(replace(parts[0], row=Row()))
@@ -315,10 +315,10 @@ class Oracle:
         holes: dict[str, list[tuple[str, str]]] = {}
         for name, value in row.holes:
             table, _, column = name.rpartition(".")
-            holes.setdefault("" if "" in cells else table, []).append((column, value))
-        tables = dict.fromkeys([*cells, *(table for table in holes if table)])
-        if len(tables) <= 1:
+            holes.setdefault(table if table in cells or not cells else "", []).append((column, value))
+        if len(cells) <= 1 and len([table for table in holes if table]) <= 1:
             return {next(iter(cells), ""): row}
+        tables = dict.fromkeys([*cells, *(table for table in holes if table)])
         return {table: Row(tuple(cells.get(table, ())), tuple(holes.get(table, ()))) for table in tables}
 
     def labels_of(self, text: str, rows: Sequence[Row]) -> list[str]:
