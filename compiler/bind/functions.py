@@ -27,7 +27,7 @@ _TEXT_FUNCTIONS = (
     " right rpad rtrim split starts_with string_split strip_accents strlen strpos strptime substr substring suffix translate trim"
     " ucase unicode upper"
 )
-TEXT_FUNCTIONS = frozenset(_TEXT_FUNCTIONS.split())  # their first argument is no number
+TEXT_FUNCTIONS = frozenset(_TEXT_FUNCTIONS.split())  # their first argument is not a number
 LEAST_OR_MOST = frozenset(("min", "max"))
 COUNTS_IF = frozenset(("count_if", "countif"))
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
@@ -72,7 +72,7 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
 
 
 def _is_word(expr: Expr) -> bool:
-    """Is it a string that is no number?"""
+    """Is it a string that is not a number?"""
     return isinstance(expr, String) and not is_numeral(expr.value)
 
 

@@ -683,6 +683,6 @@ def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
     if "no files found" in low:
         return DataError(f"{name}: there is no such file", code="UQL501")
     if kind == "function" and f"name {name.lower()} does not exist" in low:
-        return DataError(f"there is no table function {name}", code="UQL503", help=own_function(name))
+        return DataError(f"the table function {name} does not exist", code="UQL503", help=own_function(name))
     what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")
     return DataError(f"{what} {name} cannot be read: {reason}", code="UQL503")
