@@ -83,8 +83,8 @@ def test_a_run_ends_with_its_time_wherever_the_server_is_slow(run, protocol: str
 def test_a_connection_that_is_not_made_in_time_costs_neither_a_call_nor_tokens(run, protocol: str) -> None:
     async def go() -> None:
         with unreachable() as port:
-            settings = Settings(ledger=":memory:", timeout_s=0.6)
-            async with Gate.open(settings, model=provider(protocol, port, settings.timeout_s), calls=5) as g:
+            settings = Settings(ledger=":memory:", timeout_s=6.0)
+            async with Gate.open(settings, model=provider(protocol, port, 0.6), calls=5) as g:
                 g.on_announce(lambda *_: None)
                 events: list[Any] = []
                 g.subscribe(events.append)
