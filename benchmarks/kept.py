@@ -3,12 +3,15 @@
 peers/results.jsonl        uql bench run peers -o benchmarks/peers/results.jsonl --resume
 sampling/rivals.jsonl      python -m uql.benchmarks.sampling.rivals
 promise/results.jsonl      python -m uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl
+promise/held_out.jsonl     python -m uql.benchmarks.promise --held-out --cheap noisy --method uql --method lotus --method bargain
+                           --results benchmarks/promise/held_out.jsonl
 accuracy/results.jsonl     uql bench run accuracy -o benchmarks/accuracy/results.jsonl --resume
 sampling/results.md        python -m uql.benchmarks.sampling
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from uql.benchmarks import rival_tables
@@ -31,13 +34,16 @@ RIVALS = """## rivals
 
 Methods that others published, re-implemented plainly (`benchmarks/sampling/rival_methods.py`, `benchmarks/promise/`), on the same rows,
 embeddings and labels. Made by `python -m uql.benchmarks.sampling.rivals` (benchmarks/sampling/rivals.jsonl) and `python -m
-uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl`."""
+uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl`; on the predicates that nothing
+was tuned on, with 200 seeds, by `python -m uql.benchmarks.promise --held-out --cheap noisy --method uql --method lotus --method bargain
+--results benchmarks/promise/held_out.jsonl`."""
 
 
 def page() -> str:
     """The page of what the results files hold."""
     accuracy, peers = read(ACCURACY), read(PEERS)
-    tables = [*rival_tables.count_tables(rivals.read()), *rival_tables.set_tables(promise.read())]
+    sets = [rival_tables.set_tables(promise.read(path)) for path in (promise.RESULTS, promise.HELD_OUT_RESULTS)]
+    tables = [*rival_tables.count_tables(rivals.read()), *chain.from_iterable(sets)]
     parts = [HEAD]
     parts += [*report.suite_sections(accuracy), f"Made by `uql bench run accuracy`. {report.made_with(accuracy)}"]
     parts += [RIVALS, *map(report.markdown_table, tables)]

@@ -4,7 +4,8 @@ For each predicate and cheap model: the mean of the rows that the dear model was
 precision or a recall below the target. The labels are the dear model. No engine runs: methods see arrays.
 
 With `--results FILE` a line is added to the file for each cell, and a run that was stopped goes on; `uql.benchmarks.kept` makes the page of
-benchmarks/promise/results.jsonl, which `--counted --cheap noisy --seeds 20` made.
+benchmarks/promise/results.jsonl, which `--counted --cheap noisy --seeds 20` made, and of held_out.jsonl, which
+`--held-out --cheap noisy --method uql --method lotus --method bargain` made.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from uql.sampling.surrogate import Matrix
 
 TARGET, DELTA = 0.9, 0.05
 RESULTS = Path(__file__).with_name("results.jsonl")
+HELD_OUT_RESULTS = Path(__file__).with_name("held_out.jsonl")
 SEEDS = 200
 
 

@@ -152,6 +152,7 @@ def test_the_best_rival_of_stated_sets_is_one_whose_statement_holds() -> None:
     assert [each.failing for each in summaries] == [0, 1, 0]
     assert best_sets(summaries) == ("bargain", pytest.approx(1.4))
     summary, by_predicate = set_tables(rows)
+    assert summary.title == "Sets with a stated precision and recall, 20 seeds of 1 predicates"
     assert "takes 1.40 times the calls of uql: the goal of 1.5 is not reached" in summary.notes[-1]
     assert by_predicate.rows == (("p", "1,000", "500 fails", "1,400"),)
 
