@@ -87,7 +87,7 @@ def bound_in_time(text: str) -> None:
     assert shapes.of_sql("SELECT id FROM t") == (Field("id", "BIGINT"),)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("text", [text for _, text in SHORT[:45]], ids=[name for name, _ in SHORT[:45]])
 def test_a_blow_up_ends_within_its_limits(text: str, given: dict[str, pa.Table]) -> None:
     blows_up(text, given)
@@ -107,7 +107,7 @@ def test_every_blow_up_ends_within_its_limits(text: str, given: dict[str, pa.Tab
     blows_up(text, given)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("text", [text for _, text in SHORT[:30]], ids=[name for name, _ in SHORT[:30]])
 def test_binding_a_blow_up_ends_within_its_limits(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_schema, "BOUND_S", LIMIT_S)
