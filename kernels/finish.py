@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from uql.base.schema import Field
 from uql.base.sql_text import first_line
@@ -25,9 +26,6 @@ from uql.kernels.estimates.expression_ranges import note_open, of_item
 from uql.kernels.estimates.groups import Groups
 from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Estimates = dict[str, Estimate | list[Estimate]]
 
@@ -292,8 +290,6 @@ def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Conte
 
 def _with_ratios(table: pa.Table, block: Block, block_groups: Groups, estimates: Estimates) -> pa.Table:
     """The rows with the estimate of a quotient, which is not the quotient of the estimates, where it stands."""
-    import pyarrow as pa
-
     for i, item in enumerate(block.project.items):
         of = estimates.get(item.name)
         if of is None or not pa.types.is_floating(table.schema.field(i).type):

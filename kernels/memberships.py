@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.syntax import Expr
@@ -14,9 +15,6 @@ from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def many_of(expr: Expr) -> VirtualColumn | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,10 @@ from numpy.typing import NDArray
 from uql.base.schema import Field
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
+from uql.features.store import FeatureStore
+from uql.kernels.base import Context
 from uql.kernels.duck import quote
-
-if TYPE_CHECKING:
-    from uql.features.store import FeatureStore
-    from uql.kernels.base import Context
-    from uql.kernels.relation import Relation
+from uql.kernels.relation import Relation
 
 Vectors = NDArray[np.float32]
 MOST_PAIRS = 200_000  # beyond, not all pairs are candidates, and a search looks at the nearest ones

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +9,7 @@ from numpy.typing import NDArray
 from uql.base.errors import ConfigError
 from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.kernels.duck import Duck, quote
-
-if TYPE_CHECKING:
-    from uql.kernels.relation import Relation
+from uql.kernels.relation import Relation
 
 COLUMN = "__proxy"
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from uql.compiler.physical import Block
 from uql.compiler.syntax import InList, String
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.features.similarity import WEIGHT, similarity, standard, with_columns, with_similarity
+from uql.features.table import TableFeatures
 from uql.kernels import proxy
 from uql.kernels.base import Context
 from uql.kernels.cheap_scores import CheapScores
@@ -23,11 +24,8 @@ from uql.kernels.kept_proxy import RowInputs
 from uql.kernels.pair_features import pair_features
 from uql.kernels.relation import Relation
 from uql.llm.questions import Write
+from uql.sampling.distinct_rows import Units
 from uql.sampling.surrogate import sigmoid
-
-if TYPE_CHECKING:
-    from uql.features.table import TableFeatures
-    from uql.sampling.distinct_rows import Units
 
 LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
 FEWEST_ROWS = 50  # candidates; below, nothing can be learned

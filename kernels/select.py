@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,10 @@ from uql.kernels.sem_filter import CHUNK
 from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
+from uql.sampling.promise import PromiseSearch
+from uql.sampling.recall import RecallSearch
 from uql.sampling.two_stage import FirstStageSearch, first_stage
-
-if TYPE_CHECKING:
-    from uql.sampling.promise import PromiseSearch
+from uql.sampling.unverified import UnverifiedSearch
 
 BATCH = 8  # rows between two looks of a search: more learn less from each other
 TOTAL = 0.125  # share of the calls of a search that finds nothing more that go to the number of rows that pass
@@ -431,8 +431,6 @@ async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | 
 
 async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation: Relation, ctx: Context) -> Chosen:
     """Rows with the precision and the recall of the settings; rows equal to one that was asked are known by it."""
-    from uql.sampling.promise import PromiseSearch
-
     settings, per_row = ctx.settings, max(1, len(block.filter.stages))
     assert settings.recall is not None and settings.precision is not None
     inputs = row_inputs(block, relation, cheap, ctx) if ctx.keeps_proxy else None
@@ -511,9 +509,6 @@ def _note_promise(
 
 async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Context) -> Chosen:
     """A search to a stated recall, or one that adds rows unasked at a stated precision."""
-    from uql.sampling.recall import RecallSearch
-    from uql.sampling.unverified import UnverifiedSearch
-
     left = ctx.purse.remaining_in_step
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings

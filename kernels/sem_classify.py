@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +17,12 @@ from numpy.typing import NDArray
 from uql.compiler.bound import Bound
 from uql.compiler.sql import query_sql
 from uql.compiler.virtual import VirtualColumn
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
 from uql.llm.providers.base import Capabilities
 from uql.llm.questions import Answers, Choice, Question, Row
 from uql.operators.texts import short
-
-if TYPE_CHECKING:
-    from uql.kernels.answers import Rids
-    from uql.kernels.base import Context
-    from uql.kernels.relation import Relation
 
 MOST_LABELS = 50  # that are shown at once
 NEAREST = 30  # of a longer list, shown of each row

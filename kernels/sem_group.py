@@ -20,6 +20,7 @@ from uql.kernels.group_names import MOST_CHARS, one_line, stem
 from uql.kernels.merge_groups import duplicates
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Write
+from uql.sampling.groupby import farthest_first
 
 SHOWN = 24  # rows shown to the taxonomy request
 LEAST_AT_FIRST, MOST_AT_FIRST = 4, 8  # groups of the first request: how fine they are
@@ -258,8 +259,6 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
     if len(rids) <= SHOWN:
         return rids
     if ctx.features is not None:
-        from uql.sampling.groupby import farthest_first
-
         places, among = rids, relation
         if relation.name in ctx.features.first_stages:
             rows, among = ctx.features.first_stages[relation.name]

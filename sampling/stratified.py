@@ -10,6 +10,7 @@ import numpy as np
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
 from uql.sampling.base import Flags, Floats, Indices
+from uql.sampling.clusters import clusters
 from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
 from uql.sampling.surrogate import Matrix
 from uql.sampling.uniform import expansion_interval
@@ -190,7 +191,5 @@ def strata_of(
         rank[np.argsort(-prior, kind="stable")] = np.arange(n_rows)
         return rank * strata // max(n_rows, 1)
     if features is not None and features.shape[1]:
-        from uql.sampling.clusters import clusters
-
         return clusters(features, strata)
     return np.zeros(n_rows, np.int64)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError
@@ -378,8 +379,6 @@ def _group_table(
     numbers += "".join(f", {quote(name)}.* EXCLUDE (__part)" for name in beside)
     joins = "".join(f" LEFT JOIN {quote(name)} ON {quote(name)}.__part = __g" for name in beside)
     if not block.aggregate.keys:
-        import pyarrow as pa
-
         array = pa.table({name: pa.array(values) for name, values in extra.items()})
         table, _ = ctx.duck.create(
             f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups{joins}", {"__groups": array}

@@ -8,7 +8,6 @@ values are the right ones. Where an attribute was checked on random pairs, as ma
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,9 @@ from uql.compiler.formula import TRUE
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Star
 from uql.kernels.base import Context
+from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
-
-if TYPE_CHECKING:
-    from uql.kernels.estimates.groups import Aggregation, Groups
 
 DRAWS = 400  # of the values of all rows
 METHOD = "attribute"

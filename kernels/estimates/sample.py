@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,10 @@ from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 from uql.sampling.by_group import ByGroupSampler
 from uql.sampling.distinct_rows import Units, UnitSample
+from uql.sampling.groupby import GroupBySampler
+from uql.sampling.methods import AGGREGATE, RETRIEVAL
+from uql.sampling.pairs import PairSampler
 from uql.sampling.two_stage import TwoStageSample, first_stage
-
-if TYPE_CHECKING:
-    from uql.sampling.groupby import GroupBySampler
 
 MOST_SPREAD = 1e-3  # relative variance that a first stage may add to the sum of all rows
 LEAST_OF_GROUP = 256  # rows of a first stage
@@ -76,8 +76,6 @@ def method_of(ctx: Context) -> str:
 
     Raises: ConfigError (UQL105) for one that does not exist, (UQL610) for one whose packages are missing.
     """
-    from uql.sampling.methods import AGGREGATE, RETRIEVAL
-
     name = ctx.settings.method or DEFAULT_METHOD
     if name not in {*AGGREGATE, *RETRIEVAL, "attribute"}:  # attribute: of joins
         raise ConfigError(
@@ -554,8 +552,6 @@ def _classes(
     table = ctx.features.of(relation, block.values.groups[0].reads)
     if table is None:
         return None
-    from uql.sampling.groupby import GroupBySampler
-
     column, codes = block.values.groups[0], dict[Any, int]()
     sampler = GroupBySampler(
         relation.n,
@@ -684,8 +680,6 @@ def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | Non
         room: pairs that may be asked.
         groups: (pairs,) the group of each pair of the pool; None: no groups.
     """
-    from uql.sampling.pairs import PairSampler
-
     strata, sizes = pool.strata, pool.sizes
     return PairSampler(
         len(strata),
@@ -723,8 +717,6 @@ async def known_rows(
 
 
 def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> AggregateSampler:
-    from uql.sampling.methods import AGGREGATE
-
     settings = ctx.settings
     return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=settings.confidence, strata=settings.strata, **extra)
 
