@@ -84,8 +84,7 @@ async def run_for_each(
     if n > MOST_RUNS:
         raise BudgetError(
             f"a sub-query would be run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, {MOST_RUNS:,} at most",
-            start=part.part.span.start,
-            end=part.part.span.end,
+            span=part.part.span,
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
     tables: list[pa.Table] = []
@@ -102,8 +101,7 @@ async def run_for_each(
             raise BudgetError(
                 f"the sub-query is run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, "
                 f"and the budget ended at the {k + 1:,}. of them",
-                start=part.part.span.start,
-                end=part.part.span.end,
+                span=part.part.span,
                 help="what was answered is kept; WITH (budget = 'all') asks for the others",
             ) from error
         exact = exact and output.exact

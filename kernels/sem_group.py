@@ -92,15 +92,13 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     if not labels and not ctx.purse.fits(1):
         raise BudgetError(
             f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
-            start=column.span.start,
-            end=column.span.end,
+            span=column.span,
             help="WITH (budget = n) with a larger n, or give the labels with ::ENUM('a', 'b')",
         )
     if not labels:
         raise ModelReplyError(
             f'the model named no groups for "{column.text}"',
-            start=column.span.start,
-            end=column.span.end,
+            span=column.span,
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
     relation[column].prompt.labels, relation[column].prompt.descriptions = labels, descriptions

@@ -105,8 +105,7 @@ class Sources:
                 source.parts, frames=self.statement.frames, file=source.file, plain=self.statement.plain
             )
         except UQLError as error:
-            if error.start < 0:
-                error.start, error.end = source.span.start, source.span.end
+            error.located(source.span)
             if error.code == "UQL201" and self.commons:
                 error.help = suggestion(source.parts[0], self.commons) + (error.help or "")
             raise
@@ -137,8 +136,7 @@ class Sources:
         try:
             table = self.statement.catalog.function_table(source.call.name, sql)
         except UQLError as error:
-            if error.start < 0:
-                error.start, error.end = source.span.start, source.span.end
+            error.located(source.span)
             raise
         table = self.statement.register_table(table)
         alias = self._alias(source.alias or source.call.name, source.span, free=source.alias is None)

@@ -163,8 +163,7 @@ async def _check_estimable(
             other = "WHERE isfinite(x) leaves those out, and the rest can be estimated"
     raise BudgetError(
         f"{what} the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.remaining:,}; nothing was sent",
-        start=span.start,
-        end=span.end,
+        span=span,
         help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; {other}",
     )
 

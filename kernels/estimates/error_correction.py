@@ -57,8 +57,7 @@ def _refused(what: str, where: Expr | None) -> DataError:
     return DataError(
         f"{what} corrected by judged rows",
         code="UQL518",
-        start=-1 if where is None else where.span.start,
-        end=-1 if where is None else where.span.end,
+        span=None if where is None else where.span,
         help='audit corrects COUNT, SUM and AVG of stored columns over WHERE "…", COUNT(*) FILTER (WHERE "…") and '
         'AVG(CASE WHEN "…" THEN 1 ELSE 0 END), alone or by stored columns; leave audit out here',
     )

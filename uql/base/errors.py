@@ -85,6 +85,11 @@ class UQLError(Exception):
             start, end = span.start, span.end
         self.text, self.start, self.end, self.help = text, start, end, help
 
+    def located(self, span: Span) -> None:
+        """Takes a place in the statement, where it has none."""
+        if self.start < 0:
+            self.start, self.end = span.start, span.end
+
     def at(self, text: str) -> UQLError:
         """The same error, now knowing the statement its place is in."""
         if self.text is None:

@@ -160,8 +160,7 @@ def _refuse_parameters(query: Query) -> None:
             raise BindError(
                 f"${node.name}: the query of a semantic table is kept, and run again without parameters",
                 code="UQL525",
-                start=node.span.start,
-                end=node.span.end,
+                span=node.span,
                 help="write the value in its place",
             )
 
