@@ -485,15 +485,9 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
 def forced_modalities(query: ast.Select) -> dict[str, Modality]:
     """The columns that the block casts to IMAGE, AUDIO, VIDEO or DOCUMENT, by name in lower case."""
     modalities: dict[str, Modality] = {}
-    for item in query.items:
-        for node in walk(item):
-            if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
-                name = _name_of(node.operand)
-                if name is not None:
-                    modalities[name.lower()] = Modality(node.type.name.lower())
-    for part in (query.where, query.having):
+    for part in (*query.items, query.where, query.having):
         for node in walk(part):
-            if isinstance(node, ast.Cast) and node.type.name in MODALITIES:
+            if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
                 name = _name_of(node.operand)
                 if name is not None:
                     modalities[name.lower()] = Modality(node.type.name.lower())
