@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals, surrogate
-from uql.sampling.base import Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
+from uql.sampling.base import Bounds, Floats, Indices
+from uql.sampling.sample_state import Draws, Three, Weights, is_binary, is_share_of
 from uql.sampling.surrogate import Matrix
 
 PRIOR_ROWS = 6.0  # that the spread of all groups counts for in that of one
@@ -58,16 +58,14 @@ class Effects:
     def of(cls, values: Floats, place: Indices, n_groups: int, unseen: float = 0.0) -> Effects:
         """A hierarchical model: groups differ normally about one mean, rows normally about their group's.
 
-        The spread between groups is averaged over, from 0 to WIDEST, with even chances before anything was seen: an
-        estimate of it may be 0, and would then say of each group what is true of all together. The spread within a
-        group is drawn towards that within all.
+        The spread between groups is averaged over, from 0 to WIDEST, with even chances before anything was seen: an estimate of it may be
+        0, and would then say of each group what is true of all together. The spread within a group is drawn towards that within all.
 
         Args:
             values: (n,) of the rows seen.
             place: (n,) the group of each.
             unseen: what rows unlike all those seen add to the variance within a group.
-        Source: Morris (1983), parametric empirical Bayes; Gelman (2006) for the even chances; Smyth (2004) for the
-        spread within groups.
+        Source: Morris (1983), parametric empirical Bayes; Gelman (2006) for the even chances; Smyth (2004) for the spread within groups.
         """
         n = np.bincount(place, minlength=n_groups).astype(np.float64)
         has_rows = n > 0
@@ -128,16 +126,14 @@ class Part:
 class ByGroupSampler(Draws):
     """Rows at random within each group, as many of each as the ranking of the groups needs.
 
-    A first wave goes through all groups alike. Later ones go where another row narrows most: the mean of any group
-    where all are returned, else the groups of which it is open whether they are among the first. A mean is that of the
-    rows seen and of the predictions of the others, moved by what the rows of the group differ from theirs. Of a group
-    without a row nothing is said.
+    A first wave goes through all groups alike. Later ones go where another row narrows most: the mean of any group where all are returned,
+    else the groups of which it is open whether they are among the first. A mean is that of the rows seen and of the predictions of the
+    others, moved by what the rows of the group differ from theirs. Of a group without a row nothing is said.
 
     Args:
         features: (N, d) float32, or None.
         ranking: what the statistic of the groups is for.
-    Source: Battese, Harter & Fuller (1988) for the estimate; Chen & Lee (2011) for the allotment where some are
-    returned (OCBA-m).
+    Source: Battese, Harter & Fuller (1988) for the estimate; Chen & Lee (2011) for the allotment where some are returned (OCBA-m).
     """
 
     method = "by group"

@@ -1,7 +1,4 @@
-"""The methods by name. Every aggregate sampler is made with one signature, and so is every retrieval sampler.
-
-The tables hold functions that import a method when it is first used.
-"""
+"""The methods by name. Every aggregate sampler is made with one signature, and so is every retrieval sampler."""
 
 from __future__ import annotations
 

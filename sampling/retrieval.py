@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.base import Floats, Indices
 from uql.sampling.labelled_rows import Known, LabelledRows
-from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Matrix, Span
+from uql.sampling.surrogate import RIDGE_PENALTIES, SEARCH_DIRECTIONS, Linear, Matrix, Span
 
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
 ENOUGH = 4  # matching rows known before the models are trusted
@@ -128,26 +129,24 @@ class LearnedSearch(Search):
         n_rows: int,
         budget: int,
         *,
-        rng: np.random.Generator,
         features: Matrix,
         prior: Floats | None = None,
-        limit: int | None = None,
-        known: Known | None = None,
         has_examples: bool = False,
         batch: int = BATCH,
+        **kept: Any,
     ) -> None:
-        super().__init__(n_rows, budget, rng=rng, limit=limit, known=known)
+        super().__init__(n_rows, budget, **kept)
         self.features, self.has_examples, self.batch = features, has_examples and prior is not None, batch
         self._prior: Matrix | None = None
         if prior is not None:
             spread = float(np.std(prior)) or 1.0
             self._prior = ((prior - float(np.mean(prior))) / spread).astype(np.float32)
-        self._fixed = features[np.sort(rng.choice(n_rows, min(SPREAD_ROWS, n_rows), replace=False))]
+        self._fixed = features[np.sort(self.rng.choice(n_rows, min(SPREAD_ROWS, n_rows), replace=False))]
         self._buffer = np.zeros(n_rows, np.float32)
         self._fitted_at = 0
         self._ready = False
         # few rows that are wanted soon are not looked for at random
-        starts_random = not self.has_examples and limit is None
+        starts_random = not self.has_examples and self.limit is None
         self._random_first = min(RANDOM_AT_FIRST, budget // 32) if starts_random else 0
         # Beta(1 + hits, 4 + misses) of the prior's top rows, and of random rows
         self._arms = np.array([[1.0, 4.0], [1.0, 4.0]])
@@ -229,13 +228,12 @@ class LearnedSearch(Search):
         return self._prior.astype(np.float64) if self._prior is not None else np.zeros(self.n_rows)
 
 
-def balanced_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3)) -> Linear:
+def balanced_ridge(span: Span, y: Floats) -> Linear:
     """Ridge regression on ±1 with both classes of equal weight; the penalty is chosen by exact leave-one-out error.
 
     Args:
         span: of the n labelled rows.
         y: (n,) 0 or 1, both present.
-        penalties: from which to choose.
     """
     n = len(y)
     share = float(y.mean())
@@ -251,7 +249,7 @@ def balanced_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 
     turned = x @ vectors
     right = turned.T @ (root * (target - middle))
     best: tuple[float, Floats] | None = None
-    for penalty in penalties:
+    for penalty in RIDGE_PENALTIES:
         inverse = 1 / (values + penalty)
         fitted = turned @ (inverse * right)
         leverage = (turned * turned) @ inverse + weight / n

@@ -1,5 +1,4 @@
-"""What every aggregate sampler keeps: rows known before, rows told, the budget; and the reading of unknown and exact
-answers."""
+"""What every aggregate sampler keeps: rows known before, rows told, the budget; and the reading of unknown and exact answers."""
 
 from __future__ import annotations
 
@@ -8,11 +7,10 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from uql.sampling.base import Estimate, Flags, Floats, Indices
+from uql.sampling.base import Bounds, Estimate, Flags, Floats, Indices, Stored
 from uql.sampling.labelled_rows import Known, LabelledRows
 
-Bounds = tuple[float, float] | None
-Weights = tuple[Floats | None, Floats | None]  # of y and x, where known of every row
+Weights = tuple[Stored, Stored]  # of y and x, where known of every row
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
 
 
@@ -52,9 +50,8 @@ def unlike(n: int, confidence: float) -> float:
 class Draws(LabelledRows, ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 
-    Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
-    Every y and x handed to `total` and `ratio` is in the order of `labelled`: the known rows first, then the rows in the
-    order they were told.
+    Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample. Every y and x handed
+    to `total` and `ratio` is in the order of `labelled`: the known rows first, then the rows in the order they were told.
 
     Args:
         n_rows: N.
@@ -145,38 +142,26 @@ class Draws(LabelledRows, ABC):
         """The number of rows whose answer is 1."""
         return self.total(self.answers, (0.0, 1.0))
 
-    def total(
-        self,
-        y: Floats,
-        bounds: tuple[float, float] | None = None,
-        *,
-        weights: Floats | None = None,
-        domain: int | None = None,
-    ) -> Estimate:
+    def total(self, y: Floats, bounds: Bounds = None, *, weights: Stored = None, domain: int | None = None) -> Estimate:
         """As in `AggregateSampler`."""
         y = self._checked(y)
         inside, population = self._told_in(domain)
         missing = np.isnan(y) & inside
         unknown, calls = int(missing.sum()), self.calls
-        zero = np.nan_to_num(y)
-        if int(inside.sum()) == population:
-            value = float(zero[inside].sum())
-            low = high = value
-        else:
-            value, low, high = self._possible(
-                self._total(zero, weights, domain, bounds), zero[inside], weights, domain, bounds
-            )
-        if unknown:
-            for filled in self._fills(zero, missing, inside, bounds, weights):
-                if int(inside.sum()) == population:
-                    whole = float(filled[inside].sum())
-                    low, high = min(low, whole), max(high, whole)
-                else:
-                    _, lower, upper = self._possible(
-                        self._total(filled, weights, domain, bounds), filled[inside], weights, domain, bounds
-                    )
-                    low, high = min(low, lower), max(high, upper)
-        exact = int(inside.sum()) == population and unknown == 0
+        zero, whole = np.nan_to_num(y), int(inside.sum()) == population
+
+        def of(values: Floats) -> Three:
+            sum_ = float(values[inside].sum())
+            if whole:
+                return sum_, sum_, sum_
+            estimate = self._total(values, weights, domain, bounds)
+            return self._possible(estimate, values[inside], weights, domain, bounds)
+
+        value, low, high = of(zero)
+        for filled in self._fills(zero, missing, inside, bounds, weights) if unknown else ():
+            _, lower, upper = of(filled)
+            low, high = min(low, lower), max(high, upper)
+        exact = whole and unknown == 0
         if not exact and weights is None and bounds is None and not is_binary(zero[inside & ~missing]):
             low, high = self._of_numbers((value, low, high), zero[inside & ~missing], population, unknown)
             if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
@@ -185,6 +170,19 @@ class Draws(LabelledRows, ABC):
         return Estimate(
             finite_value, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method
         )
+
+    def _nothing_drawn(self, y: Floats, inside: Flags, weights: Stored, bounds: Bounds) -> Three:
+        """A total of which no random row tells: between the ends that the rows not told allow."""
+        rest = inside.copy()
+        rest[self.labelled] = False
+        base = float(y[inside[self.labelled]].sum())
+        if weights is not None:
+            part = weights[rest]
+            return math.nan, base + float(np.minimum(part, 0).sum()), base + float(np.maximum(part, 0).sum())
+        if bounds is None:
+            bounds = (0.0, 1.0) if is_binary(y) else (-math.inf, math.inf)
+        low, high = (base + end * float(rest.sum()) for end in bounds)
+        return math.nan, low, high
 
     def _possible(
         self, estimate: Three, values: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
@@ -208,13 +206,7 @@ class Draws(LabelledRows, ABC):
         return value, low, high
 
     def ratio(
-        self,
-        y: Floats,
-        x: Floats,
-        *,
-        weights: Floats | None = None,
-        counts: Floats | None = None,
-        domain: int | None = None,
+        self, y: Floats, x: Floats, *, weights: Stored = None, counts: Stored = None, domain: int | None = None
     ) -> Estimate:
         """As in `AggregateSampler`.
 
@@ -379,8 +371,7 @@ class Draws(LabelledRows, ABC):
         return free[small[place]] if len(names) > 1 else np.zeros(0, np.int64)
 
     def _largest(self, size: Floats) -> Indices:
-        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of
-        its squares."""
+        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of its squares."""
         weight = np.abs(np.nan_to_num(np.asarray(size, np.float64)))
         free = np.flatnonzero(self._state == 0)
         if len(free) == 0 or self.budget < 8:

@@ -1,8 +1,6 @@
-"""Cheap models of an answer, fitted to a few hundred labelled rows: logistic and ridge regression with leave-one-out
-choices.
+"""Cheap models of an answer, fitted to a few hundred labelled rows: logistic and ridge regression with leave-one-out choices.
 
-Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms into
-1 s.
+Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms into 1 s.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from uql.sampling.base import Flags, Floats, Indices
 Matrix = NDArray[np.float32]
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03)
+RIDGE_PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
 DIRECTIONS = 64  # kept for estimates
 SEARCH_DIRECTIONS = 96  # kept for retrieval
 NEWTON_STEPS = 6
@@ -211,8 +210,7 @@ def fit_logistic(span: Span, y: Floats) -> Linear:
 
 
 def calibrate(fit: Linear, y: Floats, design: Floats | None = None) -> Linear:
-    """Platt's scaling of the leave-one-out log-odds, with pseudo-count targets and design weights of at most 8 times
-    their mean.
+    """Platt's scaling of the leave-one-out log-odds, with pseudo-count targets and design weights of at most 8 times their mean.
 
     Args:
         fit: logistic, with leave-one-out log-odds of the labelled rows.
@@ -281,7 +279,7 @@ def probability(features: Matrix, y: Floats, design: Floats | None = None, direc
         return calibrate(fit_logistic(Span.of(features, directions), y), y, design)
 
 
-def fit_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3)) -> Linear:
+def fit_ridge(span: Span, y: Floats) -> Linear:
     """Ridge regression; the penalty is chosen by exact leave-one-out squared error.
 
     Args:
@@ -294,7 +292,7 @@ def fit_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0,
     u, s, vt = np.linalg.svd(x, full_matrices=False)
     uy = u.T @ (y - middle)
     best: tuple[float, Floats, Floats] | None = None
-    for penalty in penalties:
+    for penalty in RIDGE_PENALTIES:
         shrink = s * s / (s * s + penalty)
         fitted = u @ (shrink * uy)
         leverage = (u * u) @ shrink + 1 / len(y)

@@ -1,5 +1,4 @@
-"""Rows returned unasked, with a precision that holds: learn, sort, test nested sets of the likeliest rows on random
-members."""
+"""Rows returned unasked, with a precision that holds: learn, sort, test nested sets of the likeliest rows on random members."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ import numpy as np
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler
 from uql.sampling.base import Floats, Indices
-from uql.sampling.labelled_rows import Known
 from uql.sampling.retrieval import Search
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
 
@@ -54,8 +52,7 @@ class BettingTest:
 
 
 class UnverifiedSearch(Search):
-    """Half the budget learns, by waves of the ASD estimator; the rest tests sets, and what is left asks the likeliest
-    other rows.
+    """Half the budget learns, by waves of the ASD estimator; the rest tests sets, and what is left asks the likeliest other rows.
 
     The sets are nested: the likeliest rows, down to four cuts. Rows of the largest are asked in random order, each a
     bet for every set that holds it; a set without hope is given up, and the order goes on within the next. The first
@@ -76,21 +73,24 @@ class UnverifiedSearch(Search):
         n_rows: int,
         budget: int,
         *,
-        rng: np.random.Generator,
         features: Matrix,
         prior: Floats | None = None,
         precision: float = 0.9,
         confidence: float = 0.95,
-        limit: int | None = None,
-        known: Known | None = None,
-        **_: Any,
+        **kept: Any,
     ) -> None:
-        super().__init__(n_rows, budget, rng=rng, limit=limit, known=known)
+        super().__init__(n_rows, budget, **kept)
         self.features, self.precision, self.confidence = features, precision, confidence
         self._learner: AsdSampler | None = None
         if n_rows - self.n_known > budget >= 16 and features.shape[1]:
             self._learner = AsdSampler(
-                n_rows, budget // 2, rng=rng, features=features, prior=prior, known=known, confidence=confidence
+                n_rows,
+                budget // 2,
+                rng=self.rng,
+                features=features,
+                prior=prior,
+                known=(self.labelled, self.answers),
+                confidence=confidence,
             )
         self._scores_now = np.zeros(n_rows) if prior is None else np.asarray(prior, np.float64).copy()
         self._learning = self._learner is not None
@@ -102,11 +102,6 @@ class UnverifiedSearch(Search):
         self._accepted = np.zeros(0, np.int64)
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no or unknown, 1 yes
         self._answer[self.labelled] = self.answers == 1.0
-
-    @property
-    def learner(self) -> AsdSampler | None:
-        """The sampler of the first half: its estimate says about how many rows match in all."""
-        return self._learner
 
     @property
     def accepted(self) -> Indices:

@@ -1,5 +1,4 @@
-"""UQE's two algorithms, the baseline: clusters as strata for aggregates, greedy online logistic regression for
-retrieval.
+"""UQE's two algorithms, the baseline: clusters as strata for aggregates, greedy online logistic regression for retrieval.
 
 Source: Dai et al. (2024), UQE: A Query Engine for Unstructured Databases, algorithms 1 and 2 (without the factor |S| of
 equation 3, a slip), settings as in its appendix C.2.
