@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
-from uql.compiler.formula import Leaf
+from uql.compiler.formula import TRUE, Leaf
 from uql.compiler.physical import Block
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.kernels.sem_filter import truth_of
 from uql.sampling.surrogate import logit
 
 AT_ONCE = 4096  # rows whose requests are made at once
@@ -72,8 +73,7 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
         if column is not None:
             leaves.append(chance[column])
         else:
-            truth = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
-            leaves.append(np.asarray(truth.to_numpy(zero_copy_only=False), np.float64))
+            leaves.append((truth_of(leaf, rows, relation) == TRUE).astype(np.float64))
     odds = logit(formula.chance(np.stack(leaves)))
     fine = np.isfinite(odds)
     spread = float(odds[fine].std()) if fine.any() else 0.0

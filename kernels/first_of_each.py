@@ -17,7 +17,6 @@ from uql.compiler.physical import Block
 from uql.kernels import sem_filter
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
-from uql.kernels.duck import quote
 from uql.kernels.estimates.sample import known_rows
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import CHUNK, Truth
@@ -36,8 +35,7 @@ def groups_of(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int6
     if not block.stops_at_first or relation.n < 2 or relation.pool is not None or relation.derives:
         return None
     select_list = ", ".join(ctx.duck.expression(item.expr) for item in block.project.items)
-    table = ctx.duck.arrow(f"SELECT hash({select_list}) AS h FROM {quote(relation.name)} ORDER BY rowid")
-    different, of = np.unique(table.column(0).to_numpy(zero_copy_only=False), return_inverse=True)
+    different, of = np.unique(relation.each(f"hash({select_list})"), return_inverse=True)
     return of.astype(np.int64) if len(different) <= MOST * relation.n else None
 
 

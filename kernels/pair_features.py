@@ -165,6 +165,5 @@ def _text(columns: Sequence[Column]) -> str:
 
 def _side(columns: Sequence[Column], relation: Relation) -> tuple[NDArray[np.int64], list[str]]:
     """(pairs,) which of the distinct texts each pair holds, and these texts."""
-    table = relation.duck.arrow(f"SELECT {_text(columns)} AS t FROM {quote(relation.name)} ORDER BY rowid")
-    texts, codes = np.unique(np.array(table.column(0).to_pylist(), dtype=object), return_inverse=True)
+    texts, codes = np.unique(relation.each(_text(columns)), return_inverse=True)
     return codes.astype(np.int64), [str(t) for t in texts]

@@ -55,8 +55,7 @@ def of(relation: Relation) -> NDArray[np.float64] | None:
     """(N,) the proxy of each row, with mean 0 and variance 1, 0 where it is NULL; None where there is none, or all are alike."""
     if COLUMN not in relation.duck.connection.sql(f"FROM {quote(relation.name)}").columns:
         return None
-    table = relation.duck.arrow(f"SELECT CAST({COLUMN} AS DOUBLE) AS p FROM {quote(relation.name)} ORDER BY rowid")
-    values = np.asarray(table.column(0).to_numpy(zero_copy_only=False), np.float64)
+    values = relation.each(f"CAST({COLUMN} AS DOUBLE)")
     fine = np.isfinite(values)
     spread = float(values[fine].std()) if fine.any() else 0.0
     if spread == 0.0:

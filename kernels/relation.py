@@ -251,6 +251,12 @@ class Relation:
         lists = [table.column(i).to_pylist() for i in range(len(reads))]
         return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
 
+    def each(self, sql: str) -> NDArray[Any]:
+        """(n,) the values of a SQL expression over the columns, NaN or None for NULL."""
+        table = self.duck.arrow(f"SELECT {sql} AS x FROM {quote(self.name)} ORDER BY rowid")
+        values: NDArray[Any] = table.column(0).to_numpy(zero_copy_only=False)
+        return values
+
     def _column_sql(self, column: Column) -> str:
         field = self.fields.get(column)
         if field is not None and field.type == "BLOB":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.formula import Formula, Leaf
+from uql.compiler.formula import TRUE, Formula, Leaf
 from uql.compiler.physical import Block
 from uql.compiler.syntax import InList, String
 from uql.compiler.virtual import Virtual, VirtualColumn
@@ -23,6 +23,7 @@ from uql.kernels.examples import corrected_examples, own_examples
 from uql.kernels.kept_proxy import RowInputs
 from uql.kernels.pair_features import pair_features
 from uql.kernels.relation import Relation
+from uql.kernels.sem_filter import truth_of
 from uql.llm.questions import Write
 from uql.sampling.distinct_rows import Units
 from uql.sampling.surrogate import sigmoid
@@ -154,8 +155,7 @@ def _of_formula(
             chances.append(sigmoid(score - FEW))
         else:
             rows = np.arange(relation.n, dtype=np.int64)
-            truth = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
-            chances.append(np.asarray(truth.to_numpy(zero_copy_only=False), np.float64))
+            chances.append((truth_of(leaf, rows, relation) == TRUE).astype(np.float64))
             added.append(KNOWN * standard(chances[-1].astype(np.float32)))
     chance = formula.chance(np.stack(chances))
     if len(formula.leaves) > 1:

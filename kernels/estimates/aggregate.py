@@ -173,10 +173,7 @@ def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[n
     if not block.aggregate.keys or any(is_semantic(key.expr) for key in block.aggregate.keys):
         return None
     keys = ", ".join(ctx.duck.expression(key.expr) for key in block.aggregate.keys)
-    table = ctx.duck.arrow(
-        f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
-    )
-    return np.asarray(table.column(0).to_numpy(), dtype=np.int64)
+    return relation.each(f"dense_rank() OVER (ORDER BY {keys}) - 1")
 
 
 # -------------------------------------------------------------------------------------------------------------- exact

@@ -600,10 +600,8 @@ def _tokens_of_rows(
     each = np.zeros(relation.n)
     for stage in (*block.filter.stages, *after):
         length = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
-        table = ctx.duck.arrow(f"SELECT CAST({length} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
-        chars = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
         fixed = request_tokens(stage, 0.0) + sum(c.operator.answer_tokens for c in stage.columns)
-        each += fixed + chars / CHARS_PER_TOKEN
+        each += fixed + relation.each(f"CAST({length} AS DOUBLE)") / CHARS_PER_TOKEN
     return np.maximum(each, 1.0)
 
 
