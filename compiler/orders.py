@@ -32,21 +32,6 @@ Order = tuple[int, ...]  # positions of stages
 Shares = NDArray[np.float64]  # of the rows, by stage
 
 
-def rank(cost: float, selectivity: float, op: str = "AND") -> float:
-    """What a term costs per row that it settles: cost / (1 − s) in an AND, cost / s in an OR; the least goes first.
-
-    Args:
-        cost: of asking the term of one row.
-        selectivity: the share of rows for which it is true.
-        op: AND or OR.
-
-    >>> rank(1.0, 0.1) < rank(1.0, 0.9)
-    True
-    """
-    settles = 1.0 - selectivity if op == "AND" else selectivity
-    return cost / settles if settles > 0 else float("inf")
-
-
 def best(
     formula: Formula,
     stages: Sequence[Stage],

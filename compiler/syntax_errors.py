@@ -58,23 +58,10 @@ def unexpected(place: Place) -> UQLSyntaxError:
 
 # -------------------------------------------------------------------------------------------------------- what was expected
 _OPERATORS = {
-    "PLUS",
-    "MINUS",
-    "STAR",
-    "SLASH",
-    "CONCAT",
-    "BITS",
-    "EQUALS",
-    "COMPARE",
-    "AND",
-    "OR",
-    "IS",
-    "IN",
-    "LIKE",
-    "ILIKE",
-}
-_OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
-_OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE", "IGNORE_NULLS", "RESPECT_NULLS"}
+    "PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "BITS", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE", "BETWEEN",
+    "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR", "AT_TIME_ZONE", "COLLATE", "TILDE",
+    "IGNORE_NULLS", "RESPECT_NULLS",
+}  # fmt: skip
 _AFTER_OPERAND = {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE", "WITHIN", "COLON", "ASSIGN"}
 _AFTER_OPERAND |= {"PERCENT", "PLACING", "FOR"}
 _JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "POSITIONAL"}
@@ -82,21 +69,9 @@ _CLAUSES = {"WHERE", "HAVING", "GROUP", "ORDER", "LIMIT", "OFFSET", "TO", "WITH"
 _CLAUSES |= {"QUALIFY", "WINDOW", "USING_SAMPLE", "SELECT", "FETCH_FIRST"}
 _STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
 _START = {
-    "NUMBER",
-    "STRING",
-    "HEX",
-    "PARAMETER",
-    "NULL",
-    "TRUE",
-    "FALSE",
-    "TEMPORAL",
-    "INTERVAL",
-    "CASE",
-    "CAST",
-    "TRY_CAST",
-}
-_START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
-_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE", "POSITION"}
+    "NUMBER", "STRING", "HEX", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST", "TRY", "PROMPT",
+    "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT", "ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE", "POSITION",
+}  # fmt: skip
 _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "$end": "the end",
     "NAME": "a name",
@@ -197,13 +172,8 @@ def reserved_name(place: Place) -> str | None:
         return None
     naming = place.kind(-1) in ("AS", "TO", "FROM", "JOIN", "TABLE", "INTO", "DOT")
     no_clause = place.kind() in ("GROUP", "ORDER") and place.kind(1) != "BY"
-    lonely = place.kind() in ("LIMIT", "BY", "ON", "UNION", "JOIN") and place.kind(1) in (
-        "COMMA",
-        "FROM",
-        "EQUALS",
-        "COMPARE",
-        "AS",
-    )
+    follows = place.kind(1) in ("COMMA", "FROM", "EQUALS", "COMPARE", "AS")
+    lonely = place.kind() in ("LIMIT", "BY", "ON", "UNION", "JOIN") and follows
     if naming or no_clause or lonely:
         word = place.written()
         return f'{word} is a reserved word; as a name it stands in quotes: "{word}"'

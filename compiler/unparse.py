@@ -175,13 +175,15 @@ def _when(w: Writer, node: ast.When) -> str:
 
 def _cast(w: Writer, node: ast.Cast) -> str:
     if node.lenient:
-        return f"TRY_CAST({w.expr(node.operand)} AS {_type(w, node.type)})"
-    return f"{w.expr(node.operand, _POSTFIX)}::{_type(w, node.type)}"
+        return f"TRY_CAST({w.expr(node.operand)} AS {type_text(node.type, w.name)})"
+    return f"{w.expr(node.operand, _POSTFIX)}::{type_text(node.type, w.name)}"
 
 
-def _type(w: Writer, node: ast.TypeName) -> str:
-    inside = [str(size) for size in node.sizes] + [literal(label) for label in node.labels]
-    inside += [f"{w.name(name)} {_type(w, part)}" if name is not None else _type(w, part) for name, part in node.fields]
+def type_text(node: ast.TypeName, write: Callable[[str], str] = quote_name) -> str:
+    """A type, with the names of its fields as `write` has them."""
+    inside = [",".join(map(str, node.sizes))] if node.sizes else [literal(label) for label in node.labels]
+    for name, part in node.fields:
+        inside.append((f"{write(name)} " if name is not None else "") + type_text(part, write))
     dims = "".join(f"[{size or ''}]" for size in node.dims)
     return node.name + (f"({', '.join(inside)})" if inside else "") + dims
 
@@ -449,7 +451,7 @@ _PARTS: dict[type[Node], Callable[[Writer, Any], str]] = {
     ast.OrderKey: _order_key,
     ast.When: _when,
     ast.Window: _window,
-    ast.TypeName: _type,
+    ast.TypeName: lambda w, n: type_text(n),
     ast.CommonTable: _cte,
     ast.Option: _option,
     ast.TableName: _table,

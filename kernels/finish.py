@@ -92,13 +92,14 @@ def castable(type: str) -> bool:
     return type.upper().strip('"') not in ("", "NULL", "UNKNOWN", "ANY")
 
 
+def cast(sql: str, type: str) -> str:
+    """SQL of a value in a type; as it is where that is no type to cast to."""
+    return f"CAST({sql} AS {type})" if castable(type) else sql
+
+
 def null_columns(names: Sequence[str], types: Sequence[str]) -> str:
     """What selects a NULL of each type, under these names: rows of the shape of a result, before there are any."""
-    parts = [
-        f"CAST(NULL AS {t}) AS {quote(n)}" if castable(t) else f"NULL AS {quote(n)}"
-        for n, t in zip(names, types, strict=True)
-    ]
-    return ", ".join(parts)
+    return ", ".join(f"{cast('NULL', t)} AS {quote(n)}" for n, t in zip(names, types, strict=True))
 
 
 def rename(table: pa.Table, items: Sequence[BoundItem]) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks
+from uql.compiler.formula import OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks, masks_of
 from uql.compiler.orders import best, learned
 from uql.compiler.physical import SemFilter, Stage
 from uql.compiler.syntax import Cast, TypeName
@@ -235,11 +235,7 @@ def truth_of(leaf: Leaf, rids: Rids, relation: Relation) -> Masks:
     if not len(rids):
         return np.zeros(0, dtype=np.uint8)
     condition = Cast(leaf.expr, TypeName("BOOLEAN"), span=leaf.expr.span)
-    return _masks(relation.evaluate([condition], rids, leaf.columns).column(0).to_pylist())
-
-
-def _masks(values: list[Any]) -> Masks:
-    return np.array([NULL if v is None else TRUE if v else FALSE for v in values], dtype=np.uint8)
+    return masks_of(relation.evaluate([condition], rids, leaf.columns).column(0).to_pylist())
 
 
 def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> None:
@@ -258,7 +254,7 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> Non
             continue
         only = leaf.expr.column if isinstance(leaf.expr, Virtual) else None
         if only is not None and only.is_condition:
-            masks[i][fine] = _masks(list(relation[only].values[rids[fine]]))
+            masks[i][fine] = masks_of(relation[only].values[rids[fine]])
         else:
             masks[i][fine] = truth_of(leaf, rids[fine], relation)
         _count(leaf, masks[i][fine], relation)

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from uql.compiler import orders
 from uql.compiler.formula import FALSE, TRUE, Formula, decided
-from uql.compiler.orders import asked_shares, best, cost_of, imagined, passes, rank
+from uql.compiler.orders import asked_shares, best, cost_of, imagined, passes
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Binary, Column, Expr, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
@@ -53,6 +53,12 @@ def test_the_order_found_is_the_cheapest_of_all(expr: Expr, seed: int) -> None:
     every = [cost_of(formula, stages, answers, costs, o) for o in itertools.permutations(range(len(stages)))]
     assert cost == pytest.approx(min(every))
     assert cost_of(formula, stages, answers, costs, order) == pytest.approx(cost)
+
+
+def rank(cost: float, selectivity: float, op: str) -> float:
+    """What a term costs per row that it settles: the least goes first."""
+    settles = 1.0 - selectivity if op == "AND" else selectivity
+    return cost / settles if settles > 0 else float("inf")
 
 
 @pytest.mark.parametrize("op", ["AND", "OR"])
