@@ -184,7 +184,7 @@ class AsdSampler(Draws):
         planned = len(self._first) + len(self._waiting) + sum(self._sizes[len(self._waves) :])
         added = budget - self.n_proposed - planned
         super().more(budget, look)
-        free = int((self._state == 0).sum()) - planned
+        free = int((~self._is_asked).sum()) - planned
         pairs = max(0, min(added, free)) // 2
         self._sizes += [2 * n for n in (pairs - pairs // 2, pairs // 2) if n]
 
@@ -198,14 +198,14 @@ class AsdSampler(Draws):
     def _draw(self, k: int) -> Indices:
         """Rows of the current wave; none while answers of an earlier wave are outstanding."""
         if len(self._waiting) == 0:
-            if len(self._waves) >= len(self._sizes) or (self._waves and bool((self._state == 1).any())):
+            if len(self._waves) >= len(self._sizes) or (self._waves and bool(self._open.any())):
                 return np.zeros(0, np.int64)
             self._next_wave(self._sizes[len(self._waves)])
         rows, self._waiting = self._waiting[:k], self._waiting[k:]
         return rows
 
     def _next_wave(self, size: int) -> None:
-        free = np.flatnonzero((self._state == 0) & ~self._certain)
+        free = np.flatnonzero(~self._is_asked & ~self._certain)
         cells = min(size, len(free)) // 2
         if not self._waves:
             plan = self._first_cells(free, cells)
@@ -249,13 +249,13 @@ class AsdSampler(Draws):
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`, by the waves' chances."""
-        draws = [wave.chances * float((self._state[wave.pairs] == 2).mean()) for wave in self._waves]
+        draws = [wave.chances * float(self._is_told[wave.pairs].mean()) for wave in self._waves]
         return np.where(self._certain, np.inf, np.sum([np.zeros(self.n_rows), *draws], axis=0))
 
     # the estimate
 
     def _complete(self) -> list[int]:
-        return [t for t, wave in enumerate(self._waves) if bool((self._state[wave.pairs] == 2).all())]
+        return [t for t, wave in enumerate(self._waves) if bool(self._is_told[wave.pairs].all())]
 
     def _shares(self, complete: list[int]) -> list[Floats]:
         """For each complete wave, (N,) what its estimate counts for in the whole, row by row; they add up to 1.

@@ -153,7 +153,7 @@ class ByGroupSampler(Draws):
         self.features, self.ranking = features, ranking or Ranking()
         self._codes, self._place = np.unique(self.groups, return_inverse=True)
         self._size = np.bincount(self._place)
-        free = self.rng.permutation(np.flatnonzero(self._state == 0))
+        free = self.rng.permutation(np.flatnonzero(~self._is_asked))
         free = free[np.argsort(self._place[free], kind="stable")]
         self._queues = [q.tolist() for q in np.split(free, np.cumsum(np.bincount(self._place[free]))[:-1])]
         self._waiting: list[int] = []
@@ -170,7 +170,7 @@ class ByGroupSampler(Draws):
     def _draw(self, k: int) -> Indices:
         """Rows of the current wave; none while answers of an earlier one are outstanding."""
         if not self._waiting:
-            if bool((self._state == 1).any()):
+            if bool(self._open.any()):
                 return np.zeros(0, np.int64)
             self._next_wave(self.budget - self.n_proposed)
         rows, self._waiting = self._waiting[:k], self._waiting[k:]
@@ -178,7 +178,7 @@ class ByGroupSampler(Draws):
 
     def _next_wave(self, remaining: int) -> None:
         remaining = min(remaining, sum(map(len, self._queues)))
-        draws = np.bincount(self._place[self._state > 0], minlength=len(self._codes)).astype(np.float64)
+        draws = np.bincount(self._place[self._is_asked], minlength=len(self._codes)).astype(np.float64)
         if not self._begun:
             size = remaining // 3 if self.ranking.first is not None else remaining // 2
             allotted = self._evenly(min(remaining, max(size, len(self._codes), LEAST_WAVE)))

@@ -159,10 +159,10 @@ class GroupBySampler(AsdSampler):
     def replan(self, rows: int) -> None:
         """Fits the waves that have not begun to so many further rows: smaller ones where these are fewer than planned,
         one more where none is left to come. A wave that has begun stays as it is."""
-        if len(self._waiting) or bool((self._state == 1).any()):
+        if len(self._waiting) or bool(self._open.any()):
             return
         begun = len(self._waves)
-        planned, pairs = self._sizes[begun:], min(rows, int((self._state == 0).sum())) // 2
+        planned, pairs = self._sizes[begun:], min(rows, int((~self._is_asked).sum())) // 2
         if not planned and pairs < LEAST_PAIRS:
             return
         if 2 * pairs < sum(planned) or not planned:
@@ -189,11 +189,6 @@ class GroupBySampler(AsdSampler):
         """The number of rows of each class 0 … n_classes − 1 (those seen, if None)."""
         k = self.n_classes if n_classes is None else n_classes
         return [self.total(self._indicator(g), (0.0, 1.0)) for g in range(k)]
-
-    def shares(self, n_classes: int | None = None) -> Floats:
-        """(n_classes,) the classes' shares of the rows that pass, from `counts`, made to sum to 1."""
-        values = np.array([count.value or 0.0 for count in self.counts(n_classes)])
-        return values / values.sum() if values.sum() > 0 else values
 
     def _indicator(self, g: int | None) -> Floats:
         answers = self.answers

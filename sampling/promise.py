@@ -259,9 +259,6 @@ class PromiseSearch(Search):
     def _note(self, indices: Indices, answers: Floats) -> None:
         self._answer[indices] = np.where(np.isnan(answers), 2, answers == 1.0)
 
-    def _scores(self) -> Floats:
-        return self._p.copy()
-
     def _accepted(self) -> Flags:
         """(N,) the rows of the part that is accepted."""
         none = np.zeros(self.n_rows, bool)

@@ -9,7 +9,7 @@ import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.base import Floats, Indices
-from uql.sampling.labelled_rows import Known, LabelledRows
+from uql.sampling.labelled_rows import Known, ProposedRows
 from uql.sampling.surrogate import RIDGE_PENALTIES, SEARCH_DIRECTIONS, Linear, Matrix, Span
 
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
@@ -21,7 +21,7 @@ REFIT_ABOVE = 300  # labels; from there on a fit serves several batches
 SPREAD_ROWS = 5_000  # rows from which the spread of a score is read
 
 
-class Search(LabelledRows):
+class Search(ProposedRows):
     """Bookkeeping of a retrieval sampler: what was asked, what was found, the budget, a LIMIT.
 
     Args:
@@ -43,33 +43,15 @@ class Search(LabelledRows):
         limit: int | None = None,
         known: Known | None = None,
     ) -> None:
-        self.n_rows, self.budget, self.rng, self.limit = n_rows, max(0, budget), rng, limit
-        super().__init__(known)
-        self._is_asked = np.zeros(n_rows, bool)
-        self._is_asked[self.labelled] = True
-        self._open = np.zeros(n_rows, bool)  # proposed, not told
-        self.n_proposed = 0
+        super().__init__(n_rows, budget, rng, known)
+        self.limit = limit
 
     def propose(self, k: int) -> Indices:
         """At most k rows, likeliest first; empty when the budget is spent, all was asked, or the limit is reached."""
         k = min(k, self.budget - self.n_proposed)
         if k <= 0 or (self.limit is not None and len(self.matches()) >= self.limit):
             return np.zeros(0, np.int64)
-        rows = self._choose(k)
-        self._is_asked[rows] = True
-        self._open[rows] = True
-        self.n_proposed += len(rows)
-        return rows
-
-    def tell(self, indices: Indices, answers: Floats) -> None:
-        """The answers of proposed rows: 1, 0 or NaN. Raises: ValueError for a row not proposed, or told before."""
-        indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
-        if len(indices) != len(answers):
-            raise ValueError(f"{len(indices)} rows and {len(answers)} answers")
-        if len(np.unique(indices)) != len(indices) or not self._open[indices].all():
-            raise ValueError("told a row that was not proposed, or was told before")
-        self._open[indices] = False
-        self._keep(indices, answers)
+        return self._proposed(self._choose(k))
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         """The answers of rows that others chose and this search has not proposed: 1, 0 or NaN."""
@@ -84,15 +66,6 @@ class Search(LabelledRows):
         """The rows known to match, in the order they were found."""
         out: Indices = self.labelled[self.answers == 1.0]
         return out
-
-    def scores(self) -> Floats:
-        """(N,) how likely each row matches, in no unit; the answers themselves for rows that were told."""
-        out = self._scores()
-        out[self.labelled] = np.where(self.answers == 1.0, math.inf, -math.inf)
-        return out
-
-    def _scores(self) -> Floats:
-        return np.zeros(self.n_rows)
 
     def _choose(self, k: int) -> Indices:
         return self._random(k)
@@ -221,11 +194,6 @@ class LearnedSearch(Search):
         rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
         rows = rows[np.argsort(-scores[rows], kind="stable")]
         return rows[scores[rows] > -math.inf].astype(np.int64)
-
-    def _scores(self) -> Floats:
-        if self._ready:
-            return self._buffer.astype(np.float64)
-        return self._prior.astype(np.float64) if self._prior is not None else np.zeros(self.n_rows)
 
 
 def balanced_ridge(span: Span, y: Floats) -> Linear:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from uql.sampling.base import Bounds, Estimate, Flags, Floats, Indices, Stored
-from uql.sampling.labelled_rows import Known, LabelledRows
+from uql.sampling.labelled_rows import Known, ProposedRows
 
 Weights = tuple[Stored, Stored]  # of y and x, where known of every row
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
@@ -47,7 +47,7 @@ def unlike(n: int, confidence: float) -> float:
     return float(1 - ((1 - confidence) / 2) ** (1 / n))
 
 
-class Draws(LabelledRows, ABC):
+class Draws(ProposedRows, ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 
     Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample. Every y and x handed
@@ -76,14 +76,8 @@ class Draws(LabelledRows, ABC):
         groups: Indices | None = None,
         known: Known | None = None,
     ) -> None:
-        self.n_rows, self.rng, self.confidence, self.groups = n_rows, rng, confidence, groups
-        super().__init__(known)
-        self._state = np.zeros(n_rows, np.int8)  # 0 free, 1 proposed, 2 told or known
-        self._state[self.labelled] = 2
-        self.n_proposed = 0
-        self.budget = max(0, budget)
-        self._look = 0
-        self.size = size
+        super().__init__(n_rows, budget, rng, known)
+        self.confidence, self.groups, self.size, self._look = confidence, groups, size, 0
         self._first = self._whole_groups(groups) if groups is not None else np.zeros(0, np.int64)
         if size is not None:
             self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
@@ -113,22 +107,7 @@ class Draws(LabelledRows, ABC):
         rows, self._first = self._first[:k], self._first[k:]
         if len(rows) < k:
             rows = np.concatenate([rows, self._draw(k - len(rows))])
-        self._state[rows] = 1
-        self.n_proposed += len(rows)
-        return rows
-
-    def tell(self, indices: Indices, answers: Floats) -> None:
-        """The answers of proposed rows: 1, 0, or NaN where there is none.
-
-        Raises: ValueError for a row that was not proposed, or told before.
-        """
-        indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
-        if len(indices) != len(answers):
-            raise ValueError(f"{len(indices)} rows and {len(answers)} answers")
-        if len(np.unique(indices)) != len(indices) or (self._state[indices] != 1).any():
-            raise ValueError("told a row that was not proposed, or was told before")
-        self._state[indices] = 2
-        self._keep(indices, answers)
+        return self._proposed(rows)
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: the same for every row, unless a method knows better."""
@@ -364,7 +343,7 @@ class Draws(LabelledRows, ABC):
 
     def _whole_groups(self, groups: Indices) -> Indices:
         """The free rows of groups of at most B/(2G) of them: at most half the budget, and those groups are exact."""
-        free = np.flatnonzero(self._state == 0)
+        free = np.flatnonzero(~self._is_asked)
         names, place = np.unique(groups[free], return_inverse=True)
         sizes = np.bincount(place, minlength=len(names))
         small = sizes <= self.budget / (2 * max(len(names), 1))
@@ -373,7 +352,7 @@ class Draws(LabelledRows, ABC):
     def _largest(self, size: Floats) -> Indices:
         """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of its squares."""
         weight = np.abs(np.nan_to_num(np.asarray(size, np.float64)))
-        free = np.flatnonzero(self._state == 0)
+        free = np.flatnonzero(~self._is_asked)
         if len(free) == 0 or self.budget < 8:
             return np.zeros(0, np.int64)
         cut = np.quantile(weight, 0.995)

@@ -99,18 +99,13 @@ class UnverifiedSearch(Search):
         self._sequence = np.zeros(0, np.int64)  # (M,) ranks, by score, of the largest set's rows in random order
         self._order = np.zeros(0, np.int64)  # (M,) the largest set, likeliest first
         self._at = 0
-        self._accepted = np.zeros(0, np.int64)
+        self.accepted = np.zeros(0, np.int64)  # the set that the precision is promised for, asked since or not
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no or unknown, 1 yes
         self._answer[self.labelled] = self.answers == 1.0
 
-    @property
-    def accepted(self) -> Indices:
-        """The rows of the accepted set, asked since or not: what the precision is promised for."""
-        return self._accepted
-
     def unverified(self) -> Indices:
         """The accepted rows that were not asked, likeliest first."""
-        out: Indices = self._accepted[self._answer[self._accepted] == -1]
+        out: Indices = self.accepted[self._answer[self.accepted] == -1]
         return out
 
     def tell(self, indices: Indices, answers: Floats) -> None:
@@ -119,9 +114,6 @@ class UnverifiedSearch(Search):
         self._answer[indices] = np.asarray(answers) == 1.0
         if self._learner is not None and self._learning:
             self._learner.tell(indices, answers)
-
-    def _scores(self) -> Floats:
-        return self._scores_now.copy()
 
     def _choose(self, k: int) -> Indices:
         if self._learning and self._learner is not None:
@@ -179,7 +171,7 @@ class UnverifiedSearch(Search):
                     break
             test = self._tests[0]
             if test.capital >= goal:
-                self._accepted = self._order[:size]
+                self.accepted = self._order[:size]
                 self._tests = []
                 return np.zeros(0, np.int64)
             # as many as a run of matches needs, so that little is asked beyond the decision
@@ -197,7 +189,7 @@ class UnverifiedSearch(Search):
     def _best(self, k: int) -> Indices:
         """The likeliest rows that are neither asked nor accepted."""
         scores = np.where(self._is_asked, -math.inf, self._scores_now)
-        scores[self._accepted] = -math.inf
+        scores[self.accepted] = -math.inf
         k = min(k, int((scores > -math.inf).sum()))
         rows = np.argsort(-scores, kind="stable")[:k]
         return rows.astype(np.int64)

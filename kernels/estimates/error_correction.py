@@ -98,7 +98,7 @@ class Correction:
         return cls(audit, of.block.filter.formula is not None, values, of.codes)
 
     def call(self, call: Call, estimate: Estimate, count: Estimate, code: int) -> Estimate:
-        """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to.
+        """The estimate of a call in a group.
 
         Args:
             estimate: its estimate by the model's answers.
@@ -120,7 +120,7 @@ class Correction:
         return corrected(estimate, float(value.sum()), self.audit, bounds, float((value**2).sum()))
 
     def quotient(self, top: Call, bottom: Call, estimate: Estimate, count: Estimate, code: int) -> Estimate:
-        """The estimate of top / bottom in a group; `count`: the estimate of `bottom` before its correction.
+        """The estimate of top / bottom in a group.
 
         Args:
             estimate: its estimate by the model's answers.
