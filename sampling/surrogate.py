@@ -279,7 +279,7 @@ def probability(features: Matrix, y: Floats, design: Floats | None = None, direc
         return calibrate(fit_logistic(Span.of(features, directions), y), y, design)
 
 
-def fit_ridge(span: Span, y: Floats) -> Linear:
+def fit_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = RIDGE_PENALTIES) -> Linear:
     """Ridge regression; the penalty is chosen by exact leave-one-out squared error.
 
     Args:
@@ -292,7 +292,7 @@ def fit_ridge(span: Span, y: Floats) -> Linear:
     u, s, vt = np.linalg.svd(x, full_matrices=False)
     uy = u.T @ (y - middle)
     best: tuple[float, Floats, Floats] | None = None
-    for penalty in RIDGE_PENALTIES:
+    for penalty in penalties:
         shrink = s * s / (s * s + penalty)
         fitted = u @ (shrink * uy)
         leverage = (u * u) @ shrink + 1 / len(y)
