@@ -236,9 +236,7 @@ def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
     try:
         table = ctx.duck.arrow(_groups_sql(block, quote(block_groups.table), replaced, ctx))
     except duckdb.Error as error:
-        clauses = [*(i.expr for i in block.project.items), block.aggregate.having, block.project.qualify]
-        clauses += [key.expr for key in block.order.keys]
-        expressions = dict.fromkeys(part for expr in clauses for part in _calculated(expr, block_groups))
+        expressions = dict.fromkeys(part for expr in block.output for part in _calculated(expr, block_groups))
         if block_groups.exact or not expressions:
             raise
         tried = {expr: f"__t{n}" for n, expr in enumerate(expressions)}

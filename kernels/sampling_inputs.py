@@ -65,15 +65,16 @@ class Guide:
 
 
 async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    """The guide of a block's WHERE, or without one of what its aggregates read, and the user's proxy beside it; None where the
-    rows have no text and no proxy, or are too few.
+    """The guide of a block's WHERE, or without one of what its aggregates read, and the user's proxy beside it.
+
+    None where the rows have no text and no proxy, are too few, or are to be uniform ones, and where no call is left.
 
     Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
 
     Args:
         block: its WHERE, or what its aggregates read, is what the guide ranks rows by.
     """
-    if relation.n < FEWEST_ROWS:
+    if relation.n < FEWEST_ROWS or ctx.settings.method == "uniform" or ctx.purse.remaining == 0:
         return None
     base = await _of_texts(block, relation, ctx) if ctx.features is not None else None
     score = proxy.of(relation) if ctx.settings.proxy is not None else None

@@ -284,13 +284,13 @@ async def limit_search(
     """
     stage = None if first_rows is not None else _search_stage(block, relation, ctx)
     if stage is None:
-        guided = await _guide(block, relation, ctx)
+        guided = await guide(block, relation, ctx)
         if guided is None:
             return None
         labels = first_rows if first_rows is not None else await known_rows(block, relation, ctx)
         return LimitSearch(retrieval(relation.n, relation.n, guided, ctx, limit=limit, known=labels), labels, guided)
     rows, among = stage
-    guided = await _guide(block, among, ctx)
+    guided = await guide(block, among, ctx)
     if guided is None:
         return None
     own, labels = await known_rows(block, among, ctx), None
@@ -351,7 +351,7 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
     them that a sample of the rows left over gets, from which their number is estimated; where it is not set, an eighth once as
     many calls found nothing. A query with LIMIT or a recall asks for no number.
     """
-    guided = await _guide(block, relation, ctx)
+    guided = await guide(block, relation, ctx)
     if guided is None:
         sampled = await draw(block, relation, ctx)
         exact = sampled.every and not sampled.truth.unknown.any()
@@ -415,7 +415,7 @@ async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | 
     says what holds: the target, or the weaker statement that the budget allowed.
     """
     cheap = await cheap_scores(block, relation, ctx) if relation.n >= FEWEST_ROWS else None
-    guided = await _guide(block, relation, ctx)
+    guided = await guide(block, relation, ctx)
     if cheap is not None:
         guided = with_proxy(guided, cheap.score)
     if guided is None:
@@ -624,12 +624,6 @@ class Searched:
     def asked_all(self, n: int) -> bool:
         """Was each of n rows asked and answered?"""
         return len(self.labelled) == n and not self.unknown
-
-
-async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    if ctx.settings.method == "uniform" or ctx.purse.remaining == 0:
-        return None
-    return await guide(block, relation, ctx)
 
 
 def audit_of(

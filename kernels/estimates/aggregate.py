@@ -27,7 +27,7 @@ from uql.kernels.estimates.error_target import half_width, note_error, note_wide
 from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
-from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
+from uql.kernels.estimates.sample import Purpose, Sampled, draw, whole_cost
 from uql.kernels.estimates.sample_bounds import is_bound, of_parts, values_of
 from uql.kernels.estimates.stored_values import MOST, Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
@@ -116,25 +116,16 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
-    exprs = [
-        *(i.expr for i in block.project.items),
-        block.aggregate.having,
-        block.project.qualify,
-        *(k.expr for k in block.order.keys),
-    ]
     calls: dict[Call, None] = {}
-    for expr in exprs:
+    for expr in block.output:
         calls.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
     return tuple(calls)
 
 
 def _columns(block: Block) -> tuple[VirtualColumn, ...]:
     """The virtual columns of the rows that pass that keys and aggregates need."""
-    columns = [c for stage in (*block.filter.stages, *after_stages(block)) for c in stage.columns]
-    needs = virtuals(
-        *(k.expr for k in block.aggregate.keys), *(i.expr for i in block.project.items), block.aggregate.having
-    )
-    needs += virtuals(block.project.qualify, *(k.expr for k in block.order.keys))
+    columns = [c for stage in (*block.filter.stages, *block.values.stages) for c in stage.columns]
+    needs = virtuals(*(key.expr for key in block.aggregate.keys), *block.output)
     return tuple(c for c in dict.fromkeys(columns) if c in needs)
 
 

@@ -14,8 +14,8 @@ from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.base import Context, Stored
-from uql.kernels.estimates.exact import exactly
-from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, open_ended
+from uql.kernels.estimates.exact import exactly, number
+from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, open_ended
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import Estimates, Output
 

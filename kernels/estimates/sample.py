@@ -93,7 +93,7 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     Args:
         block: its WHERE and what its aggregates read are counted.
     """
-    stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
+    stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
     calls = relation.total * len(stages) + len(block.values.groups)
     if relation.pool is not None or relation.stage is not None:
         return calls
@@ -140,7 +140,7 @@ async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose 
     truth = await sem_filter.truth(block.filter, sampled.labelled, relation, ctx)
     truth = replace(truth, unknown=truth.unknown | ~truth.complete)
     rids = sampled.labelled[truth.yes]
-    await classify(after_stages(block), block, rids, relation, ctx, sampled=not sampled.every)
+    await classify(block.values.stages, block, rids, relation, ctx, sampled=not sampled.every)
     return replace(sampled, truth=truth)
 
 
@@ -158,7 +158,7 @@ async def _draw(
     Raises BudgetError (UQL401) where no budget is given and the rows foretold cost more than `confirm_over`.
     """
     groups, size, excess, target = purpose.groups, purpose.size, purpose.excess, purpose.target
-    after = after_stages(block)
+    after = block.values.stages
     taxonomies = len(block.values.groups)
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
     rides = any(column.id in block.filter.riders for column in block.values.groups)  # once it is named
@@ -210,7 +210,7 @@ async def _draw(
     else:
         stage = None if features_of_all else _first_stage(room, relation, size, groups, ctx)
     among = relation if stage is None else stage[1]  # the rows that have features
-    guided = None if unguided else await _guided(block, among, ctx)
+    guided = None if unguided else await guide(block, among, ctx)
     if guided is not None:
         by_calls = _room(
             ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing
@@ -605,11 +605,6 @@ def _tokens_of_rows(
     return np.maximum(each, 1.0)
 
 
-def after_stages(block: Block) -> tuple[Stage, ...]:
-    """What is asked of a row that passes: its groups and its values."""
-    return block.values.stages
-
-
 async def classify(
     after: tuple[Stage, ...], block: Block, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool
 ) -> None:
@@ -633,10 +628,6 @@ async def classify(
                 await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)
     for column in block.values.groups:
         await sem_group.reopen(column, rids, relation, ctx, sampled=sampled)
-
-
-async def _guided(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    return None if method_of(ctx) == "uniform" else await guide(block, relation, ctx)
 
 
 def _sampler(

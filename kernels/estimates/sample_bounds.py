@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from math import inf
 
 import numpy as np
@@ -22,7 +21,7 @@ from uql.compiler.walk import is_semantic
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
-from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.exact import exactly, number
 from uql.kernels.estimates.sample import Sampled
 from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
@@ -163,15 +162,14 @@ def bounds_from_sample(
 
 
 def _of(call: Call, value: object, confidence: float, calls: int, unknown: int) -> Estimate:
-    number = float(value) if isinstance(value, int | float | Decimal) else None
+    seen, method = number(value), "seen"
     low: float | None = -inf
     high: float | None = inf
-    method = "seen"
     if value is None:
         method = "nothing seen"
     elif is_bound(call):
         method = "at least" if call.name == "max" else "at most"
-        low, high = (number, inf) if call.name == "max" else (-inf, number)
-    if value is not None and number is None:
+        low, high = (seen, inf) if call.name == "max" else (-inf, seen)
+    if value is not None and seen is None:
         low = high = None
-    return Estimate(number, low, high, confidence, False, calls, unknown, method)
+    return Estimate(seen, low, high, confidence, False, calls, unknown, method)
