@@ -328,7 +328,7 @@ def model_answers(formula: Formula, statistics: BlockStatistics) -> Masks:
     """Answers to try orders and prices on: the pilot's, else independent terms at their rates, else at what is usual."""
     if statistics.answers is not None and statistics.answers.shape[1]:
         return statistics.answers
-    return imagined(formula, statistics.rates or [usual(i, leaf, statistics) for i, leaf in enumerate(formula.leaves)])
+    return imagined(statistics.rates or [usual(i, leaf, statistics) for i, leaf in enumerate(formula.leaves)])
 
 
 def usual(i: int, leaf: Leaf, statistics: BlockStatistics) -> float:

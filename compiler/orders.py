@@ -129,12 +129,8 @@ def passes(formula: Formula, answers: Masks) -> float:
     return float(np.mean(formula.evaluate(answers) == TRUE)) if answers.shape[1] else 0.0
 
 
-def imagined(formula: Formula, rates: Sequence[float]) -> Masks:
-    """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample.
-
-    Args:
-        rates: (leaves,) the share of rows for which each term is true.
-    """
+def imagined(rates: Sequence[float]) -> Masks:
+    """(leaves, IMAGINED) answers of independent terms, each true for its share `rates` of the rows: a fixed sample."""
     return _draw_answers(tuple(float(rate) for rate in rates))
 
 

@@ -95,7 +95,7 @@ def _rights(w: Writer, nodes: Iterable[Expr]) -> str:
     return ", ".join(_right(w, node, ANY) for node in nodes)
 
 
-def _single(w: Writer, name: str) -> str:
+def _single(name: str) -> str:
     if name.lower() in ("all", "distinct"):
         return f"({name})"  # after SELECT or ( it would be the keyword
     return name if _PLAIN.match(name) and name.upper() not in RESERVED else quote_text(name)
@@ -248,7 +248,7 @@ def _subscript(w: Writer, node: ast.Subscript) -> str:
 
 
 UQL: Kinds = {
-    ast.Name: (_PRIMARY, lambda w, n: _single(w, n.parts[0]) if len(n.parts) == 1 else _dotted(w, n.parts)),
+    ast.Name: (_PRIMARY, lambda w, n: _single(n.parts[0]) if len(n.parts) == 1 else _dotted(w, n.parts)),
     ast.Quoted: (_PRIMARY, _quoted),
     ast.Number: (_PRIMARY, lambda w, n: n.text),
     ast.Position: (_PRIMARY, lambda w, n: f"#{n.text}"),

@@ -11,7 +11,6 @@ from uql.compiler.bound import BoundItem
 from uql.compiler.syntax import Expr
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels.answers import Rids
-from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE
@@ -44,7 +43,6 @@ def memberships(
     representatives: Rids,
     columns: Sequence[VirtualColumn],
     relation: Relation,
-    ctx: Context,
 ) -> list[Membership]:
     """The groups, from groups of rows that have equal lists.
 

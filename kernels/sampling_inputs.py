@@ -135,11 +135,11 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
     if block.filter.formula.program == (0,):
         matrix, prior = with_similarity(table, _condition_text(block.filter.formula.leaves[0]), yes, no)
         return Guide(matrix, prior, bool(yes))
-    return Guide(*_of_formula(block.filter.formula, table, yes, no, relation, ctx), bool(yes))
+    return Guide(*_of_formula(block.filter.formula, table, yes, no, relation), bool(yes))
 
 
 def _of_formula(
-    formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation, ctx: Context
+    formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Features and prior of a WHERE of several leaves: columns of similarity to each text, the leaves that DuckDB knows
     as they are, and the chance of the whole, in which each row near a text is taken to meet it.

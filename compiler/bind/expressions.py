@@ -291,12 +291,8 @@ class Expressions:
                     )
         if not quoted.text.strip():
             raise self.error("an empty text asks nothing", "UQL212", quoted)
-        return self._text(quoted, clause, want, attempt=False)
-
-    def _text(self, quoted: Quoted, clause: Clause, want: Want, attempt: bool) -> Pending:
         reads, holes = columns_read(quoted, self.scope)
-        use = Use(quoted.text, reads, holes, want, clause.group, clause.before, attempt, span=quoted.span)
-        self.uses.append(use)
+        self.uses.append(Use(quoted.text, reads, holes, want, clause.group, clause.before, span=quoted.span))
         self.statement.semantic = True
         return Pending(index=len(self.uses) - 1, span=quoted.span)
 

@@ -259,7 +259,7 @@ def _estimated(
     parts = [(code, sample) for code in group_codes]
     labels: list[tuple[str | None, ...]] = []
     if any(many_of(key.expr) for key in block.aggregate.keys):
-        member_groups = memberships(block.aggregate.keys, group_codes, representatives, columns, relation, ctx)
+        member_groups = memberships(block.aggregate.keys, group_codes, representatives, columns, relation)
         parts = [(0, replace(sample, group=np.where(np.isin(sample.group, m.codes), 0, -1))) for m in member_groups]
         representatives = np.array([m.row for m in member_groups], dtype=np.int64)
         labels = [m.labels for m in member_groups]
