@@ -8,15 +8,14 @@ from typing import Any
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, span
-from uql.compiler.syntax import Query, SelectItem, Span
+from uql.compiler.syntax import Node, Query, SelectItem, Span
 from uql.compiler.walk import with_children
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Node):
     kind: str  # as it is written: "GROUP BY"
     value: Any
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,9 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Node):
     """One operand of a UNION, INTERSECT or EXCEPT, or a whole query: a SELECT whose clauses are not yet settled, or one in parentheses."""
 
-    span: Span
     items: tuple[SelectItem, ...] = ()
     distinct: bool = False
     clauses: tuple[Clause, ...] = ()
