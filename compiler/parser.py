@@ -7,7 +7,6 @@ ahead, so that no list of exceptions has to be kept. The same play says what was
 
 from __future__ import annotations
 
-import re
 from copy import copy
 from functools import cache
 from typing import Any, NoReturn
@@ -15,7 +14,8 @@ from typing import Any, NoReturn
 from ply import yacc
 
 from uql.base.errors import UQLSyntaxError
-from uql.compiler.lexer import COMMENT, RESERVED, TOGETHER, WORDS, Token, statements, tokenize
+from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
+from uql.compiler.statement_targets import tokens as duckdb_tokens
 from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
 from uql.compiler.walk import children
@@ -24,9 +24,7 @@ MAX_DEPTH = 100
 """How deep parentheses and expressions may nest; every later stage may recurse this deep."""
 MAX_BRACKETS = 500
 """How deep brackets may nest in a statement that goes to DuckDB: its parser takes seconds for 3,000 that are not closed."""
-_BRACKET = re.compile(
-    rf"""(?P<open>[(\[{{])|(?P<close>[)\]}}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|{COMMENT}|/\*.*\Z""", re.DOTALL
-)  # strings, names and comments are passed over; a comment without an end once
+_DEEPER = {**dict.fromkeys("([{", 1), **dict.fromkeys(")]}", -1)}
 
 _SOFT = frozenset(WORDS.values()) - RESERVED
 _FIRST = frozenset(words[0] for words in TOGETHER)
@@ -301,10 +299,10 @@ class _Feed:
 def check_brackets(text: str) -> None:
     """Raises UQLSyntaxError (UQL103) where brackets nest deeper than MAX_BRACKETS."""
     depth = 0
-    for bracket in _BRACKET.finditer(text):
-        depth += {"open": 1, "close": -1}.get(bracket.lastgroup or "", 0)
+    for token in duckdb_tokens(text):
+        depth += _DEEPER.get(token.text, 0)
         if depth > MAX_BRACKETS:
-            raise _too_deep(text, Span(*bracket.span()), MAX_BRACKETS)
+            raise _too_deep(text, Span(token.start, token.end), MAX_BRACKETS)
 
 
 def _too_deep(text: str, span: Span, limit: int = MAX_DEPTH) -> UQLSyntaxError:

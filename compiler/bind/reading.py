@@ -9,7 +9,7 @@ from uql.base.errors import BindError
 from uql.base.schema import Modality
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bound import Reading
-from uql.compiler.lexer import COMMENT
+from uql.compiler.lexer import PIECE
 from uql.compiler.spelling import distance
 from uql.compiler.syntax import Column, Quoted, Span
 from uql.compiler.virtual import VirtualColumn
@@ -17,9 +17,6 @@ from uql.compiler.virtual import VirtualColumn
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_TOKEN = re.compile(  # what has no end goes on to that of the text, so that it is read once
-    rf"""'(?:[^']|'')*'|--[^\n]*|{COMMENT}|/\*.*\Z|"(?:\\.|""|[^"\\])*(?P<end>"|\Z)""", re.DOTALL
-)
 
 
 def near_name(text: str, names: Iterable[str]) -> str | None:
@@ -186,9 +183,9 @@ def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:
 
 def quoted_tokens(text: str) -> Iterator[Span]:
     """Where the double-quoted words of a statement stand, strings and comments passed over."""
-    for match in _TOKEN.finditer(text):
-        if match["end"]:
-            yield Span(match.start(), match.end())
+    for piece in PIECE.finditer(text):
+        if piece["closed"]:
+            yield Span(*piece.span())
 
 
 def identifiers(text: str, settled: Iterable[Reading]) -> Iterator[Reading]:
