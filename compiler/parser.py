@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ply import yacc
 
-from uql.base.errors import UQLSyntaxError
+from uql.base.errors import UQLError, UQLSyntaxError
 from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
 from uql.compiler.statement_targets import tokens as duckdb_tokens
 from uql.compiler.syntax import Node, Span, Statement
@@ -63,6 +63,19 @@ def parse_script(text: str) -> list[tuple[Statement | str, Span]]:
                 check_brackets(text[start:end])
             pieces.append((text[start:end], Span(start, end)))
     return pieces
+
+
+def options(tail: str, sql: str) -> dict[str, Any]:
+    """The settings in a `WITH (…)` at the end of a statement. Raises: UQLSyntaxError, ConfigError, at the place in the statement."""
+    if not tail:
+        return {}
+    before = "FROM t "
+    try:
+        return {o.name: o.value for o in getattr(parse(before + tail), "options", ())}
+    except UQLError as error:
+        shift = sql.rindex(tail) - len(before)
+        error.text, error.start, error.end = sql, error.start + shift, error.end + shift
+        raise
 
 
 def _parse(text: str, start: int, end: int) -> Statement:
