@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
 from uql.compiler.formula import TRUE, Leaf
@@ -14,6 +13,7 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import truth_of
+from uql.sampling.base import Floats
 from uql.sampling.surrogate import logit
 
 AT_ONCE = 4096  # rows whose requests are made at once
@@ -29,8 +29,8 @@ class CheapScores:
         score: (N,) the same with mean 0 and variance 1, 0 where there is no answer.
     """
 
-    odds: NDArray[np.float64]
-    score: NDArray[np.float64]
+    odds: Floats
+    score: Floats
 
     @property
     def unanswered(self) -> int:
@@ -90,7 +90,7 @@ def _condition(leaf: Leaf) -> VirtualColumn | None:
     return column if column is not None and column.is_condition and not column.is_pair_condition else None
 
 
-async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> Floats:
     """(N,) the chance that each row meets a condition, by the small model; NaN where it has no answer."""
     assert ctx.cascade is not None
     chance = np.full(relation.n, np.nan)

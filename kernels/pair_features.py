@@ -14,6 +14,7 @@ from uql.features.store import FeatureStore
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
+from uql.sampling.base import Floats, Indices
 
 Vectors = NDArray[np.float32]
 MOST_PAIRS = 200_000  # beyond, not all pairs are candidates, and a search looks at the nearest ones
@@ -25,7 +26,7 @@ WEIGHT = 1.0  # of the cosine beside the products
 
 def pair_features(
     columns: Sequence[VirtualColumn], relation: Relation, store: FeatureStore
-) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
+) -> tuple[NDArray[np.float32], Floats] | None:
     """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text.
 
     The texts of both sides are embedded together, each distinct one once.
@@ -70,7 +71,7 @@ def unit_vectors(
     return _embedded(reads, left, right, source, ctx.features.store)
 
 
-def most_similar(left: Vectors, right: Vectors, k: int, *, skip_own: bool = False) -> NDArray[np.int64]:
+def most_similar(left: Vectors, right: Vectors, k: int, *, skip_own: bool = False) -> Indices:
     """(n, k) the numbers of the k rows of `right` whose inner products with each row of `left` are highest, in no order.
 
     Args:
@@ -120,7 +121,7 @@ def _embedded(
     return unit[: len(left)], unit[len(left) :]
 
 
-def cosines(u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+def cosines(u: Vectors, v: Vectors, first: Indices, second: Indices) -> Floats:
     """(pairs,) the cosines of rows of u with rows of v.
 
     Args:
@@ -134,9 +135,7 @@ def cosines(u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np
     return out
 
 
-def of_pairs(
-    u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def of_pairs(u: Vectors, v: Vectors, first: Indices, second: Indices) -> tuple[NDArray[np.float32], Floats]:
     """(pairs, d) features of pairs and (pairs,) their cosine, standardised.
 
     Args:
@@ -163,7 +162,7 @@ def _text(columns: Sequence[Column]) -> str:
     return f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.label)} AS VARCHAR)' for c in columns)})"
 
 
-def _side(columns: Sequence[Column], relation: Relation) -> tuple[NDArray[np.int64], list[str]]:
+def _side(columns: Sequence[Column], relation: Relation) -> tuple[Indices, list[str]]:
     """(pairs,) which of the distinct texts each pair holds, and these texts."""
     texts, codes = np.unique(relation.each(_text(columns)), return_inverse=True)
     return codes.astype(np.int64), [str(t) for t in texts]

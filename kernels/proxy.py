@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
 from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.kernels.duck import Duck, quote
 from uql.kernels.relation import Relation
+from uql.sampling.base import Floats
 
 COLUMN = "__proxy"
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -51,7 +51,7 @@ def create(rows: str, text: str, duck: Duck) -> tuple[str, int]:
     return name, n
 
 
-def of(relation: Relation) -> NDArray[np.float64] | None:
+def of(relation: Relation) -> Floats | None:
     """(N,) the proxy of each row, with mean 0 and variance 1, 0 where it is NULL; None where there is none, or all are alike."""
     if COLUMN not in relation.duck.connection.sql(f"FROM {quote(relation.name)}").columns:
         return None

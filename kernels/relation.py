@@ -22,6 +22,7 @@ from uql.kernels.duck import Duck, quote
 from uql.kernels.media import lasting, loaded
 from uql.llm.questions import Cell, Question, Row
 from uql.operators.record import Parameters
+from uql.sampling.base import Indices
 
 SMALL = 10_000  # rows of a table that is read whole sooner than looked up in
 
@@ -39,10 +40,10 @@ class Pool:
     """
 
     total: int
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    strata: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    left: Indices
+    right: Indices
+    strata: Indices
+    sizes: Indices
     units: tuple[NDArray[np.float32], NDArray[np.float32]] | None
 
     @property

@@ -25,6 +25,7 @@ from uql.kernels.pair_features import pair_features
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import truth_of
 from uql.llm.questions import Write
+from uql.sampling.base import Floats
 from uql.sampling.distinct_rows import Units
 from uql.sampling.surrogate import sigmoid
 
@@ -55,7 +56,7 @@ class Guide:
     """Features (N, d) of the candidate rows, and a score (N,), higher where a row more likely passes."""
 
     features: NDArray[np.float32]
-    prior: NDArray[np.float64] | None  # None: the query asks for values, and no row is likelier than another
+    prior: Floats | None  # None: the query asks for values, and no row is likelier than another
     has_examples: bool
 
     def of_units(self, units: Units) -> Guide:
@@ -81,7 +82,7 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     return base if score is None else with_proxy(base, score)
 
 
-def with_proxy(base: Guide | None, score: NDArray[np.float64]) -> Guide:
+def with_proxy(base: Guide | None, score: Floats) -> Guide:
     """A guide that learns from the proxy too, and begins with the rows where it is high: it is as good as example rows.
 
     Args:
@@ -140,7 +141,7 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
 
 def _of_formula(
     formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float32], Floats]:
     """Features and prior of a WHERE of several leaves: columns of similarity to each text, the leaves that DuckDB knows
     as they are, and the chance of the whole, in which each row near a text is taken to meet it.
 

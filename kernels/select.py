@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block, Goal, Stage
@@ -27,7 +26,7 @@ from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferre
 from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, guide, row_inputs, with_proxy
 from uql.kernels.sem_filter import CHUNK
-from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
+from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, RetrievalSampler
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
 from uql.sampling.promise import PromiseSearch
@@ -128,7 +127,7 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
     """
     if ctx.settings.on_error != "drop" or not columns or not len(rids):
         return rids
-    failed: NDArray[np.bool_] = np.logical_or.reduce([relation[c].failed[rids] for c in columns])
+    failed: Flags = np.logical_or.reduce([relation[c].failed[rids] for c in columns])
     if failed.any():
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
     return rids[~failed]
@@ -590,7 +589,7 @@ class Searched:
     """What a search has asked: rows and answers in order, those found in order, and how it ended."""
 
     rows: list[Rids]
-    truths: list[NDArray[np.float64]]
+    truths: list[Floats]
     matches: list[int]
     unknown: int = 0
     ended: bool = False  # it found what was wanted, or ran out of rows; False: the budget ended it
@@ -617,7 +616,7 @@ class Searched:
         return np.concatenate(self.rows)
 
     @property
-    def answers(self) -> NDArray[np.float64]:
+    def answers(self) -> Floats:
         """The answers in the order of `labelled`: 1, 0, or NaN."""
         return np.concatenate(self.truths)
 
@@ -627,7 +626,7 @@ class Searched:
 
 
 def audit_of(
-    n: int, budget: int, guided: Guide, ctx: Context, labels: tuple[Rids, NDArray[np.float64]], units: Units | None
+    n: int, budget: int, guided: Guide, ctx: Context, labels: tuple[Rids, Floats], units: Units | None
 ) -> AggregateSampler:
     """The sample of the rows that a search left over.
 
@@ -647,7 +646,7 @@ def audit_of(
     return UnitSample(units, make, known=labels, features=own.features, prior=own.prior, size=size, proportional=True)
 
 
-def as_known(labels: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
+def as_known(labels: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, Floats] | None:
     """Rows that the ledger decides and their answers, as samplers take them."""
     return None if labels is None else (labels[0], labels[1].answers)
 

@@ -18,6 +18,7 @@ from uql.kernels import asking
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.sampling.base import Flags, Floats
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
 # rows that are asked everything before an order is chosen, where they are at most this share
@@ -33,17 +34,17 @@ GROWN = 1.5  # times as many answers, before the order is looked at again
 class Truth:
     """(n,) flags of the rows asked, in their order; a row with none of them was not asked to the end."""
 
-    yes: NDArray[np.bool_]
-    no: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
+    yes: Flags
+    no: Flags
+    unknown: Flags
 
     @property
-    def answers(self) -> NDArray[np.float64]:
+    def answers(self) -> Floats:
         """1 where the row passes, 0 where not, NaN where that is unknown."""
         return np.where(self.yes, 1.0, np.where(self.no, 0.0, np.nan))
 
     @property
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> Flags:
         return self.yes | self.no | self.unknown
 
     def of(self, rows: NDArray[Any]) -> Truth:
@@ -86,10 +87,10 @@ def _learns(stages: tuple[Stage, ...], ctx: Context) -> bool:
     return len(stages) > 1 and "order_while_running" not in ctx.settings.disabled_rules
 
 
-def _open(formula: Formula, stage: Stage, masks: Masks) -> NDArray[np.bool_]:
+def _open(formula: Formula, stage: Stage, masks: Masks) -> Flags:
     """(n,) the rows whose fate still depends on what this stage asks."""
     own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
-    still: NDArray[np.bool_] = np.logical_or.reduce(formula.relevant(masks)[own], axis=0)
+    still: Flags = np.logical_or.reduce(formula.relevant(masks)[own], axis=0)
     return still
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError, ModelReplyError
 from uql.compiler.physical import Stage
@@ -20,6 +19,7 @@ from uql.kernels.group_names import MOST_CHARS, one_line, stem
 from uql.kernels.merge_groups import duplicates
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Write
+from uql.sampling.base import Flags
 from uql.sampling.groupby import farthest_first
 
 SHOWN = 24  # rows shown to the taxonomy request
@@ -193,7 +193,7 @@ def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> int:
     return int(_in_none(column, rids, relation).sum())
 
 
-def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> NDArray[np.bool_]:
+def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> Flags:
     """(n,) which rows were asked and are in no group."""
     return np.array([value == NONE or value == [] for value in relation[column].values[rids]], dtype=bool)
 

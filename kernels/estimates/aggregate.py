@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
@@ -34,10 +33,9 @@ from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.pair_conditions import attribute
 from uql.kernels.relation import Relation
-from uql.sampling.base import AggregateSampler, Estimate
+from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices
 from uql.sampling.model_errors import Audit
 
-Floats = NDArray[np.float64]
 MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
 
 
@@ -129,7 +127,7 @@ def _columns(block: Block) -> tuple[VirtualColumn, ...]:
     return tuple(c for c in dict.fromkeys(columns) if c in needs)
 
 
-def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) -> NDArray[np.bool_]:
+def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) -> Flags:
     """(rows, columns) where a value needed is unknown: it failed, or the budget did not reach it."""
     flags = np.zeros((len(rids), len(columns)), dtype=bool)
     for j, column in enumerate(columns):
@@ -159,7 +157,7 @@ async def _check_estimable(
     )
 
 
-def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
+def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> Indices | None:
     """(N,) the group of every candidate row, where DuckDB alone can tell it."""
     if not block.aggregate.keys or any(is_semantic(key.expr) for key in block.aggregate.keys):
         return None
@@ -214,11 +212,11 @@ class _SampleColumns:
     """The rows told to the sampler, with what the aggregates need of those that pass."""
 
     truth: Floats  # (labelled,) 1, 0, NaN
-    at: NDArray[np.int64]  # (passing,) position among the labelled rows
-    group: NDArray[np.int64]  # (labelled,) code, −1 where not passing or unknown
-    open_group: NDArray[np.bool_]  # (labelled,) the group is not known
+    at: Indices  # (passing,) position among the labelled rows
+    group: Indices  # (labelled,) code, −1 where not passing or unknown
+    open_group: Flags  # (labelled,) the group is not known
     arguments: dict[Call, Floats]  # (labelled,) value, NaN for NULL
-    missing: dict[Call, NDArray[np.bool_]]  # (labelled,) the value is unknown
+    missing: dict[Call, Flags]  # (labelled,) the value is unknown
 
 
 def _estimated(
@@ -306,7 +304,7 @@ def _estimated(
                 exactly(v, confidence, 0) for v in values_of(tables[-1], whole_names[call], parts, ctx)
             ]
     estimated = {c: n for c, n in names.items() if c not in sample_names and c not in whole_names}
-    extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(len(parts), dtype=np.float64)}
+    extra: dict[str, Floats] = {"__g": np.arange(len(parts), dtype=np.float64)}
     for aggregated, name in estimated.items():
         values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(values, dtype=np.float64)
@@ -396,7 +394,7 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
     keys = [key.expr for key in block.aggregate.keys]
     key_failed = _any(flags, virtuals(*keys), len(at))
     arguments: dict[Call, Floats] = {}
-    missing: dict[Call, NDArray[np.bool_]] = {}
+    missing: dict[Call, Flags] = {}
     parts = []
     for i, call in enumerate(calls):
         parts.append(f"{number(call, ctx)} AS a{i}")
@@ -442,7 +440,7 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
     )
 
 
-def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualColumn, ...], n: int) -> NDArray[np.bool_]:
+def _any(flags: dict[VirtualColumn, Flags], needed: tuple[VirtualColumn, ...], n: int) -> Flags:
     result = np.zeros(n, dtype=bool)
     for column in needed:
         if column in flags:
@@ -450,7 +448,7 @@ def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualCol
     return result
 
 
-def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Floats:
+def _first_of_each(values: list[str | None], groups: Indices) -> Floats:
     """1 for the first row of each distinct value in its group, 0 for the others: their sum counts the distinct values seen."""
     pairs: set[tuple[int, str]] = set()
     marks = np.zeros(len(values))

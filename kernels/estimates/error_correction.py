@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import DataError
 from uql.compiler.physical import Block
@@ -19,10 +18,9 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.stored_values import values_of
-from uql.sampling.base import Estimate
+from uql.sampling.base import Estimate, Floats, Indices
 from uql.sampling.model_errors import Audit, corrected, corrected_mean
 
-Floats = NDArray[np.float64]
 MEANS = frozenset({"avg", "mean"})
 
 
@@ -87,7 +85,7 @@ class Correction:
     audit: Audit
     of_where: bool  # the judged rows are about the WHERE, else about a condition that is counted
     values: dict[Call, Floats]  # (N,) what each candidate row adds to a call if it counts, NaN where NULL
-    codes: NDArray[np.int64] | None  # (N,) the group of every row
+    codes: Indices | None  # (N,) the group of every row
 
     @classmethod
     def of(cls, audit: Audit, of: Aggregation) -> Correction:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError, ConfigError
 from uql.base.extras import need
@@ -27,7 +26,7 @@ from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_foretold
 from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
-from uql.sampling.base import AggregateSampler
+from uql.sampling.base import AggregateSampler, Floats, Indices
 from uql.sampling.by_group import ByGroupSampler
 from uql.sampling.distinct_rows import Units, UnitSample
 from uql.sampling.groupby import GroupBySampler
@@ -117,9 +116,9 @@ class Purpose:
         report: tells the estimates so far; None: the share that passes is told.
     """
 
-    groups: NDArray[np.int64] | None = None
-    sizes: NDArray[np.int64] | None = None
-    size: NDArray[np.float64] | None = None
+    groups: Indices | None = None
+    sizes: Indices | None = None
+    size: Floats | None = None
     excess: Callable[[Sampled], float] | None = None
     target: Target | None = None
     report: Callable[[Sampled], None] | None = None
@@ -353,8 +352,8 @@ async def _draw(
 def _first_stage(
     room: int,
     relation: Relation,
-    size: NDArray[np.float64] | None,
-    groups: NDArray[np.int64] | None,
+    size: Floats | None,
+    groups: Indices | None,
     ctx: Context,
 ) -> tuple[Rids, Relation] | None:
     """The rows of a first stage and the relation of them, where features of all rows would be far more than the calls need.
@@ -423,7 +422,7 @@ class _SampleState:
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
 
-    def tell(self, rids: Rids, truth: Truth, answers: NDArray[np.float64] | None = None) -> None:
+    def tell(self, rids: Rids, truth: Truth, answers: Floats | None = None) -> None:
         """The truth of rows in the order they were drawn; `answers`: instead of yes and no."""
         self.sampler.tell(rids, truth.answers if answers is None else answers)
         self.n_asked += len(rids)
@@ -453,7 +452,7 @@ class _Tokens:
         staged: whether rows are asked one thing after another.
     """
 
-    def __init__(self, ctx: Context, each: NDArray[np.float64], staged: bool) -> None:
+    def __init__(self, ctx: Context, each: Floats, staged: bool) -> None:
         self.ctx, self.each, self.slack = ctx, each, TOKEN_SLACK if staged else 1.0
         self.at_first = ctx.purse.tokens_left or 0
 
@@ -498,14 +497,12 @@ class _Classes:
             self.sampler.replan(int(left * (n_rows - self.before[0]) / spent) if spent > 0 else left)
         self.before = n_rows, left
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> Floats:
         """(n,) the number of the row's group, −1 where it does not pass, NaN where that is unknown."""
         return _numbers(self.column, self.codes, rids, truth, relation)
 
 
-def _numbers(
-    column: VirtualColumn, codes: dict[Any, int], rids: Rids, truth: Truth, relation: Relation
-) -> NDArray[np.float64]:
+def _numbers(column: VirtualColumn, codes: dict[Any, int], rids: Rids, truth: Truth, relation: Relation) -> Floats:
     """(n,) the numbers of groups by `codes`, which is added to; −1 where a row does not pass, NaN where that is unknown."""
     numbers = np.where(truth.no, -1.0, np.nan)
     column_answers = relation[column]
@@ -523,7 +520,7 @@ class _Shares:
     sampler: AggregateSampler
     column: VirtualColumn
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> Floats:
         """(n,) whether the condition holds, NaN where that is unknown."""
         column_answers = relation[self.column]
         has_answer = column_answers.asked_mask[rids] & ~column_answers.failed[rids]
@@ -536,7 +533,7 @@ def _classes(
     relation: Relation,
     room: int,
     ctx: Context,
-    groups: NDArray[np.int64] | None,
+    groups: Indices | None,
     known: tuple[Rids, Truth] | None,
 ) -> _Classes | None:
     """The sampler of GROUP BY on one text, where there are features to learn from and enough calls; `known`: rows asked before."""
@@ -570,7 +567,7 @@ def _values(
     relation: Relation,
     room: int,
     ctx: Context,
-    groups: NDArray[np.int64] | None,
+    groups: Indices | None,
     known: tuple[Rids, Truth] | None,
 ) -> Values | None:
     """The sampler of means and sums by groups that DuckDB knows; `known`: rows asked before."""
@@ -591,9 +588,7 @@ def _values(
     return Values(sampler, target.call)
 
 
-def _tokens_of_rows(
-    block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context
-) -> NDArray[np.float64] | None:
+def _tokens_of_rows(block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context) -> Floats | None:
     """(N,) the tokens of every row by its length, each with all that may be asked of it; None without `max_tokens`."""
     if ctx.settings.max_tokens is None or relation.n == 0:
         return None
@@ -636,8 +631,8 @@ def _sampler(
     fits: bool,
     ctx: Context,
     guided: Guide | None,
-    groups: NDArray[np.int64] | None,
-    size: NDArray[np.float64] | None,
+    groups: Indices | None,
+    size: Floats | None,
     ledger_rows: tuple[Rids, Truth] | None = None,
     units: Units | None = None,
 ) -> AggregateSampler:
@@ -662,7 +657,7 @@ def _sampler(
     return sampler
 
 
-def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | None = None) -> AggregateSampler:
+def of_pool(pool: Pool, room: int, ctx: Context, groups: Indices | None = None) -> AggregateSampler:
     """The sample of a pool of pairs, for estimates over all that it stands for.
 
     Args:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.physical import Block
 from uql.compiler.sql import expression, flat_column, null_virtual
@@ -24,7 +23,7 @@ from uql.kernels.duck import quote, sub_query
 from uql.kernels.estimates.exact import exactly, number
 from uql.kernels.estimates.sample import Sampled
 from uql.kernels.relation import Relation
-from uql.sampling.base import Estimate
+from uql.sampling.base import Estimate, Indices
 
 ESTIMATED = frozenset({"count", "sum", "avg", "mean"})
 ONE_SIDED = frozenset({"min", "max"})
@@ -49,9 +48,7 @@ def unsampled(calls: Sequence[Call], relation: Relation, ctx: Context) -> frozen
     return frozenset(others)
 
 
-def of_all_rows(
-    block: Block, calls: Sequence[Call], codes: NDArray[np.int64] | None, relation: Relation
-) -> frozenset[Call]:
+def of_all_rows(block: Block, calls: Sequence[Call], codes: Indices | None, relation: Relation) -> frozenset[Call]:
     """The aggregates that need no model: where no text chooses rows or makes groups, DuckDB knows them of all rows.
 
     Args:
@@ -97,9 +94,7 @@ def of_parts(
     return table
 
 
-def of_table(
-    block: Block, calls: dict[Call, str], relation: Relation, ctx: Context
-) -> tuple[str, NDArray[np.int64] | None]:
+def of_table(block: Block, calls: dict[Call, str], relation: Relation, ctx: Context) -> tuple[str, Indices | None]:
     """The aggregates of all rows of the table that a relation is the first stage of, and the rows of each group.
 
     Args:

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.formula import conjuncts
 from uql.compiler.syntax import Binary, Call, Case, Expr, Null, Number, Star, Unary, When
 from uql.compiler.walk import is_semantic
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.sampling.base import Floats, Indices
 
-Floats = NDArray[np.float64]
 MOST = 1e150  # of a value that can be estimated with: its square is a number
 
 
@@ -64,7 +63,7 @@ class Stored:
         parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in row_values if len(w)]
         return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
-    def most(self, call: Call, y: Floats, rids: NDArray[np.int64]) -> Floats | None:
+    def most(self, call: Call, y: Floats, rids: Indices) -> Floats | None:
         """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read;
         None where signs differ, or all are alike.
 

@@ -18,6 +18,7 @@ from uql.kernels.duck import quote
 from uql.kernels.group_names import one_line
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Choice, Row, Write
+from uql.sampling.base import Indices
 
 SHOWN = 8  # rows in the request that names the attribute
 MOST_VALUES = 12
@@ -49,7 +50,7 @@ class Proposal:
 class Side:
     """The rows of one table among the pairs: each distinct one once, and which of them each pair holds."""
 
-    codes: NDArray[np.int64]  # (pairs,)
+    codes: Indices  # (pairs,)
     rows: tuple[Row, ...]  # (distinct,)
 
     @classmethod
