@@ -382,8 +382,7 @@ def p_typed(p: P) -> None:
 
 def p_interval_of(p: P) -> None:
     """literal : INTERVAL LPAREN expr RPAREN UNIT"""
-    unit = p[5].lower().removesuffix("s")
-    p[0] = ast.Call("to_centuries" if unit == "century" else f"to_{unit}s", (p[3],))
+    p[0] = ast.Call(f"to_{p[5].lower().removesuffix('s')}s", (p[3],))
 
 
 def whole_number(p: P, i: int) -> int:

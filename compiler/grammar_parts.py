@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from uql.base.errors import line_column
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, span
 from uql.compiler.syntax import Node, Query, SelectItem, Span
@@ -80,7 +81,7 @@ def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
     for at, clause in enumerate(clauses):
         first = by_kind.setdefault(clause.kind, clause)
         if first is not clause:
-            line, column = p.lexer.line_column(first.span.start)
+            line, column = line_column(p.lexer.text, first.span.start)
             raise p.lexer.error_at(
                 f"{clause.kind} is given twice; the first is at line {line}, column {column}",
                 clause.span,

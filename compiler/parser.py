@@ -297,10 +297,6 @@ class _Feed:
         """An error of this statement, for the productions to raise."""
         return UQLSyntaxError(message, code=code, text=self.text, span=span, help=help)
 
-    def line_column(self, at: int) -> tuple[int, int]:
-        """Both count from 1."""
-        return self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at)
-
     def last_word(self, kind: str, span: Span) -> Span:
         """The place of the last token of this kind within `span`."""
         for token in reversed(self.tokens[: self.at + 1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
-from uql.base.errors import UQLSyntaxError
+from uql.base.errors import UQLSyntaxError, line_column
 from uql.base.settings import Settings
 from uql.compiler.lexer import RESERVED, SYMBOLS, Token
 from uql.compiler.spelling import distance
@@ -267,8 +267,7 @@ def brackets(place: Place) -> str | None:
         return f"this {place.written()} closes nothing"
     if place.kind() == "$end" and place.open:
         token = place.open[-1]
-        line = place.text.count("\n", 0, token.lexpos) + 1
-        column = token.lexpos - place.text.rfind("\n", 0, token.lexpos)
+        line, column = line_column(place.text, token.lexpos)
         return f"the {token.value} at line {line}, column {column} is never closed"
     return None
 
