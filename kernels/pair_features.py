@@ -14,9 +14,8 @@ from uql.features.store import FeatureStore
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Floats, Indices, Matrix
 
-Vectors = NDArray[np.float32]
 MOST_PAIRS = 200_000  # beyond, not all pairs are candidates, and a search looks at the nearest ones
 SLICE = 65_536  # pairs whose vectors are in memory at once
 PRODUCTS_AT_ONCE = 8_000_000  # inner products in memory at once
@@ -49,7 +48,7 @@ def pair_features(
 
 def unit_vectors(
     columns: Sequence[VirtualColumn], sides: tuple[str, str], fields: Mapping[Column, Field], source: str, ctx: Context
-) -> tuple[Vectors, Vectors] | None:
+) -> tuple[Matrix, Matrix] | None:
     """The unit vectors of all rows of both sides, (n, e) and (m, e); None where a side has no text.
 
     Args:
@@ -71,7 +70,7 @@ def unit_vectors(
     return _embedded(reads, left, right, source, ctx.features.store)
 
 
-def most_similar(left: Vectors, right: Vectors, k: int, *, skip_own: bool = False) -> Indices:
+def most_similar(left: Matrix, right: Matrix, k: int, *, skip_own: bool = False) -> Indices:
     """(n, k) the numbers of the k rows of `right` whose inner products with each row of `left` are highest, in no order.
 
     Args:
@@ -111,7 +110,7 @@ def _embedded(
     right: list[str],
     source: str,
     store: FeatureStore,
-) -> tuple[Vectors, Vectors] | None:
+) -> tuple[Matrix, Matrix] | None:
     """The unit vectors of the texts of both sides, embedded together, each distinct one once."""
     key = f"{source}: {', '.join(c.label for side in reads for c in side)}"
     both = store.table([*left, *right], key).matrix
@@ -121,7 +120,7 @@ def _embedded(
     return unit[: len(left)], unit[len(left) :]
 
 
-def cosines(u: Vectors, v: Vectors, first: Indices, second: Indices) -> Floats:
+def cosines(u: Matrix, v: Matrix, first: Indices, second: Indices) -> Floats:
     """(pairs,) the cosines of rows of u with rows of v.
 
     Args:
@@ -135,7 +134,7 @@ def cosines(u: Vectors, v: Vectors, first: Indices, second: Indices) -> Floats:
     return out
 
 
-def of_pairs(u: Vectors, v: Vectors, first: Indices, second: Indices) -> tuple[NDArray[np.float32], Floats]:
+def of_pairs(u: Matrix, v: Matrix, first: Indices, second: Indices) -> tuple[NDArray[np.float32], Floats]:
     """(pairs, d) features of pairs and (pairs,) their cosine, standardised.
 
     Args:

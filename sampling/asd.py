@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals, surrogate
-from uql.sampling.base import Bounds, Flags, Floats, Indices
+from uql.sampling.base import Bounds, Flags, Floats, Indices, Matrix
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
 from uql.sampling.intervals import Skew
 from uql.sampling.sample_state import Draws, Three, Weights, counts_rows, is_binary, is_share
-from uql.sampling.surrogate import Linear, Matrix
+from uql.sampling.surrogate import Linear
 from uql.sampling.uniform import FEW
 
 SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Matrix = NDArray[np.float32]  # a vector a row
 Bounds = tuple[float, float] | None  # the least and the greatest that a value may be, where known
 Stored = Floats | None  # (N,) a number of every row, where it is known
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals, surrogate
-from uql.sampling.base import Bounds, Floats, Indices
+from uql.sampling.base import Bounds, Floats, Indices, Matrix
 from uql.sampling.sample_state import Draws, Three, Weights, is_binary, is_share_of
-from uql.sampling.surrogate import Matrix
 
 PRIOR_ROWS = 6.0  # that the spread of all groups counts for in that of one
 SPREADS = 41  # of the groups' means that are tried

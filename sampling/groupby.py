@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler, Plan
-from uql.sampling.base import Estimate, Flags, Floats, Indices
+from uql.sampling.base import Estimate, Flags, Floats, Indices, Matrix
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
-from uql.sampling.surrogate import DIRECTIONS, Matrix, Span
+from uql.sampling.surrogate import DIRECTIONS, Span
 
 MANY = 12  # classes; above, ridge regression on one-hot labels instead of a logistic model a class
 CANDIDATES = 4_000  # random rows among which those far from each other are chosen

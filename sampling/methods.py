@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.sampling.asd import AsdSampler
-from uql.sampling.base import AggregateSampler, Floats, Indices, RetrievalSampler
+from uql.sampling.base import AggregateSampler, Floats, Indices, Matrix, RetrievalSampler
 from uql.sampling.clusters import best_clusters
 from uql.sampling.importance import ImportanceSampler, guess_from
 from uql.sampling.labelled_rows import Known
@@ -19,7 +18,6 @@ from uql.sampling.stratified import StratifiedSampler, strata_of
 from uql.sampling.uniform import UniformSampler
 from uql.sampling.uqe import UqeSampler, UqeSearch
 
-Matrix = NDArray[np.float32]
 Strata = int | Literal["auto"]
 
 STRATA = 10

@@ -9,10 +9,9 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
-from uql.sampling.base import Bounds, Flags, Floats, Indices
+from uql.sampling.base import Bounds, Flags, Floats, Indices, Matrix
 from uql.sampling.clusters import clusters
 from uql.sampling.sample_state import Draws, Three, Weights, is_binary, is_share_of
-from uql.sampling.surrogate import Matrix
 from uql.sampling.uniform import expansion_interval
 
 LEAST = 2  # draws of a stratum: one gives no variance

@@ -12,11 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from uql.sampling.base import Flags, Floats, Indices
-
-Matrix = NDArray[np.float32]
+from uql.sampling.base import Flags, Floats, Indices, Matrix
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03)
 RIDGE_PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)

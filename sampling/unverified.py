@@ -9,9 +9,9 @@ import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Floats, Indices, Matrix
 from uql.sampling.retrieval import Search
-from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
+from uql.sampling.surrogate import SEARCH_DIRECTIONS
 
 PARTS = (0.1, 0.4, 0.65, 0.85)  # mean predicted precision of the sets, largest set first, between the target and 1
 BET = 0.75  # a bet is for at least this part of the way from the target to 1: a bet for less grows too slowly

@@ -11,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from uql.sampling import surrogate
-from uql.sampling.base import Indices
+from uql.sampling.base import Indices, Matrix
 from uql.sampling.clusters import CLUSTERS, best_clusters, clusters
 from uql.sampling.retrieval import Search
 from uql.sampling.stratified import StratifiedSampler
-from uql.sampling.surrogate import Matrix
 
 RETRIEVAL_BATCH = 16
 
