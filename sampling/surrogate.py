@@ -276,27 +276,36 @@ def probability(features: Matrix, y: Floats, design: Floats | None = None, direc
         return calibrate(fit_logistic(Span.of(features, directions), y), y, design)
 
 
-def fit_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = RIDGE_PENALTIES) -> Linear:
+def fit_ridge(
+    span: Span, y: Floats, penalties: tuple[float, ...] = RIDGE_PENALTIES, weights: Floats | None = None
+) -> Linear:
     """Ridge regression; the penalty is chosen by exact leave-one-out squared error.
 
     Args:
         span: of the n labelled rows.
         y: (n,) any numbers.
+        penalties: to choose from.
+        weights: (n,) of the rows, their mean 1; None: all alike.
     Source: Golub, Heath & Wahba (1979).
     """
-    middle, offset = float(y.mean()), span.inside.mean(axis=0)
-    x = span.inside - offset
-    u, s, vt = np.linalg.svd(x, full_matrices=False)
-    uy = u.T @ (y - middle)
+    weight = np.ones(len(y)) if weights is None else weights
+    middle = float((weight * y).sum() / weight.sum())
+    offset = (weight[:, None] * span.inside).sum(axis=0) / weight.sum()
+    root = np.sqrt(weight)
+    x, target = (span.inside - offset) * root[:, None], root * (y - middle)
+    values, vectors = np.linalg.eigh(x.T @ x)
+    values = np.maximum(values, 0.0)
+    turned = x @ vectors
+    right = turned.T @ target
     best: tuple[float, Floats, Floats] | None = None
     for penalty in penalties:
-        shrink = s * s / (s * s + penalty)
-        fitted = u @ (shrink * uy)
-        leverage = (u * u) @ shrink + 1 / len(y)
-        residual = (y - middle - fitted) / np.maximum(1 - leverage, 0.05)
+        inverse = 1 / (values + penalty)
+        fitted = turned @ (inverse * right)
+        leverage = (turned * turned) @ inverse + weight / len(y)
+        residual = (target - fitted) / np.maximum(1 - leverage, 0.05)
         error = float((residual**2).mean())
         if best is None or error < best[0]:
-            best = error, vt.T @ (s / (s * s + penalty) * uy), y - residual
+            best = error, vectors @ (inverse * right), y - residual / root
     assert best is not None
     return Linear(span.weights(best[1]), middle - float(offset @ best[1]), False, best[2])
 
