@@ -157,13 +157,12 @@ def _check_precision(options: tuple[Option, ...], query: BoundQuery) -> None:
     option = next((o for o in options if o.name.lower() == "precision"), None)
     if option is None or any(is_semantic(s.where) and not s.aggregated for s in selects(query)):
         return
-    error = ConfigError(
+    raise ConfigError(
         "precision is a share of the rows that a quoted text in WHERE chooses, and this statement returns no such rows",
         help='as in SELECT … FROM t WHERE "the review is positive" WITH (precision = 0.9, recall = 0.9); a COUNT has an interval '
         "without it",
+        span=option.span,
     )
-    error.start, error.end = option.span.start, option.span.end
-    raise error
 
 
 def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tuple[str, Any], ...], Settings]:
@@ -176,8 +175,7 @@ def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tup
                 raise ConfigError(f"the option {name} is given twice")
             settings = settings.with_values(**{name: option.value})
         except ConfigError as error:
-            if error.start < 0:
-                error.start, error.end = option.span.start, option.span.end
+            error.located(option.span)
             raise
         values[name] = getattr(settings, name)
     return tuple(values.items()), settings

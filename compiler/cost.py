@@ -155,13 +155,7 @@ class Quote:
         return Range.of(sub, self.calls, self.shared)
 
     def __add__(self, other: Quote) -> Quote:
-        return Quote(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            every=self.every + other.every,
-            shared=self.shared + other.shared,
-        )
+        return Quote(**{part: getattr(self, part) + getattr(other, part) for part in QUOTE_PARTS})
 
     def weight(self, unit: Unit) -> float:
         """What the tokens expected cost, in units of one input token (or in USD)."""
@@ -209,6 +203,7 @@ class Quote:
         )
 
 
+QUOTE_PARTS = ("calls", "input_tokens", "output_tokens", "every", "shared")  # that add up
 FREE = Quote(NOTHING, NOTHING, NOTHING)
 Reads = tuple[Column, ...]  # of a stage
 Tokens = tuple[Range, Range]  # in, out
@@ -333,7 +328,7 @@ def model_answers(formula: Formula, statistics: BlockStatistics) -> Masks:
     """Answers to try orders and prices on: the pilot's, else independent terms at their rates, else at what is usual."""
     if statistics.answers is not None and statistics.answers.shape[1]:
         return statistics.answers
-    return imagined(formula, statistics.rates or [usual(i, leaf, statistics) for i, leaf in enumerate(formula.leaves)])
+    return imagined(statistics.rates or [usual(i, leaf, statistics) for i, leaf in enumerate(formula.leaves)])
 
 
 def usual(i: int, leaf: Leaf, statistics: BlockStatistics) -> float:

@@ -8,7 +8,7 @@ so a row is unknown only if the failure matters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -42,6 +42,11 @@ def _table(op: str) -> NDArray[np.uint8]:
 
 _AND, _OR = _table("AND"), _table("OR")
 _NOT = np.array([(m & NULL) | ((m & FALSE) << 1) | ((m & TRUE) >> 1) for m in range(8)], dtype=np.uint8)
+
+
+def masks_of(values: Iterable[object]) -> Masks:
+    """(n,) the masks of values of DuckDB: None is NULL, others are true or false."""
+    return np.array([NULL if v is None else TRUE if v else FALSE for v in values], dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,9 @@ from uql.compiler import (
     grammar_statements,
     grammar_types,
 )
+from uql.compiler.grammar_expressions import span
 from uql.compiler.lexer import tokens
+from uql.compiler.syntax import NO_SPAN, Node
 
 Production = Callable[[Any], None]
 START = "statement"
@@ -38,18 +41,30 @@ def _written(part: ModuleType) -> Iterator[tuple[str, Production]]:
     """The productions of a part: its functions, whose docstrings are the grammar, and the rows of its table."""
     for name, function in vars(part).items():
         if name.startswith("p_") and function.__module__ == part.__name__:
-            yield name, function
+            yield name, _placing(function.__doc__, function)
     for rule, make in part.RULES.items():
-        yield rule.replace(" ", "_"), _production(rule, make)
+        yield rule.replace(" ", "_"), _placing(rule.replace(" | ", "\n| "), _production(make))
 
 
-def _production(rule: str, make: Callable[[Any], Any]) -> Production:
-    """A row of a table as ply has it: the grammar in the docstring, the result in p[0]."""
+def _production(make: Callable[[Any], Any]) -> Production:
+    """A row of a table as ply has it: the result in p[0]."""
 
     def production(p: Any) -> None:
         p[0] = make(p)
 
-    production.__doc__ = rule.replace(" | ", "\n| ")
+    return production
+
+
+def _placing(rule: str, make: Production) -> Production:
+    """The production with its rule in the docstring; a node that it makes stands where all its symbols stand, unless it says where."""
+
+    def production(p: Any) -> None:
+        make(p)
+        node = p[0]
+        if isinstance(node, Node) and node.span is NO_SPAN:
+            p[0] = replace(node, span=span(p))
+
+    production.__doc__ = rule
     return production
 
 

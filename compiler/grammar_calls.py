@@ -18,12 +18,10 @@ def p_calls_same(p: P) -> None:
 
 
 RULES: Rules = {
-    "call : call DOT identifier LPAREN RPAREN": lambda p: ast.Call(lower(p[3]), (p[1],), span=span(p)),
-    "call : call DOT identifier LPAREN arguments RPAREN": lambda p: ast.Call(lower(p[3]), (p[1], *p[5]), span=span(p)),
-    "call : call DOT identifier %prec DOTTED": lambda p: ast.Call(
-        "struct_extract", (p[1], ast.String(p[3])), span=span(p)
-    ),
-    "argument : identifier ASSIGN expr": lambda p: ast.Named(p[1], p[3], span=span(p)),
+    "call : call DOT identifier LPAREN RPAREN": lambda p: ast.Call(lower(p[3]), (p[1],)),
+    "call : call DOT identifier LPAREN arguments RPAREN": lambda p: ast.Call(lower(p[3]), (p[1], *p[5])),
+    "call : call DOT identifier %prec DOTTED": lambda p: ast.Call("struct_extract", (p[1], ast.String(p[3]))),
+    "argument : identifier ASSIGN expr": lambda p: ast.Named(p[1], p[3]),
     "plain_call : path LPAREN RPAREN": lambda p: make_call(p, ()),
     "plain_call : path LPAREN starred RPAREN": lambda p: make_call(p, (p[3],)),
     "plain_call : path LPAREN arguments IGNORE_NULLS RPAREN | path LPAREN arguments RESPECT_NULLS RPAREN": lambda p: (
@@ -41,8 +39,8 @@ RULES: Rules = {
     "call : filtered OVER LPAREN RPAREN": lambda p: _with(p[1], span(p), over=ast.Window(span=span(p, 3, 4))),
     "call : filtered OVER LPAREN window RPAREN": lambda p: _with(p[1], span(p), over=p[4]),
     "call : filtered OVER NAME": lambda p: _with(p[1], span(p), over=ast.Window(name=p[3], span=span(p, 3))),
-    "window : parted | parted frame": lambda p: ast.Window(p[1][0], p[1][1], p[2] if len(p) == 3 else "", span=span(p)),
-    "window : frame": lambda p: ast.Window(frame=p[1], span=span(p)),
+    "window : parted | parted frame": lambda p: ast.Window(p[1][0], p[1][1], p[2] if len(p) == 3 else ""),
+    "window : frame": lambda p: ast.Window(frame=p[1]),
     "parted : PARTITION BY expressions | PARTITION BY expressions ORDER BY order_keys": lambda p: (
         tuple(p[3]),
         tuple(p[6]) if len(p) == 7 else (),
@@ -54,10 +52,10 @@ RULES: Rules = {
         f"{p[1].upper()} {p[2].upper()}"
     ),
     "frame_end : literal_interval PRECEDING | literal_interval FOLLOWING": lambda p: f"{p[1]} {p[2].upper()}",
-    "star : STAR": lambda p: ast.Star(span=span(p)),
-    "star : QUOTED DOT STAR": lambda p: ast.Star(p[1], span=span(p)),
+    "star : STAR": lambda p: ast.Star(),
+    "star : QUOTED DOT STAR": lambda p: ast.Star(p[1]),
     "order_key : directed | directed NULLS FIRST | directed NULLS LAST": lambda p: ast.OrderKey(
-        p[1][0], p[1][1] == "DESC", p[3].upper() if len(p) == 4 else None, p[1][1] is not None, span=span(p)
+        p[1][0], p[1][1] == "DESC", p[3].upper() if len(p) == 4 else None, p[1][1] is not None
     ),
     "directed : expr | expr ASC | expr DESC": lambda p: (p[1], p[2].upper() if len(p) == 3 else None),
 }
@@ -73,7 +71,7 @@ def p_calls_lists(p: P) -> None:
 
 
 def make_call(p: P, args: tuple[Expr, ...], **rest: Any) -> ast.Call:
-    return ast.Call(lower(".".join(p[1])), args, span=span(p), **rest)
+    return ast.Call(lower(".".join(p[1])), args, **rest)
 
 
 def p_call(p: P) -> None:
@@ -82,7 +80,7 @@ def p_call(p: P) -> None:
     args = tuple(p[len(p) - 2])
     if len(args) == 1 and p[1][-1].lower() == "position" and _is_in(args[0]):  # position('a' IN s)
         text, part = args[0].args
-        p[0] = ast.Call("instr", (text, part), span=span(p))
+        p[0] = ast.Call("instr", (text, part))
         return
     p[0] = make_call(p, args, distinct=len(p) == 6)
 
@@ -92,7 +90,7 @@ def p_call_in_text(p: P) -> None:
     name = lower(".".join(p[1]))
     if name != "position":
         raise p.lexer.error_at("a text is not a list", span(p, 5), help=f'write IN ("{p[5].text[:40]}")')
-    p[0] = ast.Call("instr", (p[5], p[3]), span=span(p))
+    p[0] = ast.Call("instr", (p[5], p[3]))
 
 
 def _is_in(expr: Expr) -> TypeGuard[ast.Call]:
@@ -112,14 +110,14 @@ def p_call_from(p: P) -> None:
     where = p[3].lower() if isinstance(p[3], str) else ""
     if name == "extract" and len(p) == 7 and isinstance(p[3], ast.Name | ast.String):
         part = p[3].parts[-1] if isinstance(p[3], ast.Name) else p[3].value
-        p[0] = ast.Call("date_part", (ast.String(part), p[5]), span=span(p))
+        p[0] = ast.Call("date_part", (ast.String(part), p[5]))
     elif name == "trim" and where and len(p) == 7 and p.slice[3].type == "SIDE":
-        p[0] = ast.Call(_TRIMS.get(where, "trim"), (p[5],), span=span(p))
+        p[0] = ast.Call(_TRIMS.get(where, "trim"), (p[5],))
     elif name == "substring" and not where:
-        p[0] = ast.Call(name, (p[3], p[5], *((p[7],) if len(p) == 9 else ())), span=span(p))
+        p[0] = ast.Call(name, (p[3], p[5], *((p[7],) if len(p) == 9 else ())))
     elif name == "trim" and (len(p) == 7 or where in ("both", "leading", "trailing")):
         side = _TRIMS.get(where, "trim")
-        p[0] = ast.Call(side, (p[6], p[4]) if where else (p[5], p[3]), span=span(p))
+        p[0] = ast.Call(side, (p[6], p[4]) if where else (p[5], p[3]))
     else:
         help = "extract(year FROM d), substring(s FROM 2 FOR 3) and trim(BOTH ' ' FROM s) are written so"
         raise p.lexer.error_at(f"{name}(… FROM …) is not a function", span(p), help=help)
@@ -130,7 +128,7 @@ def p_call_for(p: P) -> None:
     name = lower(".".join(p[1]))
     if name != "substring":
         raise p.lexer.error_at(f"{name}(… FOR …) is not a function", span(p), help="substring(s FOR 3) is written so")
-    p[0] = ast.Call(name, (p[3], ast.Number("1"), p[5]), span=span(p))
+    p[0] = ast.Call(name, (p[3], ast.Number("1"), p[5]))
 
 
 def p_call_placing(p: P) -> None:
@@ -140,7 +138,7 @@ def p_call_placing(p: P) -> None:
     if name != "overlay":
         help = "overlay(s PLACING new FROM 2 FOR 3) is written so"
         raise p.lexer.error_at(f"{name}(… PLACING …) is not a function", span(p), help=help)
-    p[0] = ast.Call(name, (p[3], p[5], p[7], *((p[9],) if len(p) == 11 else ())), span=span(p))
+    p[0] = ast.Call(name, (p[3], p[5], p[7], *((p[9],) if len(p) == 11 else ())))
 
 
 def p_call_within(p: P) -> None:
@@ -153,7 +151,7 @@ def p_call_within(p: P) -> None:
     args = call.args
     if keys[0].descending and args:
         args = (ast.Binary("-", ast.Number("1"), args[0]),)
-    p[0] = ast.Call(names[call.name], (keys[0].expr, *args), span=span(p))
+    p[0] = ast.Call(names[call.name], (keys[0].expr, *args))
 
 
 def _with(call: ast.Call, place: Span, *, filter: Expr | None = None, over: ast.Window | None = None) -> ast.Call:
@@ -193,4 +191,4 @@ def p_star_of(p: P) -> None:
     """star : path DOT STAR"""
     if len(p[1]) > 1:
         raise p.lexer.error_at("only one name may stand before .*", span(p, 1))
-    p[0] = ast.Star(p[1][0], span=span(p))
+    p[0] = ast.Star(p[1][0])

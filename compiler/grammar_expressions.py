@@ -2,7 +2,8 @@
 
 So never `python -OO`.
 
-No production is empty, so that `p.lexspan(0)` is the exact place of a node. AND and OR of many terms are built balanced.
+No production is empty, so that `p.lexspan(0)` is the exact place of a node; `grammar.py` gives it to what a
+production makes. AND and OR of many terms are built balanced.
 """
 
 from __future__ import annotations
@@ -93,75 +94,61 @@ def p_expressions_same(p: P) -> None:
 
 RULES: Rules = {
     # truth and tests
-    "expr : disjunction ARROW expr": lambda p: (
-        _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3]), span=span(p))
-    ),
-    "expr : LAMBDA identifiers COLON expr": lambda p: ast.Lambda(tuple(p[2]), p[4], span=span(p)),
+    "expr : disjunction ARROW expr": lambda p: _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3])),
+    "expr : LAMBDA identifiers COLON expr": lambda p: ast.Lambda(tuple(p[2]), p[4]),
     "or_terms : conjunction | or_terms OR conjunction": lambda p: _with_term(p),
     "and_terms : negation | and_terms AND negation": lambda p: _with_term(p),
     "disjunction : or_terms": lambda p: chain("OR", p[1]),
     "conjunction : and_terms": lambda p: chain("AND", p[1]),
-    "negation : NOT negation": lambda p: ast.Unary("NOT", p[2], span=span(p)),
-    "test : test IS NULL | test IS NOT NULL": lambda p: ast.IsNull(p[1], negated=len(p) == 5, span=span(p)),
-    "test : test ISNULL | test NOTNULL": lambda p: ast.IsNull(p[1], negated=p.slice[2].type == "NOTNULL", span=span(p)),
+    "negation : NOT negation": lambda p: ast.Unary("NOT", p[2]),
+    "test : test IS NULL | test IS NOT NULL": lambda p: ast.IsNull(p[1], negated=len(p) == 5),
+    "test : test ISNULL | test NOTNULL": lambda p: ast.IsNull(p[1], negated=p.slice[2].type == "NOTNULL"),
     "test : test IS boolean | test IS NOT boolean": lambda p: ast.IsDistinct(
-        p[1], p[len(p) - 1], negated=len(p) == 5, op="IS", span=span(p)
+        p[1], p[len(p) - 1], negated=len(p) == 5, op="IS"
     ),
     "test : test IS DISTINCT FROM comparison | test IS NOT DISTINCT FROM comparison": lambda p: ast.IsDistinct(
-        p[1], p[len(p) - 1], negated=len(p) == 7, span=span(p)
+        p[1], p[len(p) - 1], negated=len(p) == 7
     ),
     "comparison : comparison EQUALS range | comparison COMPARE range": lambda p: ast.Binary(
-        p[2], p[1], as_string(p[3]), span=span(p)
+        p[2], p[1], as_string(p[3])
     ),
     "quantifier : ANY | ALL": lambda p: "ALL" if p[1].upper() == "ALL" else "ANY",
-    "range : range IN rows | range NOT IN rows": lambda p: ast.InQuery(
-        p[1], p[len(p) - 1], negated=len(p) == 5, span=span(p)
-    ),
+    "range : range IN rows | range NOT IN rows": lambda p: ast.InQuery(p[1], p[len(p) - 1], negated=len(p) == 5),
     "range : range like concat | range NOT like concat": lambda p: ast.Like(
-        p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5, span=span(p)
+        p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5
     ),
-    "range : range like concat ESCAPE concat": lambda p: ast.Like(
-        p[1], as_string(p[3]), p[2], escape=as_string(p[5]), span=span(p)
-    ),
+    "range : range like concat ESCAPE concat": lambda p: ast.Like(p[1], as_string(p[3]), p[2], escape=as_string(p[5])),
     "range : range NOT like concat ESCAPE concat": lambda p: ast.Like(
-        p[1], as_string(p[4]), p[3], True, as_string(p[6]), span=span(p)
+        p[1], as_string(p[4]), p[3], True, as_string(p[6])
     ),
-    "range : range BETWEEN concat AND concat": lambda p: ast.Between(
-        p[1], as_string(p[3]), as_string(p[5]), span=span(p)
-    ),
-    "range : range NOT BETWEEN concat AND concat": lambda p: ast.Between(
-        p[1], as_string(p[4]), as_string(p[6]), True, span=span(p)
-    ),
+    "range : range BETWEEN concat AND concat": lambda p: ast.Between(p[1], as_string(p[3]), as_string(p[5])),
+    "range : range NOT BETWEEN concat AND concat": lambda p: ast.Between(p[1], as_string(p[4]), as_string(p[6]), True),
     "range : range IN list": lambda p: _contains(p),
-    "range : range NOT IN list": lambda p: ast.Unary("NOT", _contains(p), span=span(p)),
-    "list : path": lambda p: ast.Name(p[1], span=span(p)),
+    "range : range NOT IN list": lambda p: ast.Unary("NOT", _contains(p)),
+    "list : path": lambda p: ast.Name(p[1]),
     "list : call": lambda p: p[1],
-    "list : list DCOLON type | text DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
-    "range : range IN PARAMETER": lambda p: ast.InList(p[1], (ast.Parameter(p[3], span=span(p, 3)),), span=span(p)),
-    "range : range NOT IN PARAMETER": lambda p: ast.InList(
-        p[1], (ast.Parameter(p[4], span=span(p, 4)),), True, span=span(p)
-    ),
+    "list : list DCOLON type | text DCOLON type": lambda p: ast.Cast(p[1], p[3]),
+    "range : range IN PARAMETER": lambda p: ast.InList(p[1], (ast.Parameter(p[3], span=span(p, 3)),)),
+    "range : range NOT IN PARAMETER": lambda p: ast.InList(p[1], (ast.Parameter(p[4], span=span(p, 4)),), True),
     "range : range SIMILAR TO concat": lambda p: _matches_whole(p),
-    "range : range NOT SIMILAR TO concat": lambda p: ast.Unary("NOT", _matches_whole(p), span=span(p)),
+    "range : range NOT SIMILAR TO concat": lambda p: ast.Unary("NOT", _matches_whole(p)),
     "like : LIKE | ILIKE | GLOB": lambda p: p[1].upper(),
     # arithmetic
-    "turned_factor : TILDE turned | MINUS turned_factor | PLUS turned_factor": lambda p: ast.Unary(
-        p[1], p[2], span=span(p)
-    ),
-    "placed : placed AT_TIME_ZONE unary": lambda p: ast.Call("timezone", (as_string(p[3]), p[1]), span=span(p)),
-    "placed : placed COLLATE dotted": lambda p: ast.Binary("COLLATE", p[1], ast.String(".".join(p[3])), span=span(p)),
-    "unary : MINUS unary | PLUS unary": lambda p: ast.Unary(p[1], p[2], span=span(p)),
-    "subscript : postfix LBRACKET expr RBRACKET": lambda p: ast.Subscript(p[1], p[3], span=span(p)),
-    "postfix : postfix DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
+    "turned_factor : TILDE turned | MINUS turned_factor | PLUS turned_factor": lambda p: ast.Unary(p[1], p[2]),
+    "placed : placed AT_TIME_ZONE unary": lambda p: ast.Call("timezone", (as_string(p[3]), p[1])),
+    "placed : placed COLLATE dotted": lambda p: ast.Binary("COLLATE", p[1], ast.String(".".join(p[3]))),
+    "unary : MINUS unary | PLUS unary": lambda p: ast.Unary(p[1], p[2]),
+    "subscript : postfix LBRACKET expr RBRACKET": lambda p: ast.Subscript(p[1], p[3]),
+    "postfix : postfix DCOLON type": lambda p: ast.Cast(p[1], p[3]),
     # primaries
     "primary : LPAREN expr RPAREN %prec IN_PARENTHESES": lambda p: p[2],
-    "primary : POSITION": lambda p: ast.Position(p[1], span=span(p)),
-    "primary : LPAREN expr COMMA expressions RPAREN": lambda p: ast.Call("row", (p[2], *p[4]), span=span(p)),
-    "primary : ARRAY subquery": lambda p: ast.Quantified(p[2], "ARRAY", span=span(p)),
-    "primary : subquery %prec SCALAR": lambda p: ast.ScalarQuery(p[1], span=span(p)),
-    "primary : EXISTS subquery": lambda p: ast.Exists(p[2], span=span(p)),
-    "primary : path": lambda p: ast.Name(p[1], span=span(p)),
-    "element : STAR plain_call": lambda p: ast.Unary("*", p[2], span=span(p)),
+    "primary : POSITION": lambda p: ast.Position(p[1]),
+    "primary : LPAREN expr COMMA expressions RPAREN": lambda p: ast.Call("row", (p[2], *p[4])),
+    "primary : ARRAY subquery": lambda p: ast.Quantified(p[2], "ARRAY"),
+    "primary : subquery %prec SCALAR": lambda p: ast.ScalarQuery(p[1]),
+    "primary : EXISTS subquery": lambda p: ast.Exists(p[2]),
+    "primary : path": lambda p: ast.Name(p[1]),
+    "element : STAR plain_call": lambda p: ast.Unary("*", p[2]),
     "member : identifier %prec DOTTED": lambda p: ("struct_extract", (ast.String(p[1]),)),
     "member : identifier LPAREN RPAREN | identifier LPAREN arguments RPAREN": lambda p: (
         lower(p[1]),
@@ -171,28 +158,26 @@ RULES: Rules = {
     "path : path DOT identifier": lambda p: (*p[1], p[3]),
     "path : QUOTED DOT identifier": lambda p: (p[1], p[3]),
     "bracketed : LBRACKET RBRACKET | LBRACKET expressions RBRACKET | ARRAY LBRACKET expressions RBRACKET": lambda p: (
-        ast.ListExpr(tuple(p[len(p) - 2]) if len(p) > 3 else (), span=span(p))
+        ast.ListExpr(tuple(p[len(p) - 2]) if len(p) > 3 else ())
     ),
     # texts
-    "text : QUOTED": lambda p: ast.Quoted(p[1], span=span(p)),
-    "text : PROMPT QUOTED": lambda p: ast.Quoted(p[2], forced=True, span=span(p)),
-    "text : QUOTED USING LPAREN columns RPAREN": lambda p: ast.Quoted(p[1], tuple(p[4]), span=span(p)),
-    "text : PROMPT QUOTED USING LPAREN columns RPAREN": lambda p: ast.Quoted(
-        p[2], tuple(p[5]), forced=True, span=span(p)
-    ),
-    "primary : TRY tried": lambda p: ast.Try(p[2], span=span(p)),
-    "tried : text DCOLON type": lambda p: ast.Cast(p[1], p[3], span=span(p)),
-    "column : dotted": lambda p: ast.Name(p[1], span=span(p)),
+    "text : QUOTED": lambda p: ast.Quoted(p[1]),
+    "text : PROMPT QUOTED": lambda p: ast.Quoted(p[2], forced=True),
+    "text : QUOTED USING LPAREN columns RPAREN": lambda p: ast.Quoted(p[1], tuple(p[4])),
+    "text : PROMPT QUOTED USING LPAREN columns RPAREN": lambda p: ast.Quoted(p[2], tuple(p[5]), forced=True),
+    "primary : TRY tried": lambda p: ast.Try(p[2]),
+    "tried : text DCOLON type": lambda p: ast.Cast(p[1], p[3]),
+    "column : dotted": lambda p: ast.Name(p[1]),
     "dotted : identifier | dotted DOT identifier": lambda p: (p[1],) if len(p) == 2 else (*p[1], p[3]),
     # literals
-    "literal : NUMBER": lambda p: ast.Number(p[1], span=span(p)),
-    "string : STRING": lambda p: ast.String(p[1], span=span(p)),
-    "literal : HEX": lambda p: ast.TypedLiteral(*p[1], span=span(p)),
-    "literal : PARAMETER": lambda p: ast.Parameter(p[1], span=span(p)),
-    "literal : NULL": lambda p: ast.Null(span=span(p)),
-    "boolean : TRUE | FALSE": lambda p: ast.Boolean(p[1].upper() == "TRUE", span=span(p)),
+    "literal : NUMBER": lambda p: ast.Number(p[1]),
+    "string : STRING": lambda p: ast.String(p[1]),
+    "literal : HEX": lambda p: ast.TypedLiteral(*p[1]),
+    "literal : PARAMETER": lambda p: ast.Parameter(p[1]),
+    "literal : NULL": lambda p: ast.Null(),
+    "boolean : TRUE | FALSE": lambda p: ast.Boolean(p[1].upper() == "TRUE"),
     "literal : INTERVAL STRING UNIT | INTERVAL NUMBER UNIT": lambda p: ast.TypedLiteral(
-        "INTERVAL", f"{p[2]} {p[3].upper()}", span=span(p)
+        "INTERVAL", f"{p[2]} {p[3].upper()}"
     ),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
@@ -206,7 +191,7 @@ def _lambda(p: P, left: Expr, body: Expr) -> ast.Lambda | None:
         return None
     if not all(isinstance(name, ast.Name) and len(name.parts) == 1 for name in names):
         return None
-    return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body, span=span(p))
+    return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body)
 
 
 def _with_term(p: P) -> list[tuple[Expr, Span]]:
@@ -222,7 +207,7 @@ def _contains(p: P) -> Expr:
 
 def _matches_whole(p: P) -> Expr:
     """x SIMILAR TO y"""
-    return ast.Call("regexp_full_match", (p[1], as_string(p[len(p) - 1])), span=span(p))
+    return ast.Call("regexp_full_match", (p[1], as_string(p[len(p) - 1])))
 
 
 def p_in_list(p: P) -> None:
@@ -231,16 +216,16 @@ def p_in_list(p: P) -> None:
     | range IN LBRACKET expressions RBRACKET
     | range NOT IN LBRACKET expressions RBRACKET"""
     items = tuple(as_string(item) for item in p[len(p) - 2])
-    p[0] = ast.InList(p[1], items, negated=len(p) == 7, span=span(p))
+    p[0] = ast.InList(p[1], items, negated=len(p) == 7)
 
 
 def p_quantified(p: P) -> None:
     """comparison : comparison EQUALS quantifier subquery
     | comparison COMPARE quantifier subquery"""
     if (p[2], p[3]) in (("=", "ANY"), ("<>", "ALL")):
-        p[0] = ast.InQuery(p[1], p[4], negated=p[3] == "ALL", span=span(p))
+        p[0] = ast.InQuery(p[1], p[4], negated=p[3] == "ALL")
     else:
-        p[0] = ast.Quantified(p[4], p[3], p[2], p[1], span=span(p))
+        p[0] = ast.Quantified(p[4], p[3], p[2], p[1])
 
 
 def p_quantified_list(p: P) -> None:
@@ -248,10 +233,10 @@ def p_quantified_list(p: P) -> None:
     | comparison COMPARE quantifier LPAREN LBRACKET expressions RBRACKET RPAREN"""
     if (p[2], p[3]) in (("=", "ANY"), ("<>", "ALL")):
         items = tuple(as_string(item) for item in p[6])
-        p[0] = ast.InList(p[1], items, negated=p[3] == "ALL", span=span(p))
+        p[0] = ast.InList(p[1], items, negated=p[3] == "ALL")
         return
     item = ast.SelectItem(ast.Call("unnest", (ast.ListExpr(tuple(p[6]), span=span(p, 5, 7)),)), span=span(p, 5, 7))
-    p[0] = ast.Quantified(ast.Select((item,), span=span(p, 4, 8)), p[3], p[2], p[1], span=span(p))
+    p[0] = ast.Quantified(ast.Select((item,), span=span(p, 4, 8)), p[3], p[2], p[1])
 
 
 _LIKE = {"~~": "LIKE", "~~*": "ILIKE", "~~~": "GLOB"}
@@ -262,7 +247,7 @@ def p_matches(p: P) -> None:
     """range : range MATCHES concat
     | range TILDE concat"""
     negated, op = p[2].startswith("!"), p[2].lstrip("!")
-    p[0] = ast.Like(p[1], as_string(p[3]), _LIKE.get(op, op), negated=negated, span=span(p))
+    p[0] = ast.Like(p[1], as_string(p[3]), _LIKE.get(op, op), negated=negated)
 
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
@@ -278,7 +263,7 @@ def p_arithmetic(p: P) -> None:
     turned_product : product STAR turned_power
                    | product SLASH turned_power
     turned_power : power POWER turned_factor"""  # a ~ takes the whole sum behind it: 2 * ~x + 1 is 2 * ~(x + 1)
-    p[0] = ast.Binary(p[2], p[1], p[3], span=span(p))
+    p[0] = ast.Binary(p[2], p[1], p[3])
 
 
 OF_LISTS = {"&&": "list_has_any", "@>": "list_has_all", "<@": "list_has_all", "^@": "starts_with"}
@@ -291,7 +276,7 @@ def p_concat(p: P) -> None:
         raise p.lexer.error_at("&& is an operator on lists", span(p, 2), help="write AND")
     op, left, right = p[2], p[1], as_string(p[3]) if p[2] == "^@" else p[3]
     sides = (right, left) if op == "<@" else (left, right)
-    p[0] = ast.Call(OF_LISTS[op], sides, span=span(p)) if op in OF_LISTS else ast.Binary(op, *sides, span=span(p))
+    p[0] = ast.Call(OF_LISTS[op], sides) if op in OF_LISTS else ast.Binary(op, *sides)
 
 
 def p_slice(p: P) -> None:
@@ -303,7 +288,7 @@ def p_slice(p: P) -> None:
     n = len(p)
     low = p[3] if p[3] != ":" else None
     high = p[5] if n in (7, 9) else p[4] if n == 6 and p[3] == ":" else None
-    p[0] = ast.Subscript(p[1], low, high, p[7] if n == 9 else None, slice=True, span=span(p))
+    p[0] = ast.Subscript(p[1], low, high, p[7] if n == 9 else None, slice=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- primaries
@@ -321,7 +306,7 @@ def p_part(p: P) -> None:
         p[0] = p[1]
     else:
         operand, (name, args) = p[1] if len(p) == 4 else p[2], p[len(p) - 1]
-        p[0] = ast.Call(name, (operand, *args), span=span(p))
+        p[0] = ast.Call(name, (operand, *args))
 
 
 def p_struct(p: P) -> None:
@@ -335,7 +320,7 @@ def p_struct(p: P) -> None:
             fields.append(ast.Named(name.value, value))
         else:
             raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
-    p[0] = ast.Call("struct_pack", tuple(fields), span=span(p))
+    p[0] = ast.Call("struct_pack", tuple(fields))
 
 
 def p_map(p: P) -> None:
@@ -343,7 +328,7 @@ def p_map(p: P) -> None:
     | MAP LBRACE entries RBRACE"""
     entries = p[3] if len(p) == 5 else []
     keys, values = tuple(key for key, _ in entries), tuple(value for _, value in entries)
-    p[0] = ast.Call("map", (ast.ListExpr(keys), ast.ListExpr(values)), span=span(p))
+    p[0] = ast.Call("map", (ast.ListExpr(keys), ast.ListExpr(values)))
 
 
 def p_expressions_lists(p: P) -> None:
@@ -365,7 +350,7 @@ def p_comprehension(p: P) -> None:
     listed, name = p[6], (p[4],)
     if len(p) == 10:
         listed = ast.Call("list_filter", (listed, ast.Lambda(name, p[8])), span=span(p, 6))
-    p[0] = ast.Call("list_transform", (listed, ast.Lambda(name, p[2])), span=span(p))
+    p[0] = ast.Call("list_transform", (listed, ast.Lambda(name, p[2])))
 
 
 def p_expressions(p: P) -> None:
@@ -392,13 +377,12 @@ def p_typed(p: P) -> None:
     | TEMPORAL WITH_TIME_ZONE STRING
     | INTERVAL STRING"""
     type = p[1].upper() + (" WITH TIME ZONE" if len(p) == 4 and p[2].upper() == "WITH" else "")
-    p[0] = ast.TypedLiteral(type, p[len(p) - 1], span=span(p))
+    p[0] = ast.TypedLiteral(type, p[len(p) - 1])
 
 
 def p_interval_of(p: P) -> None:
     """literal : INTERVAL LPAREN expr RPAREN UNIT"""
-    unit = p[5].lower().removesuffix("s")
-    p[0] = ast.Call("to_centuries" if unit == "century" else f"to_{unit}s", (p[3],), span=span(p))
+    p[0] = ast.Call(f"to_{p[5].lower().removesuffix('s')}s", (p[3],))
 
 
 def whole_number(p: P, i: int) -> int:

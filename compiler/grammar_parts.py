@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from uql.base.errors import line_column
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, span
-from uql.compiler.syntax import Query, SelectItem, Span
+from uql.compiler.syntax import Node, Query, SelectItem, Span
 from uql.compiler.walk import with_children
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Node):
     kind: str  # as it is written: "GROUP BY"
     value: Any
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,9 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Node):
     """One operand of a UNION, INTERSECT or EXCEPT, or a whole query: a SELECT whose clauses are not yet settled, or one in parentheses."""
 
-    span: Span
     items: tuple[SelectItem, ...] = ()
     distinct: bool = False
     clauses: tuple[Clause, ...] = ()
@@ -82,7 +81,7 @@ def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
     for at, clause in enumerate(clauses):
         first = by_kind.setdefault(clause.kind, clause)
         if first is not clause:
-            line, column = p.lexer.line_column(first.span.start)
+            line, column = line_column(p.lexer.text, first.span.start)
             raise p.lexer.error_at(
                 f"{clause.kind} is given twice; the first is at line {line}, column {column}",
                 clause.span,

@@ -46,54 +46,50 @@ RULES: Rules = {
         p[1].upper(), all=len(p) == 3 and p[2].upper() == "ALL"
     ),
     "left : select": lambda p: [p[1]],
-    "left : values": lambda p: [Part(span(p), clauses=(Clause("FROM", p[1], span(p)),))],
-    "left : subquery": lambda p: [Part(span(p), query=p[1])],
+    "left : values": lambda p: [Part(clauses=(Clause("FROM", p[1], span=span(p)),), span=span(p))],
+    "left : subquery": lambda p: [Part(query=p[1], span=span(p))],
     "operand : subquery | subquery clauses": lambda p: Part(
-        span(p, 1), clauses=tuple(p[2]) if len(p) == 3 else (), query=p[1]
+        clauses=tuple(p[2]) if len(p) == 3 else (), query=p[1], span=span(p, 1)
     ),
     "chosen : SELECT item_list | SELECT ALL item_list": lambda p: (tuple(p[len(p) - 1]), False, ()),
     "chosen : SELECT DISTINCT item_list": lambda p: (tuple(p[3]), True, ()),
     "chosen : SELECT DISTINCT ON LPAREN expressions RPAREN item_list": lambda p: (tuple(p[7]), False, tuple(p[5])),
     "chosen : SELECT DISTINCT ON text item_list": lambda p: (tuple(p[5]), False, (p[4],)),
-    "clause : chosen": lambda p: Clause("SELECT", p[1], span(p)),
+    "clause : chosen": lambda p: Clause("SELECT", p[1]),
     "item : expr | starred | expr NAME | expr AS identifier": lambda p: SelectItem(
-        p[1], p[len(p) - 1] if len(p) > 2 else None, span=span(p)
+        p[1], p[len(p) - 1] if len(p) > 2 else None
     ),
-    "item : identifier COLON expr": lambda p: SelectItem(p[3], p[1], span=span(p)),
+    "item : identifier COLON expr": lambda p: SelectItem(p[3], p[1]),
     "starred_less : star REPLACE LPAREN item_list RPAREN | star RENAME LPAREN renames RPAREN": lambda p: _changed_star(
         p, p[2].upper(), p[4]
     ),
     "excluded : LPAREN identifiers RPAREN": lambda p: p[2],
     "excluded : NAME": lambda p: [p[1]],
     "rename : identifier AS identifier": lambda p: (p[1], p[3]),
-    "cte : identifier AS body": lambda p: ast.CommonTable(p[1], p[3], span=span(p)),
+    "cte : identifier AS body": lambda p: ast.CommonTable(p[1], p[3]),
     "body : rows | MATERIALIZED rows | NOT MATERIALIZED rows": lambda p: p[len(p) - 1],
-    "cte : identifier LPAREN identifiers RPAREN AS body": lambda p: ast.CommonTable(
-        p[1], p[6], tuple(p[3]), span=span(p)
-    ),
+    "cte : identifier LPAREN identifiers RPAREN AS body": lambda p: ast.CommonTable(p[1], p[6], tuple(p[3])),
     # clauses
     "clause : FROM sources | WHERE expr | HAVING expr | QUALIFY expr | LIMIT sum | OFFSET sum | TO identifier": lambda p: (
-        Clause(p[1].upper(), p[2], span(p))
+        Clause(p[1].upper(), p[2])
     ),
     "clause : FETCH_FIRST ROWS_ONLY | FETCH_FIRST sum ROWS_ONLY": lambda p: Clause(
-        "LIMIT", p[2] if len(p) == 4 else ast.Number("1", span=span(p)), span(p)
+        "LIMIT", p[2] if len(p) == 4 else ast.Number("1", span=span(p))
     ),
-    "clause : LIMIT sum PERCENT": lambda p: Clause("LIMIT", Percent(p[2]), span(p)),
-    "clause : GROUP BY group_keys | GROUP BY group_keys COMMA": lambda p: Clause("GROUP BY", tuple(p[3]), span(p)),
-    "clause : WINDOW windows": lambda p: Clause("WINDOW", tuple(p[2]), span(p)),
+    "clause : LIMIT sum PERCENT": lambda p: Clause("LIMIT", Percent(p[2])),
+    "clause : GROUP BY group_keys | GROUP BY group_keys COMMA": lambda p: Clause("GROUP BY", tuple(p[3])),
+    "clause : WINDOW windows": lambda p: Clause("WINDOW", tuple(p[2])),
     "named_window : NAME AS LPAREN window RPAREN": lambda p: (p[1].lower(), p[4]),
-    "clause : USING_SAMPLE sampled": lambda p: Clause("USING SAMPLE", p[2], span(p)),
-    "clause : ORDER BY order_keys": lambda p: Clause("ORDER BY", tuple(p[3]), span(p)),
-    "clause : WITH LPAREN options RPAREN": lambda p: Clause("WITH", checked_options(p, p[3]), span(p)),
+    "clause : USING_SAMPLE sampled": lambda p: Clause("USING SAMPLE", p[2]),
+    "clause : ORDER BY order_keys": lambda p: Clause("ORDER BY", tuple(p[3])),
+    "clause : WITH LPAREN options RPAREN": lambda p: Clause("WITH", checked_options(p, p[3])),
     "group_key : GROUPING SETS LPAREN grouping_sets RPAREN": lambda p: ast.GroupKey(
-        ast.Call("grouping_sets", tuple(p[4]), span=span(p)), span=span(p)
+        ast.Call("grouping_sets", tuple(p[4]), span=span(p))
     ),
-    "grouping_set : LPAREN RPAREN": lambda p: ast.Call("row", (), span=span(p)),
+    "grouping_set : LPAREN RPAREN": lambda p: ast.Call("row", ()),
     "grouped : expr | expr MANY": lambda p: (p[1], None, len(p) == 3),
     "grouped : expr INTO NUMBER | expr INTO NUMBER MANY": lambda p: (p[1], whole_number(p, 3), len(p) == 5),
-    "option : NAME | NAME EQUALS constant": lambda p: ast.Option(
-        lower(p[1]), p[3] if len(p) == 4 else True, span=span(p)
-    ),
+    "option : NAME | NAME EQUALS constant": lambda p: ast.Option(lower(p[1]), p[3] if len(p) == 4 else True),
     "constant : NAME": lambda p: {"on": True, "off": False}.get(p[1].lower(), p[1]),
     "constant : ON": lambda p: True,
     "constant : boolean": lambda p: p[1].value,
@@ -132,29 +128,29 @@ def p_operand_values(p: P) -> None:
     | values clauses
     | bracketed_values
     | bracketed_values clauses"""
-    first = Clause("FROM", p[1], span(p, 1))
-    p[0] = Part(span(p), clauses=(first, *(p[2] if len(p) == 3 else ())))
+    first = Clause("FROM", p[1], span=span(p, 1))
+    p[0] = Part(clauses=(first, *(p[2] if len(p) == 3 else ())))
 
 
 def p_values_query(p: P) -> None:
     """rows : subquery
     | LPAREN values RPAREN"""
     star = SelectItem(ast.Star(span=span(p)), span=span(p))
-    p[0] = p[1] if len(p) == 2 else ast.Select((star,), p[2], span=span(p))
+    p[0] = p[1] if len(p) == 2 else ast.Select((star,), p[2])
 
 
 def p_select(p: P) -> None:
     """select : chosen
     | chosen clauses"""
     items, distinct, on = p[1]
-    p[0] = Part(span(p), items, distinct, tuple(p[2]) if len(p) == 3 else (), distinct_on=on)
+    p[0] = Part(items, distinct, tuple(p[2]) if len(p) == 3 else (), distinct_on=on)
 
 
 def p_select_from(p: P) -> None:
     """select : FROM sources
     | FROM sources clauses"""
-    first = Clause("FROM", p[2], span(p, 1, 2))
-    p[0] = Part(span(p), clauses=(first, *(p[3] if len(p) == 4 else ())))
+    first = Clause("FROM", p[2], span=span(p, 1, 2))
+    p[0] = Part(clauses=(first, *(p[3] if len(p) == 4 else ())))
 
 
 def p_query_lists(p: P) -> None:
@@ -209,7 +205,7 @@ def p_clause_offset_rows(p: P) -> None:
     | OFFSET sum FRAME"""
     if p[3].upper() not in ("ROW", "ROWS"):
         raise p.lexer.error_at(f"{p[3]} does not belong to OFFSET", span(p, 3), help="write OFFSET n or OFFSET n ROWS")
-    p[0] = Clause("OFFSET", p[2], span(p))
+    p[0] = Clause("OFFSET", p[2])
 
 
 def checked_options(p: P, options: list[ast.Option]) -> tuple[ast.Option, ...]:
@@ -226,7 +222,7 @@ def p_group_key(p: P) -> None:
     """group_key : grouped
     | grouped AS identifier"""
     expr, into, many = p[1]
-    p[0] = ast.GroupKey(expr, p[3] if len(p) == 4 else None, into, many, span=span(p))
+    p[0] = ast.GroupKey(expr, p[3] if len(p) == 4 else None, into, many)
 
 
 def p_constant_number(p: P) -> None:

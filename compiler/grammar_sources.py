@@ -8,25 +8,19 @@ from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, Rules, append, lower, span
 
 RULES: Rules = {
-    "sources : source | sources COMMA source": lambda p: (
-        p[1] if len(p) == 2 else ast.Join("CROSS", p[1], p[3], span=span(p))
-    ),
+    "sources : source | sources COMMA source": lambda p: p[1] if len(p) == 2 else ast.Join("CROSS", p[1], p[3]),
     "source : table | joined": lambda p: p[1],
-    "joined : source CROSS JOIN table | source POSITIONAL JOIN table": lambda p: ast.Join(
-        p[2].upper(), p[1], p[4], span=span(p)
-    ),
+    "joined : source CROSS JOIN table | source POSITIONAL JOIN table": lambda p: ast.Join(p[2].upper(), p[1], p[4]),
     "kind : INNER | LEFT | LEFT OUTER | RIGHT | RIGHT OUTER | FULL | FULL OUTER | SEMI | ANTI": lambda p: p[1].upper(),
     "asof : ASOF | ASOF INNER | ASOF LEFT | ASOF LEFT OUTER": lambda p: (
         "ASOF LEFT" if len(p) > 2 and p[2].upper() == "LEFT" else "ASOF"
     ),
     "table : LPAREN joined RPAREN": lambda p: p[2],
     "bracketed_values : LPAREN values RPAREN": lambda p: p[2],
-    "values : VALUES value_rows": lambda p: ast.TableFunction(
-        ast.Call("values", tuple(p[2]), span=span(p)), span=span(p)
-    ),
-    "value_row : LPAREN expressions RPAREN": lambda p: ast.Call("row", tuple(p[2]), span=span(p)),
+    "values : VALUES value_rows": lambda p: ast.TableFunction(ast.Call("values", tuple(p[2]), span=span(p))),
+    "value_row : LPAREN expressions RPAREN": lambda p: ast.Call("row", tuple(p[2])),
     "function : dotted LPAREN RPAREN | dotted LPAREN arguments RPAREN": lambda p: ast.Call(
-        lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else (), span=span(p)
+        lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else ()
     ),
     "named : NAME | AS identifier": lambda p: (p[len(p) - 1], ()),
     "sampled : sample_size | NAME LPAREN sample_size RPAREN": lambda p: p[1] if len(p) == 2 else f"{p[1]}({p[3]})",
@@ -35,38 +29,36 @@ RULES: Rules = {
         f"{p[1]}({p[3]}) REPEATABLE ({p[7]})"
     ),
     # joins
-    "joined : source NATURAL JOIN table": lambda p: ast.Join("INNER", p[1], p[4], natural=True, span=span(p)),
-    "joined : source NATURAL kind JOIN table": lambda p: ast.Join(p[3], p[1], p[5], natural=True, span=span(p)),
-    "joined : source JOIN table ON expr": lambda p: ast.Join("INNER", p[1], p[3], p[5], span=span(p)),
+    "joined : source NATURAL JOIN table": lambda p: ast.Join("INNER", p[1], p[4], natural=True),
+    "joined : source NATURAL kind JOIN table": lambda p: ast.Join(p[3], p[1], p[5], natural=True),
+    "joined : source JOIN table ON expr": lambda p: ast.Join("INNER", p[1], p[3], p[5]),
     "joined : source kind JOIN table ON expr | source asof JOIN table ON expr": lambda p: ast.Join(
-        p[2], p[1], p[4], p[6], span=span(p)
+        p[2], p[1], p[4], p[6]
     ),
     "joined : source JOIN table USING LPAREN identifiers RPAREN": lambda p: ast.Join(
-        "INNER", p[1], p[3], using=tuple(p[6]), span=span(p)
+        "INNER", p[1], p[3], using=tuple(p[6])
     ),
     "joined : source kind JOIN table USING LPAREN identifiers RPAREN": lambda p: ast.Join(
-        p[2], p[1], p[4], using=tuple(p[7]), span=span(p)
+        p[2], p[1], p[4], using=tuple(p[7])
     ),
     "joined : source asof JOIN table USING LPAREN identifiers RPAREN": lambda p: ast.Join(
-        p[2], p[1], p[4], using=tuple(p[7]), span=span(p)
+        p[2], p[1], p[4], using=tuple(p[7])
     ),
     # tables
-    "table : dotted | dotted named": lambda p: ast.TableName(p[1], **_alias(p), span=span(p)),
-    "table : STRING | STRING named": lambda p: ast.TableName((p[1],), file=True, **_alias(p), span=span(p)),
+    "table : dotted | dotted named": lambda p: ast.TableName(p[1], **_alias(p)),
+    "table : STRING | STRING named": lambda p: ast.TableName((p[1],), file=True, **_alias(p)),
     "table : dotted TABLESAMPLE sampled | dotted named TABLESAMPLE sampled": lambda p: ast.TableName(
-        p[1], sample=p[len(p) - 1], **_alias(p), span=span(p)
+        p[1], sample=p[len(p) - 1], **_alias(p)
     ),
     "table : subquery | subquery named | LATERAL subquery | LATERAL subquery named": lambda p: ast.Derived(
-        _listed(p), **_alias(p), span=span(p)
+        _listed(p), **_alias(p)
     ),
     "table : function | function named | LATERAL function | LATERAL function named": lambda p: ast.TableFunction(
-        _listed(p), **_alias(p), span=span(p)
+        _listed(p), **_alias(p)
     ),
-    "table : bracketed_values | bracketed_values named": lambda p: ast.TableFunction(
-        p[1].call, **_alias(p), span=span(p)
-    ),
+    "table : bracketed_values | bracketed_values named": lambda p: ast.TableFunction(p[1].call, **_alias(p)),
     "table : LATERAL bracketed_values | LATERAL bracketed_values named": lambda p: ast.TableFunction(
-        p[2].call, **_alias(p), span=span(p)
+        p[2].call, **_alias(p)
     ),
     "named : NAME LPAREN identifiers RPAREN | AS identifier LPAREN identifiers RPAREN": lambda p: (
         p[len(p) - 4],

@@ -35,27 +35,25 @@ def p_statements_same(p: P) -> None:
 RULES: Rules = {
     # EXPLAIN
     "explain : EXPLAIN query | EXPLAIN format query": lambda p: ast.Explain(
-        p[len(p) - 1], format=p[2] if len(p) == 4 else "text", span=span(p)
+        p[len(p) - 1], format=p[2] if len(p) == 4 else "text"
     ),
     "explain : EXPLAIN ANALYZE query | EXPLAIN ANALYZE format query": lambda p: ast.Explain(
-        p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text", span=span(p)
+        p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text"
     ),
-    "explain : EXPLAIN SAMPLE NUMBER query": lambda p: ast.Explain(p[4], "SAMPLE", whole_number(p, 3), span=span(p)),
-    "explain : EXPLAIN SAMPLE NUMBER format query": lambda p: ast.Explain(
-        p[5], "SAMPLE", whole_number(p, 3), p[4], span=span(p)
-    ),
+    "explain : EXPLAIN SAMPLE NUMBER query": lambda p: ast.Explain(p[4], "SAMPLE", whole_number(p, 3)),
+    "explain : EXPLAIN SAMPLE NUMBER format query": lambda p: ast.Explain(p[5], "SAMPLE", whole_number(p, 3), p[4]),
     # settings
-    "set : SET NAME DOT NAME EQUALS constant": lambda p: ast.SetOption(_setting(p), p[6], span=span(p)),
-    "set : RESET NAME DOT NAME": lambda p: ast.SetOption(_setting(p), None, span=span(p)),
+    "set : SET NAME DOT NAME EQUALS constant": lambda p: ast.SetOption(_setting(p), p[6]),
+    "set : RESET NAME DOT NAME": lambda p: ast.SetOption(_setting(p), None),
     # tables
     "made : OR REPLACE | OR REPLACE TEMPORARY | TEMPORARY": lambda p: (len(p) > 2, len(p) != 3),
     "keyed : KEY LPAREN identifiers RPAREN | KEY LPAREN identifiers RPAREN WITH LPAREN options RPAREN": lambda p: (
         tuple(p[3]),
         checked_options(p, p[7]) if len(p) == 9 else (),
     ),
-    "refresh : REFRESH dotted": lambda p: ast.Refresh(p[2], span=span(p)),
+    "refresh : REFRESH dotted": lambda p: ast.Refresh(p[2]),
     "drop : DROP SEMANTIC TABLE dotted | DROP SEMANTIC TABLE IF EXISTS dotted": lambda p: ast.DropSemanticTable(
-        p[len(p) - 1], len(p) == 7, span=span(p)
+        p[len(p) - 1], len(p) == 7
     ),
     "create : CREATE made TABLE dotted AS query | CREATE made TABLE IF NOT EXISTS dotted AS query": lambda p: _create(
         p, *p[2]
@@ -66,9 +64,9 @@ RULES: Rules = {
     "semantic_table : CREATE SEMANTIC TABLE dotted AS query keyed": lambda p: _semantic(p, replace=False),
     "semantic_table : CREATE SEMANTIC TABLE IF NOT EXISTS dotted AS query keyed": lambda p: _semantic(p, replace=False),
     "semantic_table : CREATE OR REPLACE SEMANTIC TABLE dotted AS query keyed": lambda p: _semantic(p, replace=True),
-    "insert : INSERT INTO dotted query": lambda p: ast.Insert(p[3], _stored(p, p[4]), span=span(p)),
+    "insert : INSERT INTO dotted query": lambda p: ast.Insert(p[3], _stored(p, p[4])),
     "insert : INSERT INTO dotted LPAREN identifiers RPAREN query": lambda p: ast.Insert(
-        p[3], _stored(p, p[7]), tuple(p[5]), span=span(p)
+        p[3], _stored(p, p[7]), tuple(p[5])
     ),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
@@ -96,7 +94,7 @@ def _setting(p: P) -> str:
 def _create(p: P, replace: bool, temporary: bool) -> ast.CreateTable:
     n = len(p)
     guarded = p[n - 4].upper() == "EXISTS"
-    return ast.CreateTable(p[n - 3], _stored(p, p[n - 1]), replace, temporary, guarded, span=span(p))
+    return ast.CreateTable(p[n - 3], _stored(p, p[n - 1]), replace, temporary, guarded)
 
 
 def _semantic(p: P, replace: bool) -> ast.CreateSemanticTable:
@@ -108,7 +106,7 @@ def _semantic(p: P, replace: bool) -> ast.CreateSemanticTable:
     if options:
         query = replaced(query, options=options)
     guarded = p[n - 5].upper() == "EXISTS"
-    return ast.CreateSemanticTable(p[n - 4], query, key, replace, guarded, span=span(p))
+    return ast.CreateSemanticTable(p[n - 4], query, key, replace, guarded)
 
 
 def p_copy(p: P) -> None:
@@ -118,7 +116,7 @@ def p_copy(p: P) -> None:
     if len(p) == 10:
         inside = span(p, 8)
         options = p.lexer.text[inside.start : inside.end]
-    p[0] = ast.CopyQuery(_stored(p, p[3]), p[6], options, span=span(p))
+    p[0] = ast.CopyQuery(_stored(p, p[3]), p[6], options)
 
 
 def _stored(p: P, query: Query) -> Query:

@@ -34,6 +34,7 @@ from uql.compiler.subqueries import (
     is_semantic_query,
     outer_columns,
     visible_aliases,
+    with_expressions,
     with_leaves,
 )
 from uql.compiler.syntax import Column, Exists, Expr, Number, ScalarQuery
@@ -207,16 +208,7 @@ def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:
         item = BoundItem(node, node.name, _field_of(fields_in(rows[node.table]), node).type)
         return ScalarQuery(Bound(BoundSelect((item,), rows[node.table])))
 
-    def changed(expr: Expr | None) -> Any:
-        return None if expr is None else rewrite(expr, value)
-
-    return replace(
-        query,
-        items=tuple(replace(i, expr=changed(i.expr)) for i in query.items),
-        having=changed(query.having),
-        qualify=changed(query.qualify),
-        order_by=tuple(replace(k, expr=changed(k.expr)) for k in query.order_by),
-    )
+    return replace(with_expressions(query, lambda expr: rewrite(expr, value)), group_by=query.group_by)
 
 
 def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated | None:

@@ -11,22 +11,13 @@ from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Expr
 from uql.compiler.walk import is_semantic
 
-# a condition on left rows is the same before and after the join
+# kinds of joins that a condition on left rows, and on right rows, may leave: it is the same before and after the join
 LEFT_KEPT = ("INNER", "CROSS", "LEFT", "SEMI", "ANTI", "ASOF", "ASOF LEFT")
 RIGHT_KEPT = ("INNER", "CROSS", "RIGHT")
 
 
 def is_inner(source: BoundJoin) -> bool:
     return source.kind in ("INNER", "CROSS")
-
-
-def floats(kind: str) -> tuple[bool, bool]:
-    """May conditions on the left, and on the right rows leave a join of this kind?
-
-    >>> floats("LEFT"), floats("FULL")
-    ((True, False), (False, False))
-    """
-    return kind in LEFT_KEPT, kind in RIGHT_KEPT
 
 
 def asks(source: BoundSource | None, holds_text: Callable[[Expr | None], bool] = is_semantic) -> bool:
@@ -37,11 +28,11 @@ def asks(source: BoundSource | None, holds_text: Callable[[Expr | None], bool] =
     """
     if not isinstance(source, BoundJoin):
         return False
-    sides = (source.left, source.right)
-    if any(asks(side, holds_text) for side in sides) or (not is_inner(source) and holds_text(source.on)):
+    sides = ((source.left, LEFT_KEPT), (source.right, RIGHT_KEPT))
+    if any(asks(side, holds_text) for side, _ in sides) or (not is_inner(source) and holds_text(source.on)):
         return True
-    pairs = zip(sides, floats(source.kind), strict=True)
-    return any(not free and any(holds_text(on) for on in join_conditions(side)) for side, free in pairs)
+    fixed = [side for side, kept in sides if source.kind not in kept]
+    return any(holds_text(on) for side in fixed for on in join_conditions(side))
 
 
 def inner_terms(on: Expr | None) -> tuple[Expr | None, list[Expr]]:

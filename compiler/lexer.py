@@ -123,13 +123,13 @@ def _comment(nested: int) -> str:
 
 
 COMMENT = _comment(nested=16)
-_PIECE = re.compile(
+PIECE = re.compile(
     r"(?<!\w)[eE]'(?:[^'\\]++|''|\\.)*+'?|\$((?:[^\W\d]\w*)?)\$.*?(?:\$\1\$|\Z)|'(?:[^']++|'')*+'?"
-    r"|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|"
+    r"|\"(?:[^\"\\]++|\"\"|\\.)*+(?P<closed>\"?)|--[^\n]*|"
     rf"{COMMENT}|/\*.*\Z|;",
     re.DOTALL,
 )
-
+"""What is read as a whole, a string, a text or a comment, though it may have no end; and `;`."""
 
 _BACKSLASH = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)|''", re.DOTALL)
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -321,11 +321,11 @@ def _without_comment(piece: re.Match[str]) -> str:
 
 def statements(text: str) -> list[tuple[int, int]]:
     """The (start, end) of each statement of a script: split at `;` outside strings, texts and comments; empty ones left out."""
-    cuts = [m.start() for m in _PIECE.finditer(text) if m.group() == ";"]
+    cuts = [m.start() for m in PIECE.finditer(text) if m.group() == ";"]
     places = []
     for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(text)], strict=True):
         piece = text[start:end]
-        words = _PIECE.sub(_without_comment, piece)
+        words = PIECE.sub(_without_comment, piece)
         if words.strip():
             left = len(words) - len(words.lstrip())
             places.append((start + left, start + len(words.rstrip())))

@@ -9,7 +9,7 @@ from typing import TypeVar
 from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import conjunction, conjuncts
-from uql.compiler.joins import asks, floats, inner_terms, is_inner, without_semantic_on
+from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, is_inner, without_semantic_on
 from uql.compiler.subqueries import derived, is_semantic_query, join_conditions
 from uql.compiler.syntax import Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
@@ -281,9 +281,8 @@ def _source(source: BoundSource | None) -> tuple[LogicalPlan, list[Expr]]:
         plain, terms = without_semantic_on(source)
         return Scan(plain), terms
     assert isinstance(source, BoundJoin)
-    float_left, float_right = floats(source.kind)
-    left, terms = _source(source.left) if float_left else (_joined(source.left), [])
-    right, more = _source(source.right) if float_right else (_joined(source.right), [])
+    left, terms = _source(source.left) if source.kind in LEFT_KEPT else (_joined(source.left), [])
+    right, more = _source(source.right) if source.kind in RIGHT_KEPT else (_joined(source.right), [])
     on, own = inner_terms(source.on) if is_inner(source) else (source.on, [])
     return SemJoin(source.kind, left, right, on), [*terms, *more, *own]
 

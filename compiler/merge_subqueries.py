@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from uql.compiler.bound import BoundDerived, BoundItem, BoundSelect
 from uql.compiler.formula import conjunction
 from uql.compiler.rules.inside import VOLATILE, changed, reachable
-from uql.compiler.subqueries import aliases, derived, expressions, in_expressions, outer_columns, with_leaves
+from uql.compiler.subqueries import (
+    aliases,
+    derived,
+    expressions,
+    in_expressions,
+    outer_columns,
+    with_expressions,
+    with_leaves,
+)
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import needs_every_row, rewrite, walk
@@ -61,21 +68,16 @@ def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
         return values.get(node, node) if isinstance(node, Column) else node
 
     def change(expr: Any) -> Any:
-        return None if expr is None else rewrite(expr, outer)
+        return rewrite(expr, outer)
 
     assert query.source is not None
     below = with_leaves(inner.source, lambda leaf: leaf, own)
     terms = [own(inner.where)] if inner.where is not None else []
     terms += [change(query.where)] if query.where is not None else []
     return replace(
-        query,
+        with_expressions(query, change),
         source=changed(with_leaves(query.source, lambda leaf: leaf, change), part.alias, lambda _: below),
         where=conjunction(terms),
-        items=tuple(_item(i, change) for i in query.items),
-        group_by=tuple(_item(k, change) for k in query.group_by),
-        having=change(query.having),
-        qualify=change(query.qualify),
-        order_by=tuple(replace(k, expr=change(k.expr)) for k in query.order_by),
         virtuals=(*columns.values(), *ids.values()),
     )
 
@@ -108,7 +110,3 @@ def _moved(column: VirtualColumn, items: dict[Column, BoundItem]) -> VirtualColu
         return origin
 
     return replace(column, reads=tuple(map(at, column.reads)), holes=tuple(map(at, column.holes)))
-
-
-def _item(item: BoundItem, change: Callable[[Any], Any]) -> BoundItem:
-    return replace(item, expr=change(item.expr))

@@ -32,21 +32,6 @@ Order = tuple[int, ...]  # positions of stages
 Shares = NDArray[np.float64]  # of the rows, by stage
 
 
-def rank(cost: float, selectivity: float, op: str = "AND") -> float:
-    """What a term costs per row that it settles: cost / (1 − s) in an AND, cost / s in an OR; the least goes first.
-
-    Args:
-        cost: of asking the term of one row.
-        selectivity: the share of rows for which it is true.
-        op: AND or OR.
-
-    >>> rank(1.0, 0.1) < rank(1.0, 0.9)
-    True
-    """
-    settles = 1.0 - selectivity if op == "AND" else selectivity
-    return cost / settles if settles > 0 else float("inf")
-
-
 def best(
     formula: Formula,
     stages: Sequence[Stage],
@@ -144,12 +129,8 @@ def passes(formula: Formula, answers: Masks) -> float:
     return float(np.mean(formula.evaluate(answers) == TRUE)) if answers.shape[1] else 0.0
 
 
-def imagined(formula: Formula, rates: Sequence[float]) -> Masks:
-    """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample.
-
-    Args:
-        rates: (leaves,) the share of rows for which each term is true.
-    """
+def imagined(rates: Sequence[float]) -> Masks:
+    """(leaves, IMAGINED) answers of independent terms, each true for its share `rates` of the rows: a fixed sample."""
     return _draw_answers(tuple(float(rate) for rate in rates))
 
 

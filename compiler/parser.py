@@ -7,15 +7,15 @@ ahead, so that no list of exceptions has to be kept. The same play says what was
 
 from __future__ import annotations
 
-import re
 from copy import copy
 from functools import cache
 from typing import Any, NoReturn
 
 from ply import yacc
 
-from uql.base.errors import UQLSyntaxError
-from uql.compiler.lexer import COMMENT, RESERVED, TOGETHER, WORDS, Token, statements, tokenize
+from uql.base.errors import UQLError, UQLSyntaxError
+from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
+from uql.compiler.statement_targets import tokens as duckdb_tokens
 from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
 from uql.compiler.walk import children
@@ -24,9 +24,7 @@ MAX_DEPTH = 100
 """How deep parentheses and expressions may nest; every later stage may recurse this deep."""
 MAX_BRACKETS = 500
 """How deep brackets may nest in a statement that goes to DuckDB: its parser takes seconds for 3,000 that are not closed."""
-_BRACKET = re.compile(
-    rf"""(?P<open>[(\[{{])|(?P<close>[)\]}}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|{COMMENT}|/\*.*\Z""", re.DOTALL
-)  # strings, names and comments are passed over; a comment without an end once
+_DEEPER = {**dict.fromkeys("([{", 1), **dict.fromkeys(")]}", -1)}
 
 _SOFT = frozenset(WORDS.values()) - RESERVED
 _FIRST = frozenset(words[0] for words in TOGETHER)
@@ -65,6 +63,19 @@ def parse_script(text: str) -> list[tuple[Statement | str, Span]]:
                 check_brackets(text[start:end])
             pieces.append((text[start:end], Span(start, end)))
     return pieces
+
+
+def options(tail: str, sql: str) -> dict[str, Any]:
+    """The settings in a `WITH (…)` at the end of a statement. Raises: UQLSyntaxError, ConfigError, at the place in the statement."""
+    if not tail:
+        return {}
+    before = "FROM t "
+    try:
+        return {o.name: o.value for o in getattr(parse(before + tail), "options", ())}
+    except UQLError as error:
+        shift = sql.rindex(tail) - len(before)
+        error.text, error.start, error.end = sql, error.start + shift, error.end + shift
+        raise
 
 
 def _parse(text: str, start: int, end: int) -> Statement:
@@ -286,10 +297,6 @@ class _Feed:
         """An error of this statement, for the productions to raise."""
         return UQLSyntaxError(message, code=code, text=self.text, span=span, help=help)
 
-    def line_column(self, at: int) -> tuple[int, int]:
-        """Both count from 1."""
-        return self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at)
-
     def last_word(self, kind: str, span: Span) -> Span:
         """The place of the last token of this kind within `span`."""
         for token in reversed(self.tokens[: self.at + 1]):
@@ -301,10 +308,10 @@ class _Feed:
 def check_brackets(text: str) -> None:
     """Raises UQLSyntaxError (UQL103) where brackets nest deeper than MAX_BRACKETS."""
     depth = 0
-    for bracket in _BRACKET.finditer(text):
-        depth += {"open": 1, "close": -1}.get(bracket.lastgroup or "", 0)
+    for token in duckdb_tokens(text):
+        depth += _DEEPER.get(token.text, 0)
         if depth > MAX_BRACKETS:
-            raise _too_deep(text, Span(*bracket.span()), MAX_BRACKETS)
+            raise _too_deep(text, Span(token.start, token.end), MAX_BRACKETS)
 
 
 def _too_deep(text: str, span: Span, limit: int = MAX_DEPTH) -> UQLSyntaxError:

@@ -385,9 +385,12 @@ class Block(PhysicalPlan):
     def expressions(self) -> tuple[Expr | None, ...]:
         """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
         leaves = [leaf.expr for leaf in self.filter.formula.leaves] if self.filter.formula is not None else []
-        items = [part.expr for part in (*self.project.items, *self.aggregate.keys)]
-        keys = (key.expr for key in self.order.keys)
-        return (*leaves, *items, *keys, self.aggregate.having, self.project.qualify)
+        return (*leaves, *(key.expr for key in self.aggregate.keys), *self.output)
+
+    @property
+    def output(self) -> tuple[Expr | None, ...]:
+        """The expressions over the rows that pass, or over their groups: the items, and what chooses and orders them."""
+        return (*self._returned, self.aggregate.having, self.project.qualify)
 
     def with_requests(
         self, filter: Stages | None = None, values: Stages | None = None, late: Stages | None = None

@@ -24,7 +24,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import Binary, Column, Expr, OrderKey, Query, String, TypeName, Unary
-from uql.compiler.unparse import ANY, UQL, Writer
+from uql.compiler.unparse import ANY, UQL, Writer, type_text
 from uql.compiler.virtual import Moment, Virtual, VirtualColumn
 
 ColumnSql = Callable[[Column], str]
@@ -43,17 +43,7 @@ def type_sql(type: TypeName) -> str:
     >>> type_sql(TypeName("STRUCT", fields=(("id", TypeName("VARCHAR")),), dims=(None,)))
     'STRUCT("id" VARCHAR)[]'
     """
-    inner = ""
-    if type.sizes:
-        inner = "(" + ",".join(str(size) for size in type.sizes) + ")"
-    elif type.labels:
-        inner = "(" + ", ".join(literal(label) for label in type.labels) + ")"
-    elif type.fields:
-        members = (
-            f"{quote(name)} {type_sql(part)}" if name is not None else type_sql(part) for name, part in type.fields
-        )
-        inner = "(" + ", ".join(members) + ")"
-    return type.name + inner + "".join(f"[{size or ''}]" for size in type.dims)
+    return type_text(type, quote)
 
 
 def base_column(column: Column) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from uql.base.errors import UQLError
+from uql.base.settings import NAMES
 
 _TOKEN = re.compile(
     r"""(?P<skip>--[^\r\n]*|/\*|[\s\u200b\u2060\ufeff]+)
@@ -246,8 +245,6 @@ def without_options(sql: str) -> tuple[str, str]:
     >>> without_options("UPDATE t SET a = b WITH (partial = true)")
     ('UPDATE t SET a = b ', 'WITH (partial = true)')
     """
-    from uql.base.settings import NAMES
-
     tail = _TAIL.search(sql)
     if tail is None:
         return sql, ""
@@ -255,21 +252,6 @@ def without_options(sql: str) -> tuple[str, str]:
     if not all(name in NAMES for name in names):
         return sql, ""
     return sql[: tail.start()] + sql[tail.end() :], tail[0]
-
-
-def options(tail: str, sql: str) -> dict[str, Any]:
-    """The settings in a `WITH (…)` at the end of a statement. Raises: UQLSyntaxError, ConfigError, at the place in the statement."""
-    from uql.compiler.parser import parse
-
-    if not tail:
-        return {}
-    before = "FROM t "
-    try:
-        return {o.name: o.value for o in getattr(parse(before + tail), "options", ())}
-    except UQLError as error:
-        shift = sql.rindex(tail) - len(before)
-        error.text, error.start, error.end = sql, error.start + shift, error.end + shift
-        raise
 
 
 def _verb(stream: list[Token]) -> int | None:

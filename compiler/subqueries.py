@@ -10,6 +10,7 @@ from uql.base.schema import Field
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
+    BoundItem,
     BoundJoin,
     BoundQuery,
     BoundSelect,
@@ -29,6 +30,26 @@ def expressions(query: BoundSelect) -> Iterator[Expr]:
     yield from (part for part in (query.where, query.having, query.qualify) if part is not None)
     yield from (key.expr for key in query.order_by)
     yield from join_conditions(query.source)
+
+
+def with_expressions(query: BoundSelect, change: Callable[[Any], Any]) -> BoundSelect:
+    """The block with its expressions changed, but those of FROM and WHERE.
+
+    Args:
+        change: gives what stands in the place of an expression.
+    """
+
+    def items(parts: tuple[BoundItem, ...]) -> tuple[BoundItem, ...]:
+        return tuple(replace(part, expr=change(part.expr)) for part in parts)
+
+    return replace(
+        query,
+        items=items(query.items),
+        group_by=items(query.group_by),
+        having=None if query.having is None else change(query.having),
+        qualify=None if query.qualify is None else change(query.qualify),
+        order_by=tuple(replace(key, expr=change(key.expr)) for key in query.order_by),
+    )
 
 
 def join_conditions(source: BoundSource | None) -> Iterator[Expr]:

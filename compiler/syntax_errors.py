@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
-from uql.base.errors import UQLSyntaxError
+from uql.base.errors import UQLSyntaxError, line_column
 from uql.base.settings import Settings
 from uql.compiler.lexer import RESERVED, SYMBOLS, Token
 from uql.compiler.spelling import distance
@@ -50,7 +50,7 @@ def unexpected(place: Place) -> UQLSyntaxError:
         return UQLSyntaxError(
             "there is no statement", text=place.text, start=0, end=0, help="for example: SELECT * FROM t"
         )
-    help = next((words for words in (slip(place) for slip in SLIPS) if words), None)
+    help = next((str(words) for slip in SLIPS if (words := slip(place))), None)
     once = {"FROM"} if any(t.type == "FROM" for t in place.tokens[: place.at]) and "WHERE" in place.expected else set()
     message = f"expected {listed(expected_words(place.expected - once))}, found {label}"
     return UQLSyntaxError(message, text=place.text, start=start, end=end, help=help)
@@ -58,23 +58,10 @@ def unexpected(place: Place) -> UQLSyntaxError:
 
 # -------------------------------------------------------------------------------------------------------- what was expected
 _OPERATORS = {
-    "PLUS",
-    "MINUS",
-    "STAR",
-    "SLASH",
-    "CONCAT",
-    "BITS",
-    "EQUALS",
-    "COMPARE",
-    "AND",
-    "OR",
-    "IS",
-    "IN",
-    "LIKE",
-    "ILIKE",
-}
-_OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
-_OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE", "IGNORE_NULLS", "RESPECT_NULLS"}
+    "PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "BITS", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE", "BETWEEN",
+    "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR", "AT_TIME_ZONE", "COLLATE", "TILDE",
+    "IGNORE_NULLS", "RESPECT_NULLS",
+}  # fmt: skip
 _AFTER_OPERAND = {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE", "WITHIN", "COLON", "ASSIGN"}
 _AFTER_OPERAND |= {"PERCENT", "PLACING", "FOR"}
 _JOINS = {"JOIN", "ASOF", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "POSITIONAL"}
@@ -82,21 +69,9 @@ _CLAUSES = {"WHERE", "HAVING", "GROUP", "ORDER", "LIMIT", "OFFSET", "TO", "WITH"
 _CLAUSES |= {"QUALIFY", "WINDOW", "USING_SAMPLE", "SELECT", "FETCH_FIRST"}
 _STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
 _START = {
-    "NUMBER",
-    "STRING",
-    "HEX",
-    "PARAMETER",
-    "NULL",
-    "TRUE",
-    "FALSE",
-    "TEMPORAL",
-    "INTERVAL",
-    "CASE",
-    "CAST",
-    "TRY_CAST",
-}
-_START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
-_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE", "POSITION"}
+    "NUMBER", "STRING", "HEX", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST", "TRY", "PROMPT",
+    "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT", "ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE", "POSITION",
+}  # fmt: skip
 _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "$end": "the end",
     "NAME": "a name",
@@ -178,12 +153,6 @@ def _close(word: str, keyword: str) -> bool:
     return distance(word, keyword, limit) <= limit
 
 
-def missing_by(place: Place) -> str | None:
-    if place.kind(-1) in ("GROUP", "ORDER") and "BY" in place.expected:
-        return f"write {place.kind(-1)} BY"
-    return None
-
-
 def trailing_comma(place: Place) -> str | None:
     ends = {"FROM", "WHERE", "HAVING", "LIMIT", "UNION", "RPAREN", "RBRACKET", "$end"}
     clause = place.kind() in ("GROUP", "ORDER") and place.kind(1) == "BY"
@@ -197,28 +166,11 @@ def reserved_name(place: Place) -> str | None:
         return None
     naming = place.kind(-1) in ("AS", "TO", "FROM", "JOIN", "TABLE", "INTO", "DOT")
     no_clause = place.kind() in ("GROUP", "ORDER") and place.kind(1) != "BY"
-    lonely = place.kind() in ("LIMIT", "BY", "ON", "UNION", "JOIN") and place.kind(1) in (
-        "COMMA",
-        "FROM",
-        "EQUALS",
-        "COMPARE",
-        "AS",
-    )
+    follows = place.kind(1) in ("COMMA", "FROM", "EQUALS", "COMPARE", "AS")
+    lonely = place.kind() in ("LIMIT", "BY", "ON", "UNION", "JOIN") and follows
     if naming or no_clause or lonely:
         word = place.written()
         return f'{word} is a reserved word; as a name it stands in quotes: "{word}"'
-    return None
-
-
-def nothing_selected(place: Place) -> str | None:
-    if place.kind(-1) in ("SELECT", "DISTINCT") and place.kind() in ("FROM", "WHERE", "$end"):
-        return "say what to select: *, columns, or a text"
-    return None
-
-
-def missing_operand(place: Place) -> str | None:
-    if place.kind() in ("AND", "OR", "EQUALS", "COMPARE", "THEN", "CONCAT", "SLASH") and "CASE" in place.expected:
-        return f"something is missing before {place.written()}"
     return None
 
 
@@ -291,19 +243,6 @@ def _is_word(token: Token) -> bool:
 _NO_WORDS = {"QUOTED", "STRING", "PARAMETER", "NUMBER", "DESC", "ASC", "NULLS", "WITH", "USING", "INTO", "MANY"}
 
 
-def text_in_double_quotes(place: Place) -> str | None:
-    """PROMPT 'a text', PROMPT name."""
-    if place.written(-1).upper() == "PROMPT" and place.kind() in ("STRING", "NAME", "LPAREN"):
-        return f'PROMPT takes a text in double quotes: PROMPT "{place.written().strip(chr(39))[:40]}"'
-    return None
-
-
-def star_like(place: Place) -> str | None:
-    if place.kind(-1) == "STAR" and place.kind() in ("LIKE", "ILIKE", "GLOB", "SIMILAR"):
-        return "write COLUMNS('pattern') with a regular expression of the names"
-    return None
-
-
 def select_into(place: Place) -> str | None:
     kinds = [t.type for t in place.tokens[: place.at]]
     if place.written(-1).upper() == "INTO" and "FROM" not in kinds and place.kind() in ("NAME", "QUOTED"):
@@ -328,15 +267,8 @@ def brackets(place: Place) -> str | None:
         return f"this {place.written()} closes nothing"
     if place.kind() == "$end" and place.open:
         token = place.open[-1]
-        line = place.text.count("\n", 0, token.lexpos) + 1
-        column = token.lexpos - place.text.rfind("\n", 0, token.lexpos)
+        line, column = line_column(place.text, token.lexpos)
         return f"the {token.value} at line {line}, column {column} is never closed"
-    return None
-
-
-def unpacked_item(place: Place) -> str | None:
-    if place.kind(-1) == "STAR" and place.written().upper() == "COLUMNS":
-        return "write COLUMNS(…): with a * before it, it gives the arguments of a function, as in greatest(*COLUMNS('n.*'))"
     return None
 
 
@@ -347,42 +279,11 @@ def missing_from(place: Place) -> str | None:
     return None
 
 
-def limit_comma(place: Place) -> str | None:
-    if place.kind() == "COMMA" and place.kind(-2) == "LIMIT":
-        return "write LIMIT count OFFSET how_many_to_skip"
-    return None
-
-
-def percentage(place: Place) -> str | None:
-    """WITH (error = 5%)"""
-    if place.written() == "%" and place.kind(-1) == "NUMBER" and {"COMMA", "RPAREN"} <= place.expected:
-        return f"a share is a number from 0 to 1: {float(place.written(-1)) / 100:g}"
-    return None
-
-
-def top(place: Place) -> str | None:
-    if place.kind() == "NUMBER" and place.written(-1).upper() == "TOP":
-        return f"write LIMIT {place.written()} at the end"
-    return None
-
-
 def in_without_list(place: Place) -> str | None:
     if place.kind(-1) == "IN" and "LPAREN" in place.expected and "NUMBER" not in place.expected:
         return "write IN ('a', 'b') or IN (SELECT …)"
     if place.kind(-2) == "IN" and place.kind(-1) == "QUOTED":
         return f"write IN ({place.written(-1)[:40]})"
-    return None
-
-
-def join_condition(place: Place) -> str | None:
-    if {"ON", "USING"} <= place.expected and "WHERE" not in place.expected:
-        return "a JOIN needs ON condition or USING (columns); without one it is CROSS JOIN"
-    return None
-
-
-def not_operator(place: Place) -> str | None:
-    if place.kind() == "NOT" and place.kind(-1) in ("EQUALS", "COMPARE"):
-        return "put NOT … in parentheses"
     return None
 
 
@@ -450,41 +351,67 @@ def semantic_table(place: Place) -> str | None:
     return form and f"write {form}"
 
 
-def not_in_uql(place: Place) -> str | None:
-    """Statements and forms of SQL that UQL does not read."""
-    if place.at == 0 and place.kind() == "NAME":
-        return "UQL reads SELECT, WITH, EXPLAIN, SET, RESET, CREATE TABLE … AS, INSERT and COPY"
-    return None
-
-
-SLIPS: tuple[Callable[[Place], str | None], ...] = (
+SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
     semantic_table,
-    text_in_double_quotes,
+    lambda p: (
+        p.written(-1).upper() == "PROMPT"
+        and p.kind() in ("STRING", "NAME", "LPAREN")
+        and f'PROMPT takes a text in double quotes: PROMPT "{p.written().strip(chr(39))[:40]}"'
+    ),
     labels_in_quotes,
     options_in_brackets,
     parameter_elsewhere,
-    star_like,
+    lambda p: (
+        p.kind(-1) == "STAR"
+        and p.kind() in ("LIKE", "ILIKE", "GLOB", "SIMILAR")
+        and "write COLUMNS('pattern') with a regular expression of the names"
+    ),
     select_into,
     nothing_inside,
     written_otherwise,
     colon,
-    missing_by,
+    lambda p: p.kind(-1) in ("GROUP", "ORDER") and "BY" in p.expected and f"write {p.kind(-1)} BY",
     trailing_comma,
-    nothing_selected,
+    lambda p: (
+        p.kind(-1) in ("SELECT", "DISTINCT")
+        and p.kind() in ("FROM", "WHERE", "$end")
+        and "say what to select: *, columns, or a text"
+    ),
     near_miss,
-    top,
-    limit_comma,
-    percentage,
+    lambda p: p.kind() == "NUMBER" and p.written(-1).upper() == "TOP" and f"write LIMIT {p.written()} at the end",
+    lambda p: p.kind() == "COMMA" and p.kind(-2) == "LIMIT" and "write LIMIT count OFFSET how_many_to_skip",
+    lambda p: (
+        p.written() == "%"
+        and p.kind(-1) == "NUMBER"
+        and {"COMMA", "RPAREN"} <= p.expected
+        and f"a share is a number from 0 to 1: {float(p.written(-1)) / 100:g}"
+    ),
     reserved_name,
     in_without_list,
-    not_operator,
-    missing_operand,
+    lambda p: p.kind() == "NOT" and p.kind(-1) in ("EQUALS", "COMPARE") and "put NOT … in parentheses",
+    lambda p: (
+        p.kind() in ("AND", "OR", "EQUALS", "COMPARE", "THEN", "CONCAT", "SLASH")
+        and "CASE" in p.expected
+        and f"something is missing before {p.written()}"
+    ),
     quoted_alias,
-    join_condition,
+    lambda p: (
+        {"ON", "USING"} <= p.expected
+        and "WHERE" not in p.expected
+        and "a JOIN needs ON condition or USING (columns); without one it is CROSS JOIN"
+    ),
     sentence,
-    unpacked_item,
+    lambda p: (
+        p.kind(-1) == "STAR"
+        and p.written().upper() == "COLUMNS"
+        and "write COLUMNS(…): with a * before it, it gives the arguments of a function, as in greatest(*COLUMNS('n.*'))"
+    ),
     missing_from,
     brackets,
-    not_in_uql,
+    lambda p: (
+        p.at == 0
+        and p.kind() == "NAME"
+        and "UQL reads SELECT, WITH, EXPLAIN, SET, RESET, CREATE TABLE … AS, INSERT and COPY"
+    ),
 )
-"""Each names one slip, or None; the first that speaks is heard."""
+"""Each gives the words for one slip, or nothing; the first that speaks is heard. A short one is its condition and its words."""

@@ -95,7 +95,7 @@ def _rights(w: Writer, nodes: Iterable[Expr]) -> str:
     return ", ".join(_right(w, node, ANY) for node in nodes)
 
 
-def _single(w: Writer, name: str) -> str:
+def _single(name: str) -> str:
     if name.lower() in ("all", "distinct"):
         return f"({name})"  # after SELECT or ( it would be the keyword
     return name if _PLAIN.match(name) and name.upper() not in RESERVED else quote_text(name)
@@ -175,13 +175,15 @@ def _when(w: Writer, node: ast.When) -> str:
 
 def _cast(w: Writer, node: ast.Cast) -> str:
     if node.lenient:
-        return f"TRY_CAST({w.expr(node.operand)} AS {_type(w, node.type)})"
-    return f"{w.expr(node.operand, _POSTFIX)}::{_type(w, node.type)}"
+        return f"TRY_CAST({w.expr(node.operand)} AS {type_text(node.type, w.name)})"
+    return f"{w.expr(node.operand, _POSTFIX)}::{type_text(node.type, w.name)}"
 
 
-def _type(w: Writer, node: ast.TypeName) -> str:
-    inside = [str(size) for size in node.sizes] + [literal(label) for label in node.labels]
-    inside += [f"{w.name(name)} {_type(w, part)}" if name is not None else _type(w, part) for name, part in node.fields]
+def type_text(node: ast.TypeName, write: Callable[[str], str] = quote_name) -> str:
+    """A type, with the names of its fields as `write` has them."""
+    inside = [",".join(map(str, node.sizes))] if node.sizes else [literal(label) for label in node.labels]
+    for name, part in node.fields:
+        inside.append((f"{write(name)} " if name is not None else "") + type_text(part, write))
     dims = "".join(f"[{size or ''}]" for size in node.dims)
     return node.name + (f"({', '.join(inside)})" if inside else "") + dims
 
@@ -246,7 +248,7 @@ def _subscript(w: Writer, node: ast.Subscript) -> str:
 
 
 UQL: Kinds = {
-    ast.Name: (_PRIMARY, lambda w, n: _single(w, n.parts[0]) if len(n.parts) == 1 else _dotted(w, n.parts)),
+    ast.Name: (_PRIMARY, lambda w, n: _single(n.parts[0]) if len(n.parts) == 1 else _dotted(w, n.parts)),
     ast.Quoted: (_PRIMARY, _quoted),
     ast.Number: (_PRIMARY, lambda w, n: n.text),
     ast.Position: (_PRIMARY, lambda w, n: f"#{n.text}"),
@@ -449,7 +451,7 @@ _PARTS: dict[type[Node], Callable[[Writer, Any], str]] = {
     ast.OrderKey: _order_key,
     ast.When: _when,
     ast.Window: _window,
-    ast.TypeName: _type,
+    ast.TypeName: lambda w, n: type_text(n),
     ast.CommonTable: _cte,
     ast.Option: _option,
     ast.TableName: _table,

@@ -236,8 +236,7 @@ def _answered_ids(block: Block) -> set[int]:
 
 
 def _used(block: Block) -> tuple[VirtualColumn, ...]:
-    keys = [*(k.expr for k in block.aggregate.keys), *(k.expr for k in block.order.keys)]
-    return virtuals(*(i.expr for i in block.project.items), *keys, block.aggregate.having, block.project.qualify)
+    return virtuals(*(key.expr for key in block.aggregate.keys), *block.output)
 
 
 def _filter_ids(block: Block) -> list[int]:

@@ -63,19 +63,6 @@ def with_children(node: Any, each: Callable[[Any], Any]) -> Any:
     return replace(node, **updates) if updates else node
 
 
-def walk_all(node: Node) -> Iterator[Node]:
-    """The node and everything below it, sub-queries too."""
-    stack: list[Any] = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, tuple):
-            stack += top
-        elif isinstance(top, Node):
-            yield top
-            kind: Any = type(top)
-            stack += [getattr(top, name) for name in _names(kind)]
-
-
 def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
     """The tree with `change` applied bottom-up to every node but sub-queries; unchanged nodes stay the same objects."""
     return change(with_children(node, lambda below: below if isinstance(below, Query) else rewrite(below, change)))

@@ -72,8 +72,7 @@ def simulate(plan: PhysicalPlan, knowledge: Callable[[Block], BlockStatistics]) 
         )
         for w in worlds
     ]
-    parts = ("calls", "input_tokens", "output_tokens", "every", "shared")
-    whole = Quote(**{part: _range([getattr(q, part).expected for q in quotes]) for part in parts})
+    whole = Quote(**{part: _range([getattr(q, part).expected for q in quotes]) for part in cost.QUOTE_PARTS})
     return SimulatedCalls(whole, {i: _calls([w.results[i] for w in worlds]) for i in ordered})
 
 
@@ -116,15 +115,9 @@ def _calls(outcomes: list[_Block]) -> Calls:
     """Those of a block in all worlds; by stage of those worlds that keep to the plan: others learn a better one while they run."""
     faithful = [f for f in outcomes if f.as_planned] or outcomes
     stages = {stage: _range([f.by_stage.get(stage, 0.0) for f in faithful]) for stage in faithful[0].by_stage}
-    return Calls(
-        stages,
-        taxonomies=_range([f.taxonomies for f in faithful]),
-        summaries=_range([f.summaries for f in faithful]),
-        passing=_range([f.passing for f in faithful]),
-        comparisons=_range([f.comparisons for f in faithful]),
-        examples=_range([f.examples for f in faithful]),
-        whole=_range([f.total for f in outcomes]),
-    )
+    parts = ("taxonomies", "summaries", "passing", "comparisons", "examples")
+    own = {part: _range([getattr(f, part) for f in faithful]) for part in parts}
+    return Calls(stages, **own, whole=_range([f.total for f in outcomes]))
 
 
 @dataclass(slots=True)

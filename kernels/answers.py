@@ -12,6 +12,7 @@ from uql.compiler.formula import Formula, Masks
 from uql.compiler.syntax import Expr
 from uql.compiler.virtual import VirtualColumn
 from uql.llm.questions import Question
+from uql.sampling.base import Flags, Floats, Indices
 
 Rids = NDArray[np.int64]
 
@@ -67,7 +68,7 @@ class PromptParts:
 
     labels: tuple[str, ...] | None = None
     descriptions: tuple[str, ...] = ()
-    nearest: NDArray[np.int64] | None = None
+    nearest: Indices | None = None
     examples: tuple[tuple[str, str], ...] = ()
     meaning: str = ""
 
@@ -85,10 +86,10 @@ class Moments:
     """
 
     frames: Any
-    t: NDArray[np.float64]
+    t: Floats
     at: Rids
-    left_open: NDArray[np.bool_]
-    seconds: NDArray[np.float64]
+    left_open: Flags
+    seconds: Floats
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ class Origins:
     in_ledger: bool | None = None
     messages: NDArray[np.object_] | None = None
     by_model: NDArray[np.int8] | None = None
-    by_people: NDArray[np.bool_] | None = None
+    by_people: Flags | None = None
     held_errors: dict[int, RowError] = field(default_factory=dict)
     moments: Moments | None = None
 
@@ -126,7 +127,7 @@ class Origins:
             self.by_people = np.zeros(self.n, dtype=bool)
         self.by_people[rids] = True
 
-    def mark_model(self, rids: Rids, by_large: NDArray[np.bool_]) -> None:
+    def mark_model(self, rids: Rids, by_large: Flags) -> None:
         """Keeps which model of a cascade answered these rows."""
         if self.by_model is None:
             self.by_model = np.zeros(self.n, dtype=np.int8)
@@ -147,8 +148,8 @@ class ColumnAnswers:
 
     column: VirtualColumn
     values: NDArray[np.object_]
-    asked_mask: NDArray[np.bool_]
-    failed: NDArray[np.bool_]
+    asked_mask: Flags
+    failed: Flags
     probabilities: NDArray[np.float32]
     origin: Origins
     prompt: PromptParts = field(default_factory=PromptParts)
@@ -188,7 +189,7 @@ class Filters:
     states: dict[Formula, FilterState] = field(default_factory=dict)
     terms: dict[Expr, tuple[int, int]] = field(default_factory=dict)
     stops: bool = False
-    looked_up: dict[tuple[tuple[Question, ...], int], NDArray[np.bool_]] = field(default_factory=dict)
+    looked_up: dict[tuple[tuple[Question, ...], int], Flags] = field(default_factory=dict)
 
     def of(self, formula: Formula) -> FilterState:
         """The state of a formula, empty at first."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uql.base.errors import ModelReplyError
@@ -218,8 +219,6 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
         values: (n,) answers; None where there is none.
         relation: has the DuckDB that casts.
     """
-    import pyarrow as pa
-
     positions = [i for i, value in enumerate(values) if value is not None]
     if not (column.is_value or column.of_group) or column.type == "VARCHAR" or not positions:
         return []

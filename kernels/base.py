@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from uql.base.schema import Table
 from uql.base.settings import Settings
+from uql.compiler.choice import Plans
 from uql.compiler.formula import Masks
 from uql.compiler.physical import PhysicalPlan
 from uql.kernels.answers import Rids, RowError
 from uql.kernels.cascade import Cascade
 from uql.kernels.duck import Duck
+from uql.kernels.kept_proxy import StatedSet
 from uql.kernels.purse import Purse
 from uql.kernels.row_features import RowFeatures
+from uql.llm.draws import DrawLog
+from uql.llm.gate import Gate
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.sampling.base import Estimate
-
-if TYPE_CHECKING:
-    from uql.compiler.choice import Plans
-    from uql.kernels.kept_proxy import StatedSet
-    from uql.llm.draws import DrawLog
-    from uql.llm.gate import Gate
 
 
 class Memory(Protocol):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.llm.questions import Question
+from uql.sampling.base import Flags, Floats
 from uql.sampling.intervals import clopper_pearson
 
 LABELLED = 128  # rows asked of both models, at least
@@ -82,7 +82,7 @@ def labelled_rows(accuracy: float, confidence: float) -> int:
     return max(LABELLED, int(np.ceil(SLACK * np.log(1 - confidence) / np.log(accuracy))))
 
 
-def certainty(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def certainty(probabilities: Floats) -> Floats:
     """Of the likelier answer; NaN where the model gives no probability.
 
     >>> certainty(np.array([0.1, 0.5, 1.0])).tolist()
@@ -91,9 +91,7 @@ def certainty(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(probabilities, 1.0 - probabilities)
 
 
-def least_confidence(
-    sure: NDArray[np.float64], differs: NDArray[np.bool_], accuracy: float, confidence: float
-) -> tuple[float, int]:
+def least_confidence(sure: Floats, differs: Flags, accuracy: float, confidence: float) -> tuple[float, int]:
     """The least confidence at which the small model may answer, and how many labelled rows are then answered differently.
 
     Args:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
@@ -16,6 +15,7 @@ from uql.kernels.cascade import CANDIDATES, Cascade, Learned, certainty, least_c
 from uql.kernels.relation import Relation
 from uql.llm.questions import Answers, Question, Row
 from uql.operators.replies import YesNo
+from uql.sampling.base import Flags
 
 
 def takes(cascade: Cascade, questions: Sequence[Question], relation: Relation, ctx: Context) -> bool:
@@ -77,7 +77,7 @@ async def _settled(
     rows: Sequence[Row],
     relation: Relation,
     ctx: Context,
-) -> tuple[Answers, NDArray[np.bool_]]:
+) -> tuple[Answers, Flags]:
     """The answers to one question, and where they are the large model's."""
     learned = cascade.learned[question]
     values: list[Any] = list(cheap.values) if cheap is not None else [None] * len(rows)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
-from uql.compiler.formula import Leaf
+from uql.compiler.formula import TRUE, Leaf
 from uql.compiler.physical import Block
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.kernels.sem_filter import truth_of
+from uql.sampling.base import Floats
 from uql.sampling.surrogate import logit
 
 AT_ONCE = 4096  # rows whose requests are made at once
@@ -28,8 +29,8 @@ class CheapScores:
         score: (N,) the same with mean 0 and variance 1, 0 where there is no answer.
     """
 
-    odds: NDArray[np.float64]
-    score: NDArray[np.float64]
+    odds: Floats
+    score: Floats
 
     @property
     def unanswered(self) -> int:
@@ -72,8 +73,7 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
         if column is not None:
             leaves.append(chance[column])
         else:
-            truth = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
-            leaves.append(np.asarray(truth.to_numpy(zero_copy_only=False), np.float64))
+            leaves.append((truth_of(leaf, rows, relation) == TRUE).astype(np.float64))
     odds = logit(formula.chance(np.stack(leaves)))
     fine = np.isfinite(odds)
     spread = float(odds[fine].std()) if fine.any() else 0.0
@@ -90,7 +90,7 @@ def _condition(leaf: Leaf) -> VirtualColumn | None:
     return column if column is not None and column.is_condition and not column.is_pair_condition else None
 
 
-async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> Floats:
     """(N,) the chance that each row meets a condition, by the small model; NaN where it has no answer."""
     assert ctx.cascade is not None
     chance = np.full(relation.n, np.nan)

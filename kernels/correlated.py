@@ -26,7 +26,7 @@ from uql.compiler.walk import is_semantic, rewrite, walk, with_children
 from uql.kernels import asking
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
-from uql.kernels.finish import Output, castable
+from uql.kernels.finish import Output, cast
 from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
 
@@ -84,8 +84,7 @@ async def run_for_each(
     if n > MOST_RUNS:
         raise BudgetError(
             f"a sub-query would be run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, {MOST_RUNS:,} at most",
-            start=part.part.span.start,
-            end=part.part.span.end,
+            span=part.part.span,
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
     tables: list[pa.Table] = []
@@ -102,8 +101,7 @@ async def run_for_each(
             raise BudgetError(
                 f"the sub-query is run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, "
                 f"and the budget ended at the {k + 1:,}. of them",
-                start=part.part.span.start,
-                end=part.part.span.end,
+                span=part.part.span,
                 help="what was answered is kept; WITH (budget = 'all') asks for the others",
             ) from error
         exact = exact and output.exact
@@ -112,15 +110,11 @@ async def run_for_each(
         tables.append(table.append_column("__k", pa.array([k] * table.num_rows, type=pa.int64())))
     ctx.notes[before:] = dict.fromkeys(ctx.notes[before:])
     items = part.part.query.items
-    listed = ", ".join(
-        f"CAST(NULL AS {item.type}) AS c{i}" if castable(item.type) else f"NULL AS c{i}" for i, item in enumerate(items)
-    )
+    listed = ", ".join(f"{cast('NULL', item.type)} AS c{i}" for i, item in enumerate(items))
     results = pa.concat_tables(tables, promote_options="permissive") if tables else None
     same = " AND ".join(f"v.{quote(c.label)} IS NOT DISTINCT FROM o.{quote(c.label)}" for c in part.columns)
-    cast = ", ".join(
-        f"CAST(c{i} AS {item.type}) AS c{i}" if castable(item.type) else f"c{i}" for i, item in enumerate(items)
-    )
-    source = f"(SELECT {cast}, __k, row_number() OVER () AS __p FROM __results)"
+    typed = ", ".join(f"{cast(f'c{i}', item.type)} AS c{i}" for i, item in enumerate(items))
+    source = f"(SELECT {typed}, __k, row_number() OVER () AS __p FROM __results)"
     sql = (
         f"SELECT o.rowid AS {LEFT}, {', '.join(f'r.c{i}' for i in range(len(items)))} FROM {quote(outer.name)} AS o "
         f"JOIN {quote(values)} AS v ON {same} JOIN {source} AS r ON r.__k = v.rowid ORDER BY o.rowid, r.__p"

@@ -41,8 +41,5 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
         return None
     leaves = block.filter.formula.leaves if block.filter.formula is not None else ()
     decided = [ctx.duck.expression(leaf.expr) for leaf in leaves if not leaf.semantic]
-    table = ctx.duck.arrow(
-        f"SELECT hash({', '.join([*inputs, *decided])}) AS h FROM {quote(relation.name)} ORDER BY rowid"
-    )
-    _, of = np.unique(table.column(0).to_numpy(zero_copy_only=False), return_inverse=True)
+    _, of = np.unique(relation.each(f"hash({', '.join([*inputs, *decided])})"), return_inverse=True)
     return Units(of.astype(np.int64))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from uql.base.schema import Field
 from uql.base.sql_text import first_line
@@ -25,9 +26,6 @@ from uql.kernels.estimates.expression_ranges import note_open, of_item
 from uql.kernels.estimates.groups import Groups
 from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Estimates = dict[str, Estimate | list[Estimate]]
 
@@ -94,13 +92,14 @@ def castable(type: str) -> bool:
     return type.upper().strip('"') not in ("", "NULL", "UNKNOWN", "ANY")
 
 
+def cast(sql: str, type: str) -> str:
+    """SQL of a value in a type; as it is where that is no type to cast to."""
+    return f"CAST({sql} AS {type})" if castable(type) else sql
+
+
 def null_columns(names: Sequence[str], types: Sequence[str]) -> str:
     """What selects a NULL of each type, under these names: rows of the shape of a result, before there are any."""
-    parts = [
-        f"CAST(NULL AS {t}) AS {quote(n)}" if castable(t) else f"NULL AS {quote(n)}"
-        for n, t in zip(names, types, strict=True)
-    ]
-    return ", ".join(parts)
+    return ", ".join(f"{cast('NULL', t)} AS {quote(n)}" for n, t in zip(names, types, strict=True))
 
 
 def rename(table: pa.Table, items: Sequence[BoundItem]) -> pa.Table:
@@ -237,9 +236,7 @@ def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
     try:
         table = ctx.duck.arrow(_groups_sql(block, quote(block_groups.table), replaced, ctx))
     except duckdb.Error as error:
-        clauses = [*(i.expr for i in block.project.items), block.aggregate.having, block.project.qualify]
-        clauses += [key.expr for key in block.order.keys]
-        expressions = dict.fromkeys(part for expr in clauses for part in _calculated(expr, block_groups))
+        expressions = dict.fromkeys(part for expr in block.output for part in _calculated(expr, block_groups))
         if block_groups.exact or not expressions:
             raise
         tried = {expr: f"__t{n}" for n, expr in enumerate(expressions)}
@@ -292,8 +289,6 @@ def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Conte
 
 def _with_ratios(table: pa.Table, block: Block, block_groups: Groups, estimates: Estimates) -> pa.Table:
     """The rows with the estimate of a quotient, which is not the quotient of the estimates, where it stands."""
-    import pyarrow as pa
-
     for i, item in enumerate(block.project.items):
         of = estimates.get(item.name)
         if of is None or not pa.types.is_floating(table.schema.field(i).type):

@@ -11,22 +11,21 @@ It is for budgets that reach every row. A smaller one is spent by the learned se
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.physical import Block
 from uql.kernels import sem_filter
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
-from uql.kernels.duck import quote
 from uql.kernels.estimates.sample import known_rows
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import CHUNK, Truth
+from uql.sampling.base import Indices
 
 MOST = 0.5  # groups a row, from which on there is little to leave out
 GROWTH = 4  # a group that has been asked this many rows in vain is asked one more at once, and so on
 
 
-def groups_of(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
+def groups_of(block: Block, relation: Relation, ctx: Context) -> Indices | None:
     """(n,) the group of each row, 0 … G − 1; None where the result may need several rows of a group, or nearly every row is one.
 
     Args:
@@ -36,12 +35,11 @@ def groups_of(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int6
     if not block.stops_at_first or relation.n < 2 or relation.pool is not None or relation.derives:
         return None
     select_list = ", ".join(ctx.duck.expression(item.expr) for item in block.project.items)
-    table = ctx.duck.arrow(f"SELECT hash({select_list}) AS h FROM {quote(relation.name)} ORDER BY rowid")
-    different, of = np.unique(table.column(0).to_numpy(zero_copy_only=False), return_inverse=True)
+    different, of = np.unique(relation.each(f"hash({select_list})"), return_inverse=True)
     return of.astype(np.int64) if len(different) <= MOST * relation.n else None
 
 
-async def every(block: Block, of: NDArray[np.int64], relation: Relation, ctx: Context) -> Truth:
+async def every(block: Block, of: Indices, relation: Relation, ctx: Context) -> Truth:
     """(n,) as `sem_filter.every` of all rows. Those that the result does not need, for its groups or its LIMIT, do not pass.
 
     A group is asked in turns: one row, one more, … and after each GROWTH rows asked in vain one more at once.
@@ -79,7 +77,7 @@ async def every(block: Block, of: NDArray[np.int64], relation: Relation, ctx: Co
     return Truth(flags[0], flags[1] | (settled & ~flags[0]), flags[2] & ~settled)
 
 
-def turns(of: NDArray[np.int64]) -> NDArray[np.int64]:
+def turns(of: Indices) -> Indices:
     """(n,) the turn of each row within its group, from 0 on: the middle first, then the middles of what lies between.
 
     >>> turns(np.zeros(7, np.int64)).tolist()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uql.sampling import surrogate
-from uql.sampling.base import Floats, Indices
-from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
+from uql.sampling.base import Floats, Indices, Matrix
+from uql.sampling.surrogate import SEARCH_DIRECTIONS
 
 if TYPE_CHECKING:
     from uql.features.table import Block

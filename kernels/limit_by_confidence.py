@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.formula import Formula
 from uql.compiler.physical import Block
@@ -20,13 +19,14 @@ from uql.kernels import sem_filter
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.sampling.base import Floats
 
 LOOKED_AT = 4  # times k: more rows at most
 MOST_LOOKED_AT = 32
 BATCH = 8
 
 Propose = Callable[[int], Rids]
-Tell = Callable[[Rids, NDArray[np.float64]], Any]
+Tell = Callable[[Rids, Floats], Any]
 
 
 async def surer(
@@ -92,7 +92,7 @@ def unasked(block: Block, relation: Relation) -> Propose:
     return propose
 
 
-def _certainty(formula: Formula, relation: Relation) -> NDArray[np.float64] | None:
+def _certainty(formula: Formula, relation: Relation) -> Floats | None:
     """(N,) the chance that a row passes, by its least likely condition; None where the formula is not a conjunction of conditions."""
     if any(part != "AND" and not isinstance(part, int) for part in formula.program):
         return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Masks
@@ -22,6 +21,7 @@ from uql.kernels.relation import Relation
 from uql.kernels.sampling_inputs import Guide
 from uql.kernels.select import batch_size, limit_search, retrieval
 from uql.sampling import surrogate
+from uql.sampling.base import Flags, Floats
 from uql.sampling.intervals import clopper_pearson
 
 WORLDS, LEAST_WORLDS = 16, 4  # in which the search is run
@@ -60,7 +60,7 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
     search = None if block.order.keys else await limit_search(k, block, relation, ctx)
     sampler = None
     rids: Rids = np.zeros(0, dtype=np.int64)
-    passes: NDArray[np.float64] = np.zeros(0)
+    passes: Floats = np.zeros(0)
     if search is not None:
         sampler = search.sampler
         if search.known_rows is not None:
@@ -107,7 +107,7 @@ def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, 
     )
 
 
-def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Context) -> Range:
+def _by_chance(k: int, passes: Floats, relation: Relation, ctx: Context) -> Range:
     """More rows asked until k pass, if the others pass as often as those asked."""
     answers = passes[~np.isnan(passes)]
     n_passing = int((answers == 1.0).sum())
@@ -120,9 +120,7 @@ def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Con
     return Range(rows_to_ask(high), rows_to_ask((n_passing + 1) / (len(answers) + 2)), rows_to_ask(low))
 
 
-def _simulate(
-    k: int, rids: Rids, passes: NDArray[np.float64], guided: Guide, relation: Relation, ctx: Context
-) -> Range | None:
+def _simulate(k: int, rids: Rids, passes: Floats, guided: Guide, relation: Relation, ctx: Context) -> Range | None:
     """More rows that a search asks until k of all pass; None where it has nothing to learn from.
 
     In each world rows pass by the chances of a surrogate, shifted together by as much as the rows asked leave open.
@@ -150,9 +148,9 @@ def _simulate(
 
 def _searched(
     k: int,
-    world: NDArray[np.bool_],
+    world: Flags,
     training_rids: Rids,
-    y: NDArray[np.float64],
+    y: Floats,
     guided: Guide,
     ctx: Context,
     rng: np.random.Generator,

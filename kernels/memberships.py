@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.syntax import Expr
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels.answers import Rids
-from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def many_of(expr: Expr) -> VirtualColumn | None:
@@ -46,7 +43,6 @@ def memberships(
     representatives: Rids,
     columns: Sequence[VirtualColumn],
     relation: Relation,
-    ctx: Context,
 ) -> list[Membership]:
     """The groups, from groups of rows that have equal lists.
 

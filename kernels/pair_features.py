@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +10,12 @@ from numpy.typing import NDArray
 from uql.base.schema import Field
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
+from uql.features.store import FeatureStore
+from uql.kernels.base import Context
 from uql.kernels.duck import quote
+from uql.kernels.relation import Relation
+from uql.sampling.base import Floats, Indices, Matrix
 
-if TYPE_CHECKING:
-    from uql.features.store import FeatureStore
-    from uql.kernels.base import Context
-    from uql.kernels.relation import Relation
-
-Vectors = NDArray[np.float32]
 MOST_PAIRS = 200_000  # beyond, not all pairs are candidates, and a search looks at the nearest ones
 SLICE = 65_536  # pairs whose vectors are in memory at once
 PRODUCTS_AT_ONCE = 8_000_000  # inner products in memory at once
@@ -28,7 +25,7 @@ WEIGHT = 1.0  # of the cosine beside the products
 
 def pair_features(
     columns: Sequence[VirtualColumn], relation: Relation, store: FeatureStore
-) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
+) -> tuple[NDArray[np.float32], Floats] | None:
     """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text.
 
     The texts of both sides are embedded together, each distinct one once.
@@ -51,7 +48,7 @@ def pair_features(
 
 def unit_vectors(
     columns: Sequence[VirtualColumn], sides: tuple[str, str], fields: Mapping[Column, Field], source: str, ctx: Context
-) -> tuple[Vectors, Vectors] | None:
+) -> tuple[Matrix, Matrix] | None:
     """The unit vectors of all rows of both sides, (n, e) and (m, e); None where a side has no text.
 
     Args:
@@ -73,7 +70,7 @@ def unit_vectors(
     return _embedded(reads, left, right, source, ctx.features.store)
 
 
-def most_similar(left: Vectors, right: Vectors, k: int, *, skip_own: bool = False) -> NDArray[np.int64]:
+def most_similar(left: Matrix, right: Matrix, k: int, *, skip_own: bool = False) -> Indices:
     """(n, k) the numbers of the k rows of `right` whose inner products with each row of `left` are highest, in no order.
 
     Args:
@@ -113,7 +110,7 @@ def _embedded(
     right: list[str],
     source: str,
     store: FeatureStore,
-) -> tuple[Vectors, Vectors] | None:
+) -> tuple[Matrix, Matrix] | None:
     """The unit vectors of the texts of both sides, embedded together, each distinct one once."""
     key = f"{source}: {', '.join(c.label for side in reads for c in side)}"
     both = store.table([*left, *right], key).matrix
@@ -123,7 +120,7 @@ def _embedded(
     return unit[: len(left)], unit[len(left) :]
 
 
-def cosines(u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+def cosines(u: Matrix, v: Matrix, first: Indices, second: Indices) -> Floats:
     """(pairs,) the cosines of rows of u with rows of v.
 
     Args:
@@ -137,9 +134,7 @@ def cosines(u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np
     return out
 
 
-def of_pairs(
-    u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def of_pairs(u: Matrix, v: Matrix, first: Indices, second: Indices) -> tuple[NDArray[np.float32], Floats]:
     """(pairs, d) features of pairs and (pairs,) their cosine, standardised.
 
     Args:
@@ -166,8 +161,7 @@ def _text(columns: Sequence[Column]) -> str:
     return f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.label)} AS VARCHAR)' for c in columns)})"
 
 
-def _side(columns: Sequence[Column], relation: Relation) -> tuple[NDArray[np.int64], list[str]]:
+def _side(columns: Sequence[Column], relation: Relation) -> tuple[Indices, list[str]]:
     """(pairs,) which of the distinct texts each pair holds, and these texts."""
-    table = relation.duck.arrow(f"SELECT {_text(columns)} AS t FROM {quote(relation.name)} ORDER BY rowid")
-    texts, codes = np.unique(np.array(table.column(0).to_pylist(), dtype=object), return_inverse=True)
+    texts, codes = np.unique(relation.each(_text(columns)), return_inverse=True)
     return codes.astype(np.int64), [str(t) for t in texts]

@@ -31,6 +31,7 @@ from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
 from uql.kernels.pair_features import MOST_PAIRS, cosines, most_similar, unit_vectors
 from uql.kernels.relation import Pool, Relation
+from uql.sampling.base import Indices
 
 RANDOM = 50_000  # random pairs of a pool, and at least twice the budget
 MOST_WHOLE = 10_000_000  # pairs that are all candidates, at some 80 bytes each
@@ -227,9 +228,7 @@ def _table(pool: Pool, sides: tuple[str, str], duck: Duck) -> tuple[str, int]:
     )
 
 
-def _matching_pairs(
-    pairs: NDArray[np.int64], m: int, sides: tuple[str, str], between: str, duck: Duck
-) -> NDArray[np.int64]:
+def _matching_pairs(pairs: Indices, m: int, sides: tuple[str, str], between: str, duck: Duck) -> Indices:
     """The pairs that meet the conditions on both sides."""
     numbers = pa.table({"__n": pairs, "__l": pairs // m, "__r": pairs % m})
     table = duck.arrow(
@@ -240,7 +239,7 @@ def _matching_pairs(
     return np.asarray(table.column(0).to_numpy(), dtype=np.int64)
 
 
-def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> NDArray[np.int64]:
+def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> Indices:
     """The pairs of each left row with the right rows nearest to it, as numbers: about MOST_PAIRS in all, one a row at least."""
     left, right = units
     k = min(m, max(1, MOST_PAIRS // len(left)))
@@ -249,11 +248,11 @@ def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> NDA
     else:
         neighbours = most_similar(left, right, k)
     rows = np.repeat(np.arange(len(left), dtype=np.int64), k)
-    nearest: NDArray[np.int64] = neighbours.ravel()
+    nearest: Indices = neighbours.ravel()
     return (rows * m + nearest)[nearest >= 0]
 
 
-def _near_in_cells(left: NDArray[np.float32], right: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+def _near_in_cells(left: NDArray[np.float32], right: NDArray[np.float32], k: int) -> Indices:
     """(n, k) the right rows nearest to each left one, looked for in the PROBED clusters nearest to it; -1 where these hold fewer."""
     import faiss
 
@@ -263,5 +262,5 @@ def _near_in_cells(left: NDArray[np.float32], right: NDArray[np.float32], k: int
     index.cp.niter, index.nprobe = 8, PROBED
     index.train(right[:: max(1, len(right) // (40 * cells))])
     index.add(right)
-    neighbours: NDArray[np.int64] = index.search(left, k)[1]
+    neighbours: Indices = index.search(left, k)[1]
     return neighbours

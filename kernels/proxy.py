@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
 from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.kernels.duck import Duck, quote
-
-if TYPE_CHECKING:
-    from uql.kernels.relation import Relation
+from uql.kernels.relation import Relation
+from uql.sampling.base import Floats
 
 COLUMN = "__proxy"
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -55,12 +51,11 @@ def create(rows: str, text: str, duck: Duck) -> tuple[str, int]:
     return name, n
 
 
-def of(relation: Relation) -> NDArray[np.float64] | None:
+def of(relation: Relation) -> Floats | None:
     """(N,) the proxy of each row, with mean 0 and variance 1, 0 where it is NULL; None where there is none, or all are alike."""
     if COLUMN not in relation.duck.connection.sql(f"FROM {quote(relation.name)}").columns:
         return None
-    table = relation.duck.arrow(f"SELECT CAST({COLUMN} AS DOUBLE) AS p FROM {quote(relation.name)} ORDER BY rowid")
-    values = np.asarray(table.column(0).to_numpy(zero_copy_only=False), np.float64)
+    values = relation.each(f"CAST({COLUMN} AS DOUBLE)")
     fine = np.isfinite(values)
     spread = float(values[fine].std()) if fine.any() else 0.0
     if spread == 0.0:

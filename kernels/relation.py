@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uql.base.media_types import media_type
@@ -21,9 +22,7 @@ from uql.kernels.duck import Duck, quote
 from uql.kernels.media import lasting, loaded
 from uql.llm.questions import Cell, Question, Row
 from uql.operators.record import Parameters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from uql.sampling.base import Indices
 
 SMALL = 10_000  # rows of a table that is read whole sooner than looked up in
 
@@ -41,10 +40,10 @@ class Pool:
     """
 
     total: int
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    strata: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    left: Indices
+    right: Indices
+    strata: Indices
+    sizes: Indices
     units: tuple[NDArray[np.float32], NDArray[np.float32]] | None
 
     @property
@@ -186,8 +185,6 @@ class Relation:
                 missing |= ~(self[column].asked_mask if rids is None else self[column].asked_mask[rids])
             count = int(missing.sum())
             if count and stage.input_columns:
-                import pyarrow as pa
-
                 open_ = np.flatnonzero(missing) if rids is None else rids[missing]
                 names = ", ".join(quote(c.label) for c in stage.input_columns)
                 sides: dict[str, list[str]] = {}
@@ -255,6 +252,12 @@ class Relation:
         lists = [table.column(i).to_pylist() for i in range(len(reads))]
         return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
 
+    def each(self, sql: str) -> NDArray[Any]:
+        """(n,) the values of a SQL expression over the columns, NaN or None for NULL."""
+        table = self.duck.arrow(f"SELECT {sql} AS x FROM {quote(self.name)} ORDER BY rowid")
+        values: NDArray[Any] = table.column(0).to_numpy(zero_copy_only=False)
+        return values
+
     def _column_sql(self, column: Column) -> str:
         field = self.fields.get(column)
         if field is not None and field.type == "BLOB":
@@ -263,8 +266,6 @@ class Relation:
 
     def fetch(self, rids: Rids, expressions: Sequence[str]) -> pa.Table:
         """The values of SQL expressions over columns and answers, for these rows in this order: one column each."""
-        import pyarrow as pa
-
         rows = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
         parts = [f"{e} AS e{i}" for i, e in enumerate(expressions)]
         return self.in_order(parts, *self._beside("__answers", rows))
@@ -287,8 +288,6 @@ class Relation:
 
     def with_answers(self, rids: Rids, columns: Sequence[VirtualColumn], **extra: NDArray[Any]) -> pa.Table:
         """An Arrow table of __rid, __pos, the answers as text or number under their internal names, and extra arrays."""
-        import pyarrow as pa
-
         data: dict[str, Any] = {
             "__rid": pa.array(rids),
             "__pos": pa.array(np.arange(len(rids), dtype=np.int64)),
@@ -324,8 +323,6 @@ class Relation:
             sql: what is selected from __answers, as many rows in the same order.
             answers: __rid and any other columns.
         """
-        import pyarrow as pa
-
         rids = answers.column("__rid").to_numpy()
         inside = np.zeros(self.n, dtype=bool)
         inside[rids] = True
@@ -359,8 +356,6 @@ def _cell(column: Column, value: Any, table: str, seconds: float) -> Cell:
 
 def to_arrow(values: NDArray[np.object_]) -> pa.Array:
     """Booleans and numbers as such, all else as text (JSON for lists and structs)."""
-    import pyarrow as pa
-
     present = [v for v in values if v is not None]
     if all(isinstance(v, bool) for v in present):
         return pa.array(list(values), type=pa.bool_())

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from uql.base.schema import Field, Modality
 from uql.compiler.syntax import Column
 from uql.features.images import Named, together
+from uql.features.store import FeatureStore
+from uql.features.table import TableFeatures
 from uql.kernels.answers import Rids
 from uql.kernels.duck import quote
 from uql.kernels.media import loaded
 from uql.kernels.relation import Relation
 from uql.sampling.two_stage import first_rows
-
-if TYPE_CHECKING:
-    from uql.features.store import FeatureStore
-    from uql.features.table import TableFeatures
 
 PICTURES_AT_ONCE = 256  # rows whose pictures are in memory at once
 
@@ -44,8 +43,6 @@ class RowFeatures:
 
     def first_stage(self, relation: Relation, n: int) -> tuple[Rids, Relation]:
         """n random rows, the same for every statement so that their features are kept, and a relation of them alone."""
-        import pyarrow as pa
-
         rows = first_rows(relation.n, n)
         name, _ = relation.duck.create(
             f"SELECT r.* FROM {quote(relation.name)} AS r JOIN __stage AS s ON r.rowid = s.__rid ORDER BY s.__rid",

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.formula import Formula, Leaf
+from uql.compiler.formula import TRUE, Formula, Leaf
 from uql.compiler.physical import Block
 from uql.compiler.syntax import InList, String
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.features.similarity import WEIGHT, similarity, standard, with_columns, with_similarity
+from uql.features.table import TableFeatures
 from uql.kernels import proxy
 from uql.kernels.base import Context
 from uql.kernels.cheap_scores import CheapScores
@@ -22,12 +23,11 @@ from uql.kernels.examples import corrected_examples, own_examples
 from uql.kernels.kept_proxy import RowInputs
 from uql.kernels.pair_features import pair_features
 from uql.kernels.relation import Relation
+from uql.kernels.sem_filter import truth_of
 from uql.llm.questions import Write
+from uql.sampling.base import Floats
+from uql.sampling.distinct_rows import Units
 from uql.sampling.surrogate import sigmoid
-
-if TYPE_CHECKING:
-    from uql.features.table import TableFeatures
-    from uql.sampling.distinct_rows import Units
 
 LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
 FEWEST_ROWS = 50  # candidates; below, nothing can be learned
@@ -56,7 +56,7 @@ class Guide:
     """Features (N, d) of the candidate rows, and a score (N,), higher where a row more likely passes."""
 
     features: NDArray[np.float32]
-    prior: NDArray[np.float64] | None  # None: the query asks for values, and no row is likelier than another
+    prior: Floats | None  # None: the query asks for values, and no row is likelier than another
     has_examples: bool
 
     def of_units(self, units: Units) -> Guide:
@@ -66,22 +66,23 @@ class Guide:
 
 
 async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    """The guide of a block's WHERE, or without one of what its aggregates read, and the user's proxy beside it; None where the
-    rows have no text and no proxy, or are too few.
+    """The guide of a block's WHERE, or without one of what its aggregates read, and the user's proxy beside it.
+
+    None where the rows have no text and no proxy, are too few, or are to be uniform ones, and where no call is left.
 
     Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
 
     Args:
         block: its WHERE, or what its aggregates read, is what the guide ranks rows by.
     """
-    if relation.n < FEWEST_ROWS:
+    if relation.n < FEWEST_ROWS or ctx.settings.method == "uniform" or ctx.purse.remaining == 0:
         return None
     base = await _of_texts(block, relation, ctx) if ctx.features is not None else None
     score = proxy.of(relation) if ctx.settings.proxy is not None else None
     return base if score is None else with_proxy(base, score)
 
 
-def with_proxy(base: Guide | None, score: NDArray[np.float64]) -> Guide:
+def with_proxy(base: Guide | None, score: Floats) -> Guide:
     """A guide that learns from the proxy too, and begins with the rows where it is high: it is as good as example rows.
 
     Args:
@@ -135,12 +136,12 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
     if block.filter.formula.program == (0,):
         matrix, prior = with_similarity(table, _condition_text(block.filter.formula.leaves[0]), yes, no)
         return Guide(matrix, prior, bool(yes))
-    return Guide(*_of_formula(block.filter.formula, table, yes, no, relation, ctx), bool(yes))
+    return Guide(*_of_formula(block.filter.formula, table, yes, no, relation), bool(yes))
 
 
 def _of_formula(
-    formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation, ctx: Context
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation
+) -> tuple[NDArray[np.float32], Floats]:
     """Features and prior of a WHERE of several leaves: columns of similarity to each text, the leaves that DuckDB knows
     as they are, and the chance of the whole, in which each row near a text is taken to meet it.
 
@@ -156,8 +157,7 @@ def _of_formula(
             chances.append(sigmoid(score - FEW))
         else:
             rows = np.arange(relation.n, dtype=np.int64)
-            truth = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
-            chances.append(np.asarray(truth.to_numpy(zero_copy_only=False), np.float64))
+            chances.append((truth_of(leaf, rows, relation) == TRUE).astype(np.float64))
             added.append(KNOWN * standard(chances[-1].astype(np.float32)))
     chance = formula.chance(np.stack(chances))
     if len(formula.leaves) > 1:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block, Goal, Stage
@@ -27,13 +26,13 @@ from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferre
 from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, guide, row_inputs, with_proxy
 from uql.kernels.sem_filter import CHUNK
-from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
+from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, RetrievalSampler
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
+from uql.sampling.promise import PromiseSearch
+from uql.sampling.recall import RecallSearch
 from uql.sampling.two_stage import FirstStageSearch, first_stage
-
-if TYPE_CHECKING:
-    from uql.sampling.promise import PromiseSearch
+from uql.sampling.unverified import UnverifiedSearch
 
 BATCH = 8  # rows between two looks of a search: more learn less from each other
 TOTAL = 0.125  # share of the calls of a search that finds nothing more that go to the number of rows that pass
@@ -128,7 +127,7 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
     """
     if ctx.settings.on_error != "drop" or not columns or not len(rids):
         return rids
-    failed: NDArray[np.bool_] = np.logical_or.reduce([relation[c].failed[rids] for c in columns])
+    failed: Flags = np.logical_or.reduce([relation[c].failed[rids] for c in columns])
     if failed.any():
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
     return rids[~failed]
@@ -284,13 +283,13 @@ async def limit_search(
     """
     stage = None if first_rows is not None else _search_stage(block, relation, ctx)
     if stage is None:
-        guided = await _guide(block, relation, ctx)
+        guided = await guide(block, relation, ctx)
         if guided is None:
             return None
         labels = first_rows if first_rows is not None else await known_rows(block, relation, ctx)
         return LimitSearch(retrieval(relation.n, relation.n, guided, ctx, limit=limit, known=labels), labels, guided)
     rows, among = stage
-    guided = await _guide(block, among, ctx)
+    guided = await guide(block, among, ctx)
     if guided is None:
         return None
     own, labels = await known_rows(block, among, ctx), None
@@ -351,7 +350,7 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
     them that a sample of the rows left over gets, from which their number is estimated; where it is not set, an eighth once as
     many calls found nothing. A query with LIMIT or a recall asks for no number.
     """
-    guided = await _guide(block, relation, ctx)
+    guided = await guide(block, relation, ctx)
     if guided is None:
         sampled = await draw(block, relation, ctx)
         exact = sampled.every and not sampled.truth.unknown.any()
@@ -415,7 +414,7 @@ async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | 
     says what holds: the target, or the weaker statement that the budget allowed.
     """
     cheap = await cheap_scores(block, relation, ctx) if relation.n >= FEWEST_ROWS else None
-    guided = await _guide(block, relation, ctx)
+    guided = await guide(block, relation, ctx)
     if cheap is not None:
         guided = with_proxy(guided, cheap.score)
     if guided is None:
@@ -431,8 +430,6 @@ async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | 
 
 async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation: Relation, ctx: Context) -> Chosen:
     """Rows with the precision and the recall of the settings; rows equal to one that was asked are known by it."""
-    from uql.sampling.promise import PromiseSearch
-
     settings, per_row = ctx.settings, max(1, len(block.filter.stages))
     assert settings.recall is not None and settings.precision is not None
     inputs = row_inputs(block, relation, cheap, ctx) if ctx.keeps_proxy else None
@@ -511,9 +508,6 @@ def _note_promise(
 
 async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Context) -> Chosen:
     """A search to a stated recall, or one that adds rows unasked at a stated precision."""
-    from uql.sampling.recall import RecallSearch
-    from uql.sampling.unverified import UnverifiedSearch
-
     left = ctx.purse.remaining_in_step
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
@@ -595,7 +589,7 @@ class Searched:
     """What a search has asked: rows and answers in order, those found in order, and how it ended."""
 
     rows: list[Rids]
-    truths: list[NDArray[np.float64]]
+    truths: list[Floats]
     matches: list[int]
     unknown: int = 0
     ended: bool = False  # it found what was wanted, or ran out of rows; False: the budget ended it
@@ -622,7 +616,7 @@ class Searched:
         return np.concatenate(self.rows)
 
     @property
-    def answers(self) -> NDArray[np.float64]:
+    def answers(self) -> Floats:
         """The answers in the order of `labelled`: 1, 0, or NaN."""
         return np.concatenate(self.truths)
 
@@ -631,14 +625,8 @@ class Searched:
         return len(self.labelled) == n and not self.unknown
 
 
-async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    if ctx.settings.method == "uniform" or ctx.purse.remaining == 0:
-        return None
-    return await guide(block, relation, ctx)
-
-
 def audit_of(
-    n: int, budget: int, guided: Guide, ctx: Context, labels: tuple[Rids, NDArray[np.float64]], units: Units | None
+    n: int, budget: int, guided: Guide, ctx: Context, labels: tuple[Rids, Floats], units: Units | None
 ) -> AggregateSampler:
     """The sample of the rows that a search left over.
 
@@ -658,7 +646,7 @@ def audit_of(
     return UnitSample(units, make, known=labels, features=own.features, prior=own.prior, size=size, proportional=True)
 
 
-def as_known(labels: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
+def as_known(labels: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, Floats] | None:
     """Rows that the ledger decides and their answers, as samplers take them."""
     return None if labels is None else (labels[0], labels[1].answers)
 

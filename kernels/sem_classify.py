@@ -10,22 +10,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.bound import Bound
 from uql.compiler.sql import query_sql
 from uql.compiler.virtual import VirtualColumn
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
 from uql.llm.providers.base import Capabilities
 from uql.llm.questions import Answers, Choice, Question, Row
 from uql.operators.texts import short
-
-if TYPE_CHECKING:
-    from uql.kernels.answers import Rids
-    from uql.kernels.base import Context
-    from uql.kernels.relation import Relation
+from uql.sampling.base import Indices
 
 MOST_LABELS = 50  # that are shown at once
 NEAREST = 30  # of a longer list, shown of each row
@@ -48,7 +45,7 @@ def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Con
         relation[column].prompt.labels = tuple(labels)
 
 
-async def nearest(column: VirtualColumn, relation: Relation, ctx: Context, *, alone: bool) -> NDArray[np.int64] | None:
+async def nearest(column: VirtualColumn, relation: Relation, ctx: Context, *, alone: bool) -> Indices | None:
     """(rows, NEAREST) the labels nearest to each row, in the order of the list; None where all are shown, or rows have no text.
 
     A note says that the labels were narrowed.
@@ -83,7 +80,7 @@ def is_shared(capabilities: Capabilities, labels: Sequence[str]) -> bool:
 
 async def ask_each(
     questions: Sequence[Question],
-    places: Sequence[NDArray[np.int64] | None],
+    places: Sequence[Indices | None],
     rids: Rids,
     rows: Sequence[Row],
     ctx: Context,
@@ -109,7 +106,7 @@ async def ask_each(
     return tuple(_together([answers[j] for answers in replies]) for j in range(len(questions)))
 
 
-def _of_row(question: Question, place: NDArray[np.int64] | None, rid: int) -> Question:
+def _of_row(question: Question, place: Indices | None, rid: int) -> Question:
     if place is None:
         return question
     assert isinstance(question, Choice)

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import ModelReplyError
 from uql.compiler.cost import NEIGHBOURS
@@ -26,6 +25,7 @@ from uql.kernels.pair_features import MOST_PAIRS, most_similar, of_pairs
 from uql.kernels.relation import Relation
 from uql.kernels.sem_order import pair_of
 from uql.llm.questions import Row
+from uql.sampling.base import Matrix
 from uql.sampling.recall import RecallSearch
 
 AGREEING = 2  # equal answers that settle whether two clusters are one, where they have more than one pair
@@ -33,7 +33,6 @@ AT_ONCE = 256  # pairs asked between two looks at what they join
 FEW = 16  # pairs of two clusters, among which the next one to be asked is looked for
 FAR = 0.25  # of the pairs asked, the least alike: how many of them match tells what lies beyond
 Pair = tuple[int, int]  # two things, the first with the smaller number
-Vectors = NDArray[np.float32]
 
 
 async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> bool:
@@ -64,7 +63,7 @@ async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Co
     return exact
 
 
-def _vectors(column: VirtualColumn, things: _Things, relation: Relation, ctx: Context) -> Vectors | None:
+def _vectors(column: VirtualColumn, things: _Things, relation: Relation, ctx: Context) -> Matrix | None:
     """(things, d) unit vectors; None where rows have no features, or comparing all pairs is as cheap."""
     if ctx.features is None or len(things.rows) <= NEIGHBOURS + 1:
         return None
@@ -72,7 +71,7 @@ def _vectors(column: VirtualColumn, things: _Things, relation: Relation, ctx: Co
     if table is None:
         return None
     matrix = table.matrix[np.array([rids[0] for rids in things.rids])]
-    unit: Vectors = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
+    unit: Matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
     return unit
 
 
@@ -154,7 +153,7 @@ class _Search:
 
     column: VirtualColumn
     things: _Things
-    vectors: Vectors | None
+    vectors: Matrix | None
     relation: Relation
     ctx: Context
     clusters: _Clusters = field(init=False)
@@ -324,7 +323,7 @@ class _Search:
         return sum(1 for others in self.clusters.votes for noes, yeses in others.values() if noes and yeses) // 2
 
 
-def nearest_pairs(rows: list[Row], vectors: Vectors | None) -> list[Pair]:
+def nearest_pairs(rows: list[Row], vectors: Matrix | None) -> list[Pair]:
     """The pairs of each row with the NEIGHBOURS nearest to it, the nearest pair first; without vectors those beside it in the order of the
     texts.
 

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks
+from uql.compiler.formula import OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks, masks_of
 from uql.compiler.orders import best, learned
 from uql.compiler.physical import SemFilter, Stage
-from uql.compiler.syntax import Cast, Expr, TypeName
+from uql.compiler.syntax import Cast, TypeName
 from uql.compiler.virtual import Virtual
 from uql.kernels import asking
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.sampling.base import Flags, Floats
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
 # rows that are asked everything before an order is chosen, where they are at most this share
@@ -33,17 +34,17 @@ GROWN = 1.5  # times as many answers, before the order is looked at again
 class Truth:
     """(n,) flags of the rows asked, in their order; a row with none of them was not asked to the end."""
 
-    yes: NDArray[np.bool_]
-    no: NDArray[np.bool_]
-    unknown: NDArray[np.bool_]
+    yes: Flags
+    no: Flags
+    unknown: Flags
 
     @property
-    def answers(self) -> NDArray[np.float64]:
+    def answers(self) -> Floats:
         """1 where the row passes, 0 where not, NaN where that is unknown."""
         return np.where(self.yes, 1.0, np.where(self.no, 0.0, np.nan))
 
     @property
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> Flags:
         return self.yes | self.no | self.unknown
 
     def of(self, rows: NDArray[Any]) -> Truth:
@@ -66,7 +67,7 @@ async def truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
     if formula is None:
         yes = np.ones(len(rids), dtype=bool)
         return Truth(yes, ~yes, ~yes)
-    masks = _start(formula, rids, relation, ctx)
+    masks = _start(formula, rids, relation)
     common = order_now(formula, stages, relation, ctx)
     # one answer may decide a row, also of questions that travel together
     if sum(len(stage.columns) for stage in stages) > 1:
@@ -76,7 +77,7 @@ async def truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
         is_open = _open(formula, stages[i], masks)
         if is_open.any():
             await asking.ask(stages[i], rids[is_open], relation, ctx)
-            _read(formula, masks, rids, relation, ctx)
+            _read(formula, masks, rids, relation)
     _remember(formula, masks, rids, relation)
     return _truth(formula, masks)
 
@@ -86,10 +87,10 @@ def _learns(stages: tuple[Stage, ...], ctx: Context) -> bool:
     return len(stages) > 1 and "order_while_running" not in ctx.settings.disabled_rules
 
 
-def _open(formula: Formula, stage: Stage, masks: Masks) -> NDArray[np.bool_]:
+def _open(formula: Formula, stage: Stage, masks: Masks) -> Flags:
     """(n,) the rows whose fate still depends on what this stage asks."""
     own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
-    still: NDArray[np.bool_] = np.logical_or.reduce(formula.relevant(masks)[own], axis=0)
+    still: Flags = np.logical_or.reduce(formula.relevant(masks)[own], axis=0)
     return still
 
 
@@ -111,7 +112,7 @@ async def _take_known(
         positions = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
         if len(positions):
             await asking.recall(stage, rids[positions], relation, ctx)
-            _read(formula, masks, rids, relation, ctx)
+            _read(formula, masks, rids, relation)
 
 
 def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> Sequence[int]:
@@ -150,10 +151,10 @@ async def recalled(where: SemFilter, relation: Relation, ctx: Context) -> tuple[
     formula, stages = where.formula, where.stages
     assert formula is not None
     rids = np.arange(relation.n, dtype=np.int64)
-    masks = _start(formula, rids, relation, ctx)
+    masks = _start(formula, rids, relation)
     for stage in stages:
         await asking.recall(stage, rids, relation, ctx)
-    _read(formula, masks, rids, relation, ctx)
+    _read(formula, masks, rids, relation)
     truth = _truth(formula, masks)
     done = truth.complete
     return rids[done], Truth(truth.yes[done], truth.no[done], truth.unknown[done])
@@ -176,12 +177,12 @@ async def answers(where: SemFilter, rids: Rids, relation: Relation, ctx: Context
     """
     formula, stages = where.formula, where.stages
     assert formula is not None
-    masks = _start(formula, rids, relation, ctx)
+    masks = _start(formula, rids, relation)
     if _learns(stages, ctx):
         await _note_ledger(stages, relation, ctx)
     for stage in stages:
         await asking.ask(stage, rids, relation, ctx)
-    _read(formula, masks, rids, relation, ctx)
+    _read(formula, masks, rids, relation)
     _remember(formula, masks, rids, relation)
     return masks
 
@@ -209,12 +210,12 @@ async def _pilot(where: SemFilter, rids: Rids, relation: Relation, ctx: Context)
     await answers(where, chosen, relation, ctx)
 
 
-def _start(formula: Formula, rids: Rids, relation: Relation, ctx: Context) -> Masks:
+def _start(formula: Formula, rids: Rids, relation: Relation) -> Masks:
     """What DuckDB alone knows of these rows."""
     masks: Masks = np.full((len(formula.leaves), len(rids)), OPEN, dtype=np.uint8)
     for i, leaf in enumerate(formula.leaves):
         if not leaf.semantic:
-            masks[i] = _concrete(leaf, rids, relation, ctx)
+            masks[i] = truth_of(leaf, rids, relation)
             _count(leaf, masks[i], relation)
     return masks
 
@@ -225,19 +226,20 @@ def _count(leaf: Leaf, masks: Masks, relation: Relation) -> None:
     relation.filters.terms[leaf.expr] = (n + len(masks), yes + int((masks == TRUE).sum()))
 
 
-def _concrete(leaf: Leaf, rids: Rids, relation: Relation, ctx: Context) -> Masks:
+def truth_of(leaf: Leaf, rids: Rids, relation: Relation) -> Masks:
+    """(n,) the truth of a term by DuckDB, whose cast to BOOLEAN says what is true of another type.
+
+    Args:
+        leaf: whose texts, if any, were asked of these rows.
+        rids: (n,) int, rows of the relation.
+    """
     if not len(rids):
         return np.zeros(0, dtype=np.uint8)
-    values = relation.evaluate([_truth_of(leaf)], rids, ()).column(0).to_pylist()
-    return np.array([NULL if v is None else TRUE if v else FALSE for v in values], dtype=np.uint8)
+    condition = Cast(leaf.expr, TypeName("BOOLEAN"), span=leaf.expr.span)
+    return masks_of(relation.evaluate([condition], rids, leaf.columns).column(0).to_pylist())
 
 
-def _truth_of(leaf: Leaf) -> Expr:
-    """A term as BOOLEAN, by DuckDB's cast: of what is another type, it says what is true."""
-    return Cast(leaf.expr, TypeName("BOOLEAN"), span=leaf.expr.span)
-
-
-def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: Context) -> None:
+def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> None:
     """Fills the masks of the leaves whose virtual columns have been asked."""
     for i, leaf in enumerate(formula.leaves):
         if not leaf.semantic:
@@ -253,10 +255,9 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
             continue
         only = leaf.expr.column if isinstance(leaf.expr, Virtual) else None
         if only is not None and only.is_condition:
-            values = list(relation[only].values[rids[fine]])
+            masks[i][fine] = masks_of(relation[only].values[rids[fine]])
         else:
-            values = relation.evaluate([_truth_of(leaf)], rids[fine], leaf.columns).column(0).to_pylist()
-        masks[i][fine] = [NULL if v is None else TRUE if v else FALSE for v in values]
+            masks[i][fine] = truth_of(leaf, rids[fine], relation)
         _count(leaf, masks[i][fine], relation)
 
 

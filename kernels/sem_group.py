@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError, ModelReplyError
 from uql.compiler.physical import Stage
@@ -20,6 +19,8 @@ from uql.kernels.group_names import MOST_CHARS, one_line, stem
 from uql.kernels.merge_groups import duplicates
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Write
+from uql.sampling.base import Flags
+from uql.sampling.groupby import farthest_first
 
 SHOWN = 24  # rows shown to the taxonomy request
 LEAST_AT_FIRST, MOST_AT_FIRST = 4, 8  # groups of the first request: how fine they are
@@ -91,15 +92,13 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     if not labels and not ctx.purse.fits(1):
         raise BudgetError(
             f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
-            start=column.span.start,
-            end=column.span.end,
+            span=column.span,
             help="WITH (budget = n) with a larger n, or give the labels with ::ENUM('a', 'b')",
         )
     if not labels:
         raise ModelReplyError(
             f'the model named no groups for "{column.text}"',
-            start=column.span.start,
-            end=column.span.end,
+            span=column.span,
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
     relation[column].prompt.labels, relation[column].prompt.descriptions = labels, descriptions
@@ -194,7 +193,7 @@ def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> int:
     return int(_in_none(column, rids, relation).sum())
 
 
-def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> NDArray[np.bool_]:
+def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> Flags:
     """(n,) which rows were asked and are in no group."""
     return np.array([value == NONE or value == [] for value in relation[column].values[rids]], dtype=bool)
 
@@ -258,8 +257,6 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
     if len(rids) <= SHOWN:
         return rids
     if ctx.features is not None:
-        from uql.sampling.groupby import farthest_first
-
         places, among = rids, relation
         if relation.name in ctx.features.first_stages:
             rows, among = ctx.features.first_stages[relation.name]

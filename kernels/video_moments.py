@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.schema import Modality
 from uql.base.sql_text import literal
@@ -34,6 +33,7 @@ from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import CHUNK
+from uql.sampling.base import Flags, Floats, Indices
 
 EVERY = "1 s"  # between two frames of a clip
 GROWTH = 2  # a clip of which this many frames said no is asked one more at once, and so on: each turn starts a reader
@@ -178,7 +178,7 @@ class _Search:
         own.origin.moments = Moments(self.frames, self.t, at, left_open, seconds)
         self._note(left_open & (first == np.arange(n)), n_clips)
 
-    def _note(self, open_: NDArray[np.bool_], n_clips: int) -> None:
+    def _note(self, open_: Flags, n_clips: int) -> None:
         """Says how many clips are not settled, and what may have been missed in them."""
         if not open_.any() or self.matches[self.first].sum() >= n_clips:
             return
@@ -207,7 +207,7 @@ class _Search:
         ctx.notes.append(says + "; a larger budget asks more frames")
 
 
-def turns(sizes: NDArray[np.int64], seeds: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+def turns(sizes: Indices, seeds: Sequence[tuple[int, ...]]) -> Floats:
     """(Σ sizes,) of each frame, clip after clip, the points of its clip before the first that lies in it.
 
     Points come in rounds of 1, 1, 2, 4, …: each round halves the parts of the clip and puts a point in each half that has none, in
@@ -232,7 +232,7 @@ def turns(sizes: NDArray[np.int64], seeds: Sequence[tuple[int, ...]]) -> NDArray
     return np.concatenate(all_turns) if all_turns else np.zeros(0)
 
 
-def _places(points: NDArray[np.float64], clip: Rids) -> NDArray[np.int64]:
+def _places(points: Floats, clip: Rids) -> Indices:
     """(frames,) the place of each frame among those of its clip, in the order of their points, from 0 on."""
     order = np.lexsort((points, clip))
     sizes = np.bincount(clip)

@@ -1,29 +1,24 @@
-"""The adaptive stratified difference estimator (ASD): a surrogate learns where the answers are, and never biases the
-estimate much.
+"""The adaptive stratified difference estimator (ASD): a surrogate learns where the answers are, and never biases the estimate much.
 
-Waves of rows; in each, the free rows are sorted by the surrogate's score, cut into cells of equal mass, and two rows
-are drawn from every cell. The estimate of a wave is what is known, plus the surrogate's prediction of the rest, plus
-the cells' mean residuals.
+Waves of rows; in each, the free rows are sorted by the surrogate's score, cut into cells of equal mass, and two rows are drawn from every
+cell. The estimate of a wave is what is known, plus the surrogate's prediction of the rest, plus the cells' mean residuals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from uql.sampling import intervals, surrogate
-from uql.sampling.base import Flags, Floats, Indices
+from uql.sampling.base import Bounds, Flags, Floats, Indices, Matrix
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
 from uql.sampling.intervals import Skew
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, counts_rows, is_binary, is_share
-from uql.sampling.surrogate import Linear, Matrix
+from uql.sampling.sample_state import Draws, Three, Weights, counts_rows, is_binary, is_share
+from uql.sampling.surrogate import Linear
 from uql.sampling.uniform import FEW
-
-Predictions = Callable[[Indices], Floats]
 
 SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
 FEWEST_WAVES, MOST_WAVES = 4, 8
@@ -70,8 +65,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Totals of one or two variables, the variance of each and their covariance, and Satterthwaite's degrees of
-    freedom."""
+    """Totals of one or two variables, the variance of each and their covariance, and Satterthwaite's degrees of freedom."""
 
     totals: Floats  # (m,)
     covariance: Floats  # (m, m)
@@ -107,18 +101,15 @@ class Moments:
 
 
 class AsdSampler(Draws):
-    """The default for aggregates. Fits on all other waves: a small bias (not seen in 400 repetitions of 20 predicates),
-    less error.
+    """The default for aggregates. Fits on all other waves: a small bias (not seen in 400 repetitions of 20 predicates), less error.
 
     Args:
         features: (N, d) float32 with mean squared row norm about 1.
-        prior: (N,) a score, higher where a yes is likelier, for the first wave; without it that wave spreads over the
-            features.
+        prior: (N,) a score, higher where a yes is likelier, for the first wave; without it that wave spreads over the features.
         proportional: whether rows are drawn in proportion to their size, as where each stands for so many.
-        past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error. Where rows
-            have near copies, as frames of a video, the variance is that of such an estimate: later waves look beside what
-            a wave has found, so that predictions made from them are right about the wave's own rows, and the residuals
-            of these are smaller than those of the others.
+        past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error. Where rows have near
+            copies, as frames of a video, the variance is that of such an estimate: later waves look beside what a wave has found, so that
+            predictions made from them are right about the wave's own rows, and the residuals of these are smaller than those of the others.
     Source: Zrnic & Candès (2024), active statistical inference; Cassel, Särndal & Wretman (1976), difference
     estimators; cells of two draws as in Deville & Tillé (2004).
     """
@@ -193,7 +184,7 @@ class AsdSampler(Draws):
         planned = len(self._first) + len(self._waiting) + sum(self._sizes[len(self._waves) :])
         added = budget - self.n_proposed - planned
         super().more(budget, look)
-        free = int((self._state == 0).sum()) - planned
+        free = int((~self._is_asked).sum()) - planned
         pairs = max(0, min(added, free)) // 2
         self._sizes += [2 * n for n in (pairs - pairs // 2, pairs // 2) if n]
 
@@ -207,14 +198,14 @@ class AsdSampler(Draws):
     def _draw(self, k: int) -> Indices:
         """Rows of the current wave; none while answers of an earlier wave are outstanding."""
         if len(self._waiting) == 0:
-            if len(self._waves) >= len(self._sizes) or (self._waves and bool((self._state == 1).any())):
+            if len(self._waves) >= len(self._sizes) or (self._waves and bool(self._open.any())):
                 return np.zeros(0, np.int64)
             self._next_wave(self._sizes[len(self._waves)])
         rows, self._waiting = self._waiting[:k], self._waiting[k:]
         return rows
 
     def _next_wave(self, size: int) -> None:
-        free = np.flatnonzero((self._state == 0) & ~self._certain)
+        free = np.flatnonzero(~self._is_asked & ~self._certain)
         cells = min(size, len(free)) // 2
         if not self._waves:
             plan = self._first_cells(free, cells)
@@ -258,13 +249,13 @@ class AsdSampler(Draws):
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`, by the waves' chances."""
-        draws = [wave.chances * float((self._state[wave.pairs] == 2).mean()) for wave in self._waves]
+        draws = [wave.chances * float(self._is_told[wave.pairs].mean()) for wave in self._waves]
         return np.where(self._certain, np.inf, np.sum([np.zeros(self.n_rows), *draws], axis=0))
 
     # the estimate
 
     def _complete(self) -> list[int]:
-        return [t for t, wave in enumerate(self._waves) if bool((self._state[wave.pairs] == 2).all())]
+        return [t for t, wave in enumerate(self._waves) if bool(self._is_told[wave.pairs].all())]
 
     def _shares(self, complete: list[int]) -> list[Floats]:
         """For each complete wave, (N,) what its estimate counts for in the whole, row by row; they add up to 1.
@@ -482,10 +473,9 @@ class AsdSampler(Draws):
     ) -> float:
         """How far at least each end of the interval of a sum of stored values lies from the estimate.
 
-        The values are stored, so only which rows count is uncertain: of a truth that is independent of the values, the
-        variance is that of the number of rows that count times the mean square of all values. Where nearly all rows
-        drawn agree, the spread and the skewness of the few others are those of whichever were drawn: a single one
-        makes one end very far and leaves the other too near.
+        The values are stored, so only which rows count is uncertain: of a truth that is independent of the values, the variance is that of
+        the number of rows that count times the mean square of all values. Where nearly all rows drawn agree, the spread and the skewness of
+        the few others are those of whichever were drawn: a single one makes one end very far and leaves the other too near.
 
         Args:
             counted: what each row told adds to the number of rows that count, and what every row would.
@@ -584,16 +574,7 @@ class AsdSampler(Draws):
         within = inside[rows]
         values, size = y[within], float(inside.sum())
         if not (~self._certain[rows]).any():
-            top = (0.0, 1.0) if bounds is None and weights is None and is_binary(y) else bounds
-            rest = inside.copy()
-            rest[rows] = False
-            base = float(values.sum())
-            if weights is not None:
-                part = weights[rest]
-                return math.nan, base + float(np.minimum(part, 0).sum()), base + float(np.maximum(part, 0).sum())
-            if top is None:
-                return math.nan, -math.inf, math.inf
-            return math.nan, base + top[0] * float(rest.sum()), base + top[1] * float(rest.sum())
+            return self._nothing_drawn(y, inside, weights, bounds)
         value = float((stands * y)[within].sum())
         kish = float(stands[within].sum()) ** 2 / max(float((stands[within] ** 2).sum()), 1e-12)
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):

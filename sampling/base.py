@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Matrix = NDArray[np.float32]  # a vector a row
+Bounds = tuple[float, float] | None  # the least and the greatest that a value may be, where known
+Stored = Floats | None  # (N,) a number of every row, where it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +59,20 @@ class AggregateSampler(Protocol):
     def estimate(self) -> Estimate:
         """The number of rows whose answer is 1."""
 
-    def total(
-        self,
-        y: Floats,
-        bounds: tuple[float, float] | None = None,
-        *,
-        weights: Floats | None = None,
-        domain: int | None = None,
-    ) -> Estimate:
+    def total(self, y: Floats, bounds: Bounds = None, *, weights: Stored = None, domain: int | None = None) -> Estimate:
         """The sum of any y over all N rows, or over those of one group, from the same draws.
 
         Args:
             y: (n,) in the order of `labelled`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
             bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
-            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
-                column.
+            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored column.
             domain: a value of `groups`: the sum of that group alone, whose known size is used. y of rows of other
                 groups adds nothing to it; a method may learn from it.
         """
         ...
 
     def ratio(
-        self,
-        y: Floats,
-        x: Floats,
-        *,
-        weights: Floats | None = None,
-        counts: Floats | None = None,
-        domain: int | None = None,
+        self, y: Floats, x: Floats, *, weights: Stored = None, counts: Stored = None, domain: int | None = None
     ) -> Estimate:
         """total(y) / total(x), with Fieller's interval, open where that of x touches 0: AVG with x = 1 on the rows that count,
         a share, or a ratio of two sums; None where x adds up to 0.

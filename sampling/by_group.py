@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals, surrogate
-from uql.sampling.base import Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
-from uql.sampling.surrogate import Matrix
+from uql.sampling.base import Bounds, Floats, Indices, Matrix
+from uql.sampling.sample_state import Draws, Three, Weights, is_binary, is_share_of
 
 PRIOR_ROWS = 6.0  # that the spread of all groups counts for in that of one
 SPREADS = 41  # of the groups' means that are tried
@@ -58,16 +57,14 @@ class Effects:
     def of(cls, values: Floats, place: Indices, n_groups: int, unseen: float = 0.0) -> Effects:
         """A hierarchical model: groups differ normally about one mean, rows normally about their group's.
 
-        The spread between groups is averaged over, from 0 to WIDEST, with even chances before anything was seen: an
-        estimate of it may be 0, and would then say of each group what is true of all together. The spread within a
-        group is drawn towards that within all.
+        The spread between groups is averaged over, from 0 to WIDEST, with even chances before anything was seen: an estimate of it may be
+        0, and would then say of each group what is true of all together. The spread within a group is drawn towards that within all.
 
         Args:
             values: (n,) of the rows seen.
             place: (n,) the group of each.
             unseen: what rows unlike all those seen add to the variance within a group.
-        Source: Morris (1983), parametric empirical Bayes; Gelman (2006) for the even chances; Smyth (2004) for the
-        spread within groups.
+        Source: Morris (1983), parametric empirical Bayes; Gelman (2006) for the even chances; Smyth (2004) for the spread within groups.
         """
         n = np.bincount(place, minlength=n_groups).astype(np.float64)
         has_rows = n > 0
@@ -128,16 +125,14 @@ class Part:
 class ByGroupSampler(Draws):
     """Rows at random within each group, as many of each as the ranking of the groups needs.
 
-    A first wave goes through all groups alike. Later ones go where another row narrows most: the mean of any group
-    where all are returned, else the groups of which it is open whether they are among the first. A mean is that of the
-    rows seen and of the predictions of the others, moved by what the rows of the group differ from theirs. Of a group
-    without a row nothing is said.
+    A first wave goes through all groups alike. Later ones go where another row narrows most: the mean of any group where all are returned,
+    else the groups of which it is open whether they are among the first. A mean is that of the rows seen and of the predictions of the
+    others, moved by what the rows of the group differ from theirs. Of a group without a row nothing is said.
 
     Args:
         features: (N, d) float32, or None.
         ranking: what the statistic of the groups is for.
-    Source: Battese, Harter & Fuller (1988) for the estimate; Chen & Lee (2011) for the allotment where some are
-    returned (OCBA-m).
+    Source: Battese, Harter & Fuller (1988) for the estimate; Chen & Lee (2011) for the allotment where some are returned (OCBA-m).
     """
 
     method = "by group"
@@ -157,7 +152,7 @@ class ByGroupSampler(Draws):
         self.features, self.ranking = features, ranking or Ranking()
         self._codes, self._place = np.unique(self.groups, return_inverse=True)
         self._size = np.bincount(self._place)
-        free = self.rng.permutation(np.flatnonzero(self._state == 0))
+        free = self.rng.permutation(np.flatnonzero(~self._is_asked))
         free = free[np.argsort(self._place[free], kind="stable")]
         self._queues = [q.tolist() for q in np.split(free, np.cumsum(np.bincount(self._place[free]))[:-1])]
         self._waiting: list[int] = []
@@ -174,7 +169,7 @@ class ByGroupSampler(Draws):
     def _draw(self, k: int) -> Indices:
         """Rows of the current wave; none while answers of an earlier one are outstanding."""
         if not self._waiting:
-            if bool((self._state == 1).any()):
+            if bool(self._open.any()):
                 return np.zeros(0, np.int64)
             self._next_wave(self.budget - self.n_proposed)
         rows, self._waiting = self._waiting[:k], self._waiting[k:]
@@ -182,7 +177,7 @@ class ByGroupSampler(Draws):
 
     def _next_wave(self, remaining: int) -> None:
         remaining = min(remaining, sum(map(len, self._queues)))
-        draws = np.bincount(self._place[self._state > 0], minlength=len(self._codes)).astype(np.float64)
+        draws = np.bincount(self._place[self._is_asked], minlength=len(self._codes)).astype(np.float64)
         if not self._begun:
             size = remaining // 3 if self.ranking.first is not None else remaining // 2
             allotted = self._evenly(min(remaining, max(size, len(self._codes), LEAST_WAVE)))

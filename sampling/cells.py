@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from uql.sampling.base import Floats, Indices
-
-Matrix = NDArray[np.float32]
+from uql.sampling.base import Floats, Indices, Matrix
 
 TREE_COMPONENTS = 24
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from uql.sampling import surrogate
-from uql.sampling.base import Indices
-from uql.sampling.surrogate import Matrix
+from uql.sampling.base import Indices, Matrix
 
 CLUSTERS = 10
 CANDIDATES = (4, 6, 8, 10, 14, 20, 28)

@@ -1,9 +1,8 @@
 """Samples of units: rows that show a model the same are one unit, asked once, and known together.
 
-A sampler draws units; what stands here speaks of rows, so that the rest of the engine need not know. A total over rows
-is a total over units, in which each unit weighs what its rows add up to: known before any of them is asked where the
-rows' values are stored, as they are for counts. Source: single-stage cluster sampling with known sizes, Särndal,
-Swensson & Wretman (1992), chapter 4.
+A sampler draws units; what stands here speaks of rows, so that the rest of the engine need not know. A total over rows is a total over
+units, in which each unit weighs what its rows add up to: known before any of them is asked where the rows' values are stored, as they are
+for counts. Source: single-stage cluster sampling with known sizes, Särndal, Swensson & Wretman (1992), chapter 4.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
+from uql.sampling.base import AggregateSampler, Bounds, Estimate, Flags, Floats, Indices, RetrievalSampler, Stored
 from uql.sampling.labelled_rows import Known, LabelledRows
-from uql.sampling.sample_state import Bounds, counts_rows, is_binary
+from uql.sampling.sample_state import counts_rows, is_binary
 
 
 class Units:
@@ -116,9 +115,7 @@ class UnitSample(LabelledRows):
     def estimate(self) -> Estimate:
         return self.total(self.answers, (0.0, 1.0))
 
-    def total(
-        self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
-    ) -> Estimate:
+    def total(self, y: Floats, bounds: Bounds = None, *, weights: Stored = None, domain: int | None = None) -> Estimate:
         """As in `AggregateSampler`; y and weights are of rows."""
         y, inside = np.asarray(y, np.float64), self._inside(domain)
         share = weights is None and counts_rows(y, bounds)
@@ -134,13 +131,7 @@ class UnitSample(LabelledRows):
         return estimate
 
     def ratio(
-        self,
-        y: Floats,
-        x: Floats,
-        *,
-        weights: Floats | None = None,
-        counts: Floats | None = None,
-        domain: int | None = None,
+        self, y: Floats, x: Floats, *, weights: Stored = None, counts: Stored = None, domain: int | None = None
     ) -> Estimate:
         """As in `AggregateSampler`; all arrays are of rows."""
         y, x, inside = np.asarray(y, np.float64), np.asarray(x, np.float64), self._inside(domain)
@@ -186,8 +177,7 @@ class UnitSample(LabelledRows):
         return out
 
     def _sums(self, y: Floats, inside: Flags) -> Floats:
-        """(m,) the sums over the rows told of each unit told, in the order of the sampler of units; NaN where one of
-        them is unknown."""
+        """(m,) the sums over the rows told of each unit told, in the order of the sampler of units; NaN where one of them is unknown."""
         rows, order = self.labelled, self.inner.labelled
         place = np.empty(len(self.units), np.int64)
         place[order] = np.arange(len(order))

@@ -12,11 +12,10 @@ from uql.sampling.base import Floats
 class ErrorsLeft:
     """Errors among the rows of a part that were not asked: at most `remaining`, wrong with probability at most `delta`.
 
-    A random row is drawn with a chance q of its own; an error counts 1/q. If the part had E errors to begin with, that is
-    E − errors seen on average, whatever the chances are. The capital of who bets that it is less, 1 + λ·(E − errors seen −
-    1/q) times what it was, is a martingale for the true E: it ever exceeds 1/δ with probability at most δ, however often
-    one looks and whichever other rows are asked in between. So each E for which it does is refuted, and with it each larger
-    one, since the capital grows with E.
+    A random row is drawn with a chance q of its own; an error counts 1/q. If the part had E errors to begin with, that is E − errors seen
+    on average, whatever the chances are. The capital of who bets that it is less, 1 + λ·(E − errors seen − 1/q) times what it was, is a
+    martingale for the true E: it ever exceeds 1/δ with probability at most δ, however often one looks and whichever other rows are asked in
+    between. So each E for which it does is refuted, and with it each larger one, since the capital grows with E.
 
     Args:
         free: rows of the part, none of them asked.

@@ -9,20 +9,18 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
-from uql.sampling.base import Flags, Floats
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.base import Bounds, Flags, Floats
+from uql.sampling.sample_state import Draws, Three, Weights, is_binary
 from uql.sampling.uniform import UniformSampler
 
 
 class ImportanceSampler(UniformSampler):
-    """Chances half uniform, half proportional to a guess of each row's answer; no row twice; exactly unbiased
-    (Horvitz–Thompson).
+    """Chances half uniform, half proportional to a guess of each row's answer; no row twice; exactly unbiased (Horvitz–Thompson).
 
     Args:
         guess: (N,) at least 0, a guess of each row's |answer|; the nearer to the truth, the smaller the variance, and
             none where it is proportional to the answer (Proposition 1 of the source).
-        uniform: the part of the chances that is uniform; 0 is biased unless the guess is positive wherever the answer
-            is not 0.
+        uniform: the part of the chances that is uniform; 0 is biased unless the guess is positive wherever the answer is not 0.
     Source: Dai et al. (2024), equation 2 and Proposition 1; systematic draws of Madow (1949) on a random order.
     """
 
@@ -43,8 +41,7 @@ class ImportanceSampler(UniformSampler):
         self._planned = len(picked)
 
     def more(self, budget: int, look: int = 0) -> None:
-        """Importance samples are drawn at once: a larger budget is not used, and only the level of the intervals
-        changes."""
+        """Importance samples are drawn at once: a larger budget is not used, and only the level of the intervals changes."""
         self._look = look
 
     def expected_draws(self) -> Floats:

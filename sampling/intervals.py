@@ -1,5 +1,4 @@
-"""Confidence intervals for counts, sums and ratios: plain numbers in, (low, high) out; levels are probabilities, not
-percentages."""
+"""Confidence intervals for counts, sums and ratios: plain numbers in, (low, high) out; levels are probabilities, not percentages."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ class Skew:
         value: the third cumulant of the estimate.
         both: the covariance of the estimate and of the variance that is estimated with it. A sample without the few
             large values has a small sum and a small variance, so its interval is short just where it lies too low.
-        unseen: what one more draw would add, as far out as the farthest on the leaning side, less the farthest on the
-            other.
+        unseen: what one more draw would add, as far out as the farthest on the leaning side, less the farthest on the other.
         tail: what both cumulants lack of those of gamma distributed values, where no value is negative; below 0 where
             none is positive. It counts only towards the long tail.
     """
@@ -81,9 +79,8 @@ class Skew:
         The cubic transformation of a studentized mean, with Student's quantile in place of the normal one. A sample
         says too little of a long tail, so towards it the interval is made with one more draw, `unseen`, and with no
         shorter `tail` than that of a gamma distribution.
-        Source: Hall (1992), Journal of the Royal Statistical Society B 54; for draws without replacement the first
-        terms of Sugden, Smith & Jones (2000), where the two skews differ; gamma, and the draw more, as in Fay & Feuer
-        (1997).
+        Source: Hall (1992), Journal of the Royal Statistical Society B 54; for draws without replacement the first terms of Sugden, Smith &
+        Jones (2000), where the two skews differ; gamma, and the draw more, as in Fay & Feuer (1997).
         >>> [round(t, 2) for t in Skew(0.3, 0.3).quantiles(0.95, 30)]
         [-2.81, 1.69]
         """
@@ -170,8 +167,7 @@ def beta_of_moments(mean: float, variance: float, event: float, confidence: floa
         variance: of the estimate.
         event: what one more row that counts, drawn where such a row is likeliest, would add to the estimate.
         confidence: of the interval.
-    Source: after Fay & Feuer (1997) and Tiwari, Clegg & Zou (2006), with beta for gamma distributions: the whole is
-    known.
+    Source: after Fay & Feuer (1997) and Tiwari, Clegg & Zou (2006), with beta for gamma distributions: the whole is known.
     """
     tail = (1 - confidence) / 2
     low = _beta_quantile(mean, variance, tail)
@@ -210,8 +206,7 @@ def clopper_pearson(hits: int, n: int, confidence: float, *, two_sided: bool = T
 
 
 def hypergeometric_cdf(hits: int, n: int, marked: int, size: int) -> float:
-    """P(X ≤ hits) for the number X of marked rows among n drawn without replacement from `size` rows, `marked` of them
-    marked.
+    """P(X ≤ hits) for the number X of marked rows among n drawn without replacement from `size` rows, `marked` of them marked.
 
     Args:
         hits: marked rows drawn, at most.
@@ -259,9 +254,8 @@ def most_marked(hits: int, n: int, size: int, tail: float) -> int:
 def count(hits: int, n: int, size: int, confidence: float) -> Interval:
     """The exact interval for the number of marked rows among `size`, `hits` of them in a random n without replacement.
 
-    Both ends invert the hypergeometric test, so coverage is at least nominal at every share (Wilson's interval falls to
-    .88 at one expected hit in eight samples). Where nothing was found the upper end is at least size(1 − (δ/2)^(1/n))(1
-    − n/size).
+    Both ends invert the hypergeometric test, so coverage is at least nominal at every share (Wilson's interval falls to .88 at one expected
+    hit in eight samples). Where nothing was found the upper end is at least size(1 − (δ/2)^(1/n))(1 − n/size).
 
     Args:
         hits: marked rows drawn.

@@ -1,7 +1,4 @@
-"""The methods by name. Every aggregate sampler is made with one signature, and so is every retrieval sampler.
-
-The tables hold functions that import a method when it is first used.
-"""
+"""The methods by name. Every aggregate sampler is made with one signature, and so is every retrieval sampler."""
 
 from __future__ import annotations
 
@@ -10,12 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from uql.sampling.base import AggregateSampler, Floats, Indices, RetrievalSampler
+from uql.sampling.asd import AsdSampler
+from uql.sampling.base import AggregateSampler, Floats, Indices, Matrix, RetrievalSampler
+from uql.sampling.clusters import best_clusters
+from uql.sampling.importance import ImportanceSampler, guess_from
 from uql.sampling.labelled_rows import Known
+from uql.sampling.retrieval import LearnedSearch, Search
+from uql.sampling.stratified import StratifiedSampler, strata_of
+from uql.sampling.uniform import UniformSampler
+from uql.sampling.uqe import UqeSampler, UqeSearch
 
-Matrix = NDArray[np.float32]
 Strata = int | Literal["auto"]
 
 STRATA = 10
@@ -97,8 +99,6 @@ class Hunt:
 
 
 def _uniform(s: Sample) -> AggregateSampler:
-    from uql.sampling.uniform import UniformSampler
-
     return UniformSampler(s.n_rows, s.budget, size=s.size, **s.common)
 
 
@@ -106,8 +106,6 @@ def _asd(s: Sample) -> AggregateSampler:
     free = s.n_rows - (len(s.known[0]) if s.known is not None else 0)
     if s.matrix is None or free <= s.budget or s.budget < 4:
         return _uniform(s)
-    from uql.sampling.asd import AsdSampler
-
     return AsdSampler(
         s.n_rows, s.budget, features=s.matrix, prior=s.prior, size=s.size, proportional=s.proportional, **s.common
     )
@@ -116,17 +114,11 @@ def _asd(s: Sample) -> AggregateSampler:
 def _uqe(s: Sample) -> AggregateSampler:
     if s.matrix is None:
         return _uniform(s)
-    from uql.sampling.uqe import UqeSampler
-
     return UqeSampler(s.n_rows, s.budget, features=s.matrix, clustered=s.strata or STRATA, **s.common)
 
 
 def _stratified(s: Sample) -> AggregateSampler:
-    from uql.sampling.stratified import StratifiedSampler, strata_of
-
     if s.strata == "auto" and s.matrix is not None:
-        from uql.sampling.clusters import best_clusters
-
         strata = best_clusters(s.matrix, s.budget)
     else:
         n_strata = STRATA if s.strata is None or s.strata == "auto" else s.strata
@@ -135,8 +127,6 @@ def _stratified(s: Sample) -> AggregateSampler:
 
 
 def _importance(s: Sample) -> AggregateSampler:
-    from uql.sampling.importance import ImportanceSampler, guess_from
-
     guess = guess_from(s.prior) if s.prior is not None else np.ones(s.n_rows)
     if s.size is not None:
         guess = guess * np.abs(np.nan_to_num(s.size))
@@ -144,20 +134,14 @@ def _importance(s: Sample) -> AggregateSampler:
 
 
 def _learned(h: Hunt) -> RetrievalSampler:
-    from uql.sampling.retrieval import LearnedSearch
-
     return LearnedSearch(h.n_rows, h.budget, features=h.matrix, prior=h.prior, has_examples=h.has_examples, **h.common)
 
 
 def _uqe_search(h: Hunt) -> RetrievalSampler:
-    from uql.sampling.uqe import UqeSearch
-
     return UqeSearch(h.n_rows, h.budget, features=h.matrix, epsilon=h.explore, **h.common)
 
 
 def _random_search(h: Hunt) -> RetrievalSampler:
-    from uql.sampling.retrieval import Search
-
     return Search(h.n_rows, h.budget, **h.common)
 
 

@@ -13,8 +13,7 @@ METHOD = "rogan-gladen"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Rows that a person judged after the model: of `yes` true ones the model said yes to `hits`, of `no` others to
-    `false_alarms`."""
+    """Rows that a person judged after the model: of `yes` true ones the model said yes to `hits`, of `no` others to `false_alarms`."""
 
     yes: int
     hits: int
@@ -85,8 +84,7 @@ def corrected_mean(
     bounds: tuple[float, float],
     variance: float,
 ) -> Estimate:
-    """The mean of a stored value over the rows for which the truth is yes, from that over the rows the model says yes
-    to.
+    """The mean of a stored value over the rows for which the truth is yes, from that over the rows the model says yes to.
 
     With c the share of yes among all rows, a the mean over them and m the mean over all rows, it is (a c − fpr m)/(c −
     fpr): the rows missed are like those found, the false alarms like all rows.
@@ -153,8 +151,7 @@ def _possible(
     estimate: Estimate,
     slope: float,
 ) -> Estimate:
-    """Value, low and high. A middle that cannot be is moved to the nearest that can, and its interval reaches as far
-    from there.
+    """Value, low and high. A middle that cannot be is moved to the nearest that can, and its interval reaches as far from there.
 
     The value lies between the middle, which has no bias, and the estimate, which varies less: nearer to the middle
     the farther apart they are for their spread. The interval is that of the middle.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals
-from uql.sampling.base import Estimate, Floats, Indices
-from uql.sampling.sample_state import Bounds, Three, Weights, is_binary, is_share_of
+from uql.sampling.base import Bounds, Estimate, Floats, Indices, Stored
+from uql.sampling.sample_state import Three, Weights, is_binary, is_share_of
 from uql.sampling.stratified import StratifiedSampler
 from uql.sampling.uniform import expansion_interval
 
@@ -58,9 +58,7 @@ class PairSampler(StratifiedSampler):
         draws = np.bincount(self._stratum[self.labelled], minlength=len(self.sizes))
         return (draws / np.maximum(self.sizes, 1))[self._stratum]
 
-    def total(
-        self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
-    ) -> Estimate:
+    def total(self, y: Floats, bounds: Bounds = None, *, weights: Stored = None, domain: int | None = None) -> Estimate:
         """As in `AggregateSampler`; rows outside the domain add 0."""
         if domain is not None and self.groups is not None:
             y = np.where(self.groups[self.labelled] == domain, y, 0.0)
@@ -68,13 +66,7 @@ class PairSampler(StratifiedSampler):
         return super().total(y, bounds, weights=weights)
 
     def ratio(
-        self,
-        y: Floats,
-        x: Floats,
-        *,
-        weights: Floats | None = None,
-        counts: Floats | None = None,
-        domain: int | None = None,
+        self, y: Floats, x: Floats, *, weights: Stored = None, counts: Stored = None, domain: int | None = None
     ) -> Estimate:
         """As in `AggregateSampler`; rows outside the domain add 0."""
         if domain is not None and self.groups is not None:

@@ -20,11 +20,11 @@ import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler
-from uql.sampling.base import Flags, Floats, Indices
+from uql.sampling.base import Flags, Floats, Indices, Matrix
 from uql.sampling.errors_left import ErrorsLeft
 from uql.sampling.labelled_rows import Known
 from uql.sampling.retrieval import Search
-from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
+from uql.sampling.surrogate import SEARCH_DIRECTIONS
 
 PILOT = 96  # rows that teach what the score is worth
 EARLIER = 0.8  # of δ, for what an earlier score says; the rest is for a score that is learned where that one is wrong
@@ -258,9 +258,6 @@ class PromiseSearch(Search):
 
     def _note(self, indices: Indices, answers: Floats) -> None:
         self._answer[indices] = np.where(np.isnan(answers), 2, answers == 1.0)
-
-    def _scores(self) -> Floats:
-        return self._p.copy()
 
     def _accepted(self) -> Flags:
         """(N,) the rows of the part that is accepted."""

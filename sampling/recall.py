@@ -20,11 +20,10 @@ QUIET = 8  # rows at least in which a search finds too little to go on
 class RecallSearch(LearnedSearch):
     """Searches to a recall of at least `recall`, wrong with probability at most 1 − confidence.
 
-    A search whose hits save fewer rows of the proof than they cost gives way to random rows of those not asked; a match
-    among these sends it searching again. The matches among the rows not asked are errors of leaving these out, and
-    `ErrorsLeft` bounds them, however often one looks and whatever made the search stop: once fewer are left than would
-    make it too low, the recall holds. Every random row counts, whenever it was drawn. Unknown answers count as matches
-    that were missed.
+    A search whose hits save fewer rows of the proof than they cost gives way to random rows of those not asked; a match among these sends
+    it searching again. The matches among the rows not asked are errors of leaving these out, and `ErrorsLeft` bounds them, however often
+    one looks and whatever made the search stop: once fewer are left than would make it too low, the recall holds. Every random row counts,
+    whenever it was drawn. Unknown answers count as matches that were missed.
 
     Args:
         recall: share of the matching rows to find.

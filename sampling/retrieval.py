@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from uql.sampling import surrogate
-from uql.sampling.base import Floats, Indices
-from uql.sampling.labelled_rows import Known, LabelledRows
-from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Matrix, Span
+from uql.sampling.base import Floats, Indices, Matrix
+from uql.sampling.labelled_rows import Known, ProposedRows
+from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Span
 
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
 ENOUGH = 4  # matching rows known before the models are trusted
@@ -20,7 +21,7 @@ REFIT_ABOVE = 300  # labels; from there on a fit serves several batches
 SPREAD_ROWS = 5_000  # rows from which the spread of a score is read
 
 
-class Search(LabelledRows):
+class Search(ProposedRows):
     """Bookkeeping of a retrieval sampler: what was asked, what was found, the budget, a LIMIT.
 
     Args:
@@ -42,33 +43,15 @@ class Search(LabelledRows):
         limit: int | None = None,
         known: Known | None = None,
     ) -> None:
-        self.n_rows, self.budget, self.rng, self.limit = n_rows, max(0, budget), rng, limit
-        super().__init__(known)
-        self._is_asked = np.zeros(n_rows, bool)
-        self._is_asked[self.labelled] = True
-        self._open = np.zeros(n_rows, bool)  # proposed, not told
-        self.n_proposed = 0
+        super().__init__(n_rows, budget, rng, known)
+        self.limit = limit
 
     def propose(self, k: int) -> Indices:
         """At most k rows, likeliest first; empty when the budget is spent, all was asked, or the limit is reached."""
         k = min(k, self.budget - self.n_proposed)
         if k <= 0 or (self.limit is not None and len(self.matches()) >= self.limit):
             return np.zeros(0, np.int64)
-        rows = self._choose(k)
-        self._is_asked[rows] = True
-        self._open[rows] = True
-        self.n_proposed += len(rows)
-        return rows
-
-    def tell(self, indices: Indices, answers: Floats) -> None:
-        """The answers of proposed rows: 1, 0 or NaN. Raises: ValueError for a row not proposed, or told before."""
-        indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
-        if len(indices) != len(answers):
-            raise ValueError(f"{len(indices)} rows and {len(answers)} answers")
-        if len(np.unique(indices)) != len(indices) or not self._open[indices].all():
-            raise ValueError("told a row that was not proposed, or was told before")
-        self._open[indices] = False
-        self._keep(indices, answers)
+        return self._proposed(self._choose(k))
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         """The answers of rows that others chose and this search has not proposed: 1, 0 or NaN."""
@@ -83,15 +66,6 @@ class Search(LabelledRows):
         """The rows known to match, in the order they were found."""
         out: Indices = self.labelled[self.answers == 1.0]
         return out
-
-    def scores(self) -> Floats:
-        """(N,) how likely each row matches, in no unit; the answers themselves for rows that were told."""
-        out = self._scores()
-        out[self.labelled] = np.where(self.answers == 1.0, math.inf, -math.inf)
-        return out
-
-    def _scores(self) -> Floats:
-        return np.zeros(self.n_rows)
 
     def _choose(self, k: int) -> Indices:
         return self._random(k)
@@ -128,26 +102,24 @@ class LearnedSearch(Search):
         n_rows: int,
         budget: int,
         *,
-        rng: np.random.Generator,
         features: Matrix,
         prior: Floats | None = None,
-        limit: int | None = None,
-        known: Known | None = None,
         has_examples: bool = False,
         batch: int = BATCH,
+        **kept: Any,
     ) -> None:
-        super().__init__(n_rows, budget, rng=rng, limit=limit, known=known)
+        super().__init__(n_rows, budget, **kept)
         self.features, self.has_examples, self.batch = features, has_examples and prior is not None, batch
         self._prior: Matrix | None = None
         if prior is not None:
             spread = float(np.std(prior)) or 1.0
             self._prior = ((prior - float(np.mean(prior))) / spread).astype(np.float32)
-        self._fixed = features[np.sort(rng.choice(n_rows, min(SPREAD_ROWS, n_rows), replace=False))]
+        self._fixed = features[np.sort(self.rng.choice(n_rows, min(SPREAD_ROWS, n_rows), replace=False))]
         self._buffer = np.zeros(n_rows, np.float32)
         self._fitted_at = 0
         self._ready = False
         # few rows that are wanted soon are not looked for at random
-        starts_random = not self.has_examples and limit is None
+        starts_random = not self.has_examples and self.limit is None
         self._random_first = min(RANDOM_AT_FIRST, budget // 32) if starts_random else 0
         # Beta(1 + hits, 4 + misses) of the prior's top rows, and of random rows
         self._arms = np.array([[1.0, 4.0], [1.0, 4.0]])
@@ -223,41 +195,13 @@ class LearnedSearch(Search):
         rows = rows[np.argsort(-scores[rows], kind="stable")]
         return rows[scores[rows] > -math.inf].astype(np.int64)
 
-    def _scores(self) -> Floats:
-        if self._ready:
-            return self._buffer.astype(np.float64)
-        return self._prior.astype(np.float64) if self._prior is not None else np.zeros(self.n_rows)
 
-
-def balanced_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3)) -> Linear:
-    """Ridge regression on ±1 with both classes of equal weight; the penalty is chosen by exact leave-one-out error.
+def balanced_ridge(span: Span, y: Floats) -> Linear:
+    """Ridge regression on ±1 with both classes of equal weight.
 
     Args:
         span: of the n labelled rows.
         y: (n,) 0 or 1, both present.
-        penalties: from which to choose.
     """
-    n = len(y)
     share = float(y.mean())
-    weight = np.where(y > 0.5, 0.5 / share, 0.5 / (1 - share))
-    target = 2 * y - 1
-    middle = float((weight * target).sum() / weight.sum())
-    offset = (weight[:, None] * span.inside).sum(axis=0) / weight.sum()
-    root = np.sqrt(weight)
-    x = (span.inside - offset) * root[:, None]
-    gram = x.T @ x
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 0.0)
-    turned = x @ vectors
-    right = turned.T @ (root * (target - middle))
-    best: tuple[float, Floats] | None = None
-    for penalty in penalties:
-        inverse = 1 / (values + penalty)
-        fitted = turned @ (inverse * right)
-        leverage = (turned * turned) @ inverse + weight / n
-        residual = (root * (target - middle) - fitted) / np.maximum(1 - leverage, 0.05)
-        error = float((residual**2).mean())
-        if best is None or error < best[0]:
-            best = error, vectors @ (inverse * right)
-    assert best is not None
-    return Linear(span.weights(best[1]), middle - float(offset @ best[1]), False, np.zeros(0))
+    return surrogate.fit_ridge(span, 2 * y - 1, weights=np.where(y > 0.5, 0.5 / share, 0.5 / (1 - share)))

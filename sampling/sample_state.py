@@ -1,5 +1,4 @@
-"""What every aggregate sampler keeps: rows known before, rows told, the budget; and the reading of unknown and exact
-answers."""
+"""What every aggregate sampler keeps: rows known before, rows told, the budget; and the reading of unknown and exact answers."""
 
 from __future__ import annotations
 
@@ -8,11 +7,10 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from uql.sampling.base import Estimate, Flags, Floats, Indices
-from uql.sampling.labelled_rows import Known, LabelledRows
+from uql.sampling.base import Bounds, Estimate, Flags, Floats, Indices, Stored
+from uql.sampling.labelled_rows import Known, ProposedRows
 
-Bounds = tuple[float, float] | None
-Weights = tuple[Floats | None, Floats | None]  # of y and x, where known of every row
+Weights = tuple[Stored, Stored]  # of y and x, where known of every row
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
 
 
@@ -49,12 +47,11 @@ def unlike(n: int, confidence: float) -> float:
     return float(1 - ((1 - confidence) / 2) ** (1 / n))
 
 
-class Draws(LabelledRows, ABC):
+class Draws(ProposedRows, ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 
-    Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
-    Every y and x handed to `total` and `ratio` is in the order of `labelled`: the known rows first, then the rows in the
-    order they were told.
+    Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample. Every y and x handed
+    to `total` and `ratio` is in the order of `labelled`: the known rows first, then the rows in the order they were told.
 
     Args:
         n_rows: N.
@@ -79,14 +76,8 @@ class Draws(LabelledRows, ABC):
         groups: Indices | None = None,
         known: Known | None = None,
     ) -> None:
-        self.n_rows, self.rng, self.confidence, self.groups = n_rows, rng, confidence, groups
-        super().__init__(known)
-        self._state = np.zeros(n_rows, np.int8)  # 0 free, 1 proposed, 2 told or known
-        self._state[self.labelled] = 2
-        self.n_proposed = 0
-        self.budget = max(0, budget)
-        self._look = 0
-        self.size = size
+        super().__init__(n_rows, budget, rng, known)
+        self.confidence, self.groups, self.size, self._look = confidence, groups, size, 0
         self._first = self._whole_groups(groups) if groups is not None else np.zeros(0, np.int64)
         if size is not None:
             self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
@@ -116,22 +107,7 @@ class Draws(LabelledRows, ABC):
         rows, self._first = self._first[:k], self._first[k:]
         if len(rows) < k:
             rows = np.concatenate([rows, self._draw(k - len(rows))])
-        self._state[rows] = 1
-        self.n_proposed += len(rows)
-        return rows
-
-    def tell(self, indices: Indices, answers: Floats) -> None:
-        """The answers of proposed rows: 1, 0, or NaN where there is none.
-
-        Raises: ValueError for a row that was not proposed, or told before.
-        """
-        indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
-        if len(indices) != len(answers):
-            raise ValueError(f"{len(indices)} rows and {len(answers)} answers")
-        if len(np.unique(indices)) != len(indices) or (self._state[indices] != 1).any():
-            raise ValueError("told a row that was not proposed, or was told before")
-        self._state[indices] = 2
-        self._keep(indices, answers)
+        return self._proposed(rows)
 
     def expected_draws(self) -> Floats:
         """As in `AggregateSampler`: the same for every row, unless a method knows better."""
@@ -145,38 +121,26 @@ class Draws(LabelledRows, ABC):
         """The number of rows whose answer is 1."""
         return self.total(self.answers, (0.0, 1.0))
 
-    def total(
-        self,
-        y: Floats,
-        bounds: tuple[float, float] | None = None,
-        *,
-        weights: Floats | None = None,
-        domain: int | None = None,
-    ) -> Estimate:
+    def total(self, y: Floats, bounds: Bounds = None, *, weights: Stored = None, domain: int | None = None) -> Estimate:
         """As in `AggregateSampler`."""
         y = self._checked(y)
         inside, population = self._told_in(domain)
         missing = np.isnan(y) & inside
         unknown, calls = int(missing.sum()), self.calls
-        zero = np.nan_to_num(y)
-        if int(inside.sum()) == population:
-            value = float(zero[inside].sum())
-            low = high = value
-        else:
-            value, low, high = self._possible(
-                self._total(zero, weights, domain, bounds), zero[inside], weights, domain, bounds
-            )
-        if unknown:
-            for filled in self._fills(zero, missing, inside, bounds, weights):
-                if int(inside.sum()) == population:
-                    whole = float(filled[inside].sum())
-                    low, high = min(low, whole), max(high, whole)
-                else:
-                    _, lower, upper = self._possible(
-                        self._total(filled, weights, domain, bounds), filled[inside], weights, domain, bounds
-                    )
-                    low, high = min(low, lower), max(high, upper)
-        exact = int(inside.sum()) == population and unknown == 0
+        zero, whole = np.nan_to_num(y), int(inside.sum()) == population
+
+        def of(values: Floats) -> Three:
+            sum_ = float(values[inside].sum())
+            if whole:
+                return sum_, sum_, sum_
+            estimate = self._total(values, weights, domain, bounds)
+            return self._possible(estimate, values[inside], weights, domain, bounds)
+
+        value, low, high = of(zero)
+        for filled in self._fills(zero, missing, inside, bounds, weights) if unknown else ():
+            _, lower, upper = of(filled)
+            low, high = min(low, lower), max(high, upper)
+        exact = whole and unknown == 0
         if not exact and weights is None and bounds is None and not is_binary(zero[inside & ~missing]):
             low, high = self._of_numbers((value, low, high), zero[inside & ~missing], population, unknown)
             if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
@@ -185,6 +149,19 @@ class Draws(LabelledRows, ABC):
         return Estimate(
             finite_value, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method
         )
+
+    def _nothing_drawn(self, y: Floats, inside: Flags, weights: Stored, bounds: Bounds) -> Three:
+        """A total of which no random row tells: between the ends that the rows not told allow."""
+        rest = inside.copy()
+        rest[self.labelled] = False
+        base = float(y[inside[self.labelled]].sum())
+        if weights is not None:
+            part = weights[rest]
+            return math.nan, base + float(np.minimum(part, 0).sum()), base + float(np.maximum(part, 0).sum())
+        if bounds is None:
+            bounds = (0.0, 1.0) if is_binary(y) else (-math.inf, math.inf)
+        low, high = (base + end * float(rest.sum()) for end in bounds)
+        return math.nan, low, high
 
     def _possible(
         self, estimate: Three, values: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
@@ -208,13 +185,7 @@ class Draws(LabelledRows, ABC):
         return value, low, high
 
     def ratio(
-        self,
-        y: Floats,
-        x: Floats,
-        *,
-        weights: Floats | None = None,
-        counts: Floats | None = None,
-        domain: int | None = None,
+        self, y: Floats, x: Floats, *, weights: Stored = None, counts: Stored = None, domain: int | None = None
     ) -> Estimate:
         """As in `AggregateSampler`.
 
@@ -372,17 +343,16 @@ class Draws(LabelledRows, ABC):
 
     def _whole_groups(self, groups: Indices) -> Indices:
         """The free rows of groups of at most B/(2G) of them: at most half the budget, and those groups are exact."""
-        free = np.flatnonzero(self._state == 0)
+        free = np.flatnonzero(~self._is_asked)
         names, place = np.unique(groups[free], return_inverse=True)
         sizes = np.bincount(place, minlength=len(names))
         small = sizes <= self.budget / (2 * max(len(names), 1))
         return free[small[place]] if len(names) > 1 else np.zeros(0, np.int64)
 
     def _largest(self, size: Floats) -> Indices:
-        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of
-        its squares."""
+        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of its squares."""
         weight = np.abs(np.nan_to_num(np.asarray(size, np.float64)))
-        free = np.flatnonzero(self._state == 0)
+        free = np.flatnonzero(~self._is_asked)
         if len(free) == 0 or self.budget < 8:
             return np.zeros(0, np.int64)
         cut = np.quantile(weight, 0.995)

@@ -9,9 +9,9 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
-from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
-from uql.sampling.surrogate import Matrix
+from uql.sampling.base import Bounds, Flags, Floats, Indices, Matrix
+from uql.sampling.clusters import clusters
+from uql.sampling.sample_state import Draws, Three, Weights, is_binary, is_share_of
 from uql.sampling.uniform import expansion_interval
 
 LEAST = 2  # draws of a stratum: one gives no variance
@@ -66,8 +66,7 @@ class StratifiedSampler(Draws):
         return certain & inside[rows], ~certain, sizes, inside
 
     def _cells(self, values: Floats, random: Flags, sizes: Indices) -> tuple[Floats, Floats]:
-        """(m,) totals and (m, m) covariance over the strata of (m, n) values; a stratum without draws gets the mean of
-        all."""
+        """(m,) totals and (m, m) covariance over the strata of (m, n) values; a stratum without draws gets the mean of all."""
         rows = np.flatnonzero(random)
         stratum = self._stratum[self.labelled[rows]]
         sample = values[:, rows]
@@ -95,7 +94,7 @@ class StratifiedSampler(Draws):
         base, size = float(y[certain].sum()), int(inside.sum())
         within = inside[rows]
         if not (random & within).any():
-            return self._nothing_drawn(y, base, size - int(within.sum()), inside, weights, bounds)
+            return self._nothing_drawn(y, inside, weights, bounds)
         totals, covariance = self._cells((y * within)[None, :], random, sizes)
         value, variance = base + float(totals[0]), float(covariance[0, 0])
         values = y[within]
@@ -112,23 +111,6 @@ class StratifiedSampler(Draws):
             return value, base + low, base + high
         half = intervals.t_quantile(self.level, len(sample) - 1) * math.sqrt(variance)
         return value, value - half, value + half
-
-    def _nothing_drawn(
-        self, y: Floats, base: float, rest: int, inside: Flags, weights: Floats | None, bounds: Bounds
-    ) -> Three:
-        if weights is not None:
-            left = inside.copy()
-            left[self.labelled] = False
-            return (
-                math.nan,
-                base + float(np.minimum(weights[left], 0).sum()),
-                base + float(np.maximum(weights[left], 0).sum()),
-            )
-        if bounds is None and is_binary(y):
-            bounds = 0.0, 1.0
-        if bounds is None:
-            return math.nan, -math.inf, math.inf
-        return math.nan, base + rest * bounds[0], base + rest * bounds[1]
 
     def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         certain, random, sizes, inside = self._parts(domain)
@@ -153,8 +135,7 @@ class StratifiedSampler(Draws):
 
 
 def allocate(sizes: Indices, draws: int) -> Indices:
-    """(H,) draws of each stratum: in proportion by largest remainders, at least two (or the whole stratum) while they
-    last."""
+    """(H,) draws of each stratum: in proportion by largest remainders, at least two (or the whole stratum) while they last."""
     draws = int(min(draws, sizes.sum()))
     if draws <= 0 or len(sizes) == 0:
         return np.zeros(len(sizes), np.int64)
@@ -190,7 +171,5 @@ def strata_of(
         rank[np.argsort(-prior, kind="stable")] = np.arange(n_rows)
         return rank * strata // max(n_rows, 1)
     if features is not None and features.shape[1]:
-        from uql.sampling.clusters import clusters
-
         return clusters(features, strata)
     return np.zeros(n_rows, np.int64)

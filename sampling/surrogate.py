@@ -1,8 +1,6 @@
-"""Cheap models of an answer, fitted to a few hundred labelled rows: logistic and ridge regression with leave-one-out
-choices.
+"""Cheap models of an answer, fitted to a few hundred labelled rows: logistic and ridge regression with leave-one-out choices.
 
-Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms into
-1 s.
+Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms into 1 s.
 """
 
 from __future__ import annotations
@@ -14,13 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from uql.sampling.base import Flags, Floats, Indices
-
-Matrix = NDArray[np.float32]
+from uql.sampling.base import Flags, Floats, Indices, Matrix
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03)
+RIDGE_PENALTIES = (30.0, 10.0, 3.0, 1.0, 0.3)
 DIRECTIONS = 64  # kept for estimates
 SEARCH_DIRECTIONS = 96  # kept for retrieval
 NEWTON_STEPS = 6
@@ -211,8 +207,7 @@ def fit_logistic(span: Span, y: Floats) -> Linear:
 
 
 def calibrate(fit: Linear, y: Floats, design: Floats | None = None) -> Linear:
-    """Platt's scaling of the leave-one-out log-odds, with pseudo-count targets and design weights of at most 8 times
-    their mean.
+    """Platt's scaling of the leave-one-out log-odds, with pseudo-count targets and design weights of at most 8 times their mean.
 
     Args:
         fit: logistic, with leave-one-out log-odds of the labelled rows.
@@ -281,27 +276,36 @@ def probability(features: Matrix, y: Floats, design: Floats | None = None, direc
         return calibrate(fit_logistic(Span.of(features, directions), y), y, design)
 
 
-def fit_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3)) -> Linear:
+def fit_ridge(
+    span: Span, y: Floats, penalties: tuple[float, ...] = RIDGE_PENALTIES, weights: Floats | None = None
+) -> Linear:
     """Ridge regression; the penalty is chosen by exact leave-one-out squared error.
 
     Args:
         span: of the n labelled rows.
         y: (n,) any numbers.
+        penalties: to choose from.
+        weights: (n,) of the rows, their mean 1; None: all alike.
     Source: Golub, Heath & Wahba (1979).
     """
-    middle, offset = float(y.mean()), span.inside.mean(axis=0)
-    x = span.inside - offset
-    u, s, vt = np.linalg.svd(x, full_matrices=False)
-    uy = u.T @ (y - middle)
+    weight = np.ones(len(y)) if weights is None else weights
+    middle = float((weight * y).sum() / weight.sum())
+    offset = (weight[:, None] * span.inside).sum(axis=0) / weight.sum()
+    root = np.sqrt(weight)
+    x, target = (span.inside - offset) * root[:, None], root * (y - middle)
+    values, vectors = np.linalg.eigh(x.T @ x)
+    values = np.maximum(values, 0.0)
+    turned = x @ vectors
+    right = turned.T @ target
     best: tuple[float, Floats, Floats] | None = None
     for penalty in penalties:
-        shrink = s * s / (s * s + penalty)
-        fitted = u @ (shrink * uy)
-        leverage = (u * u) @ shrink + 1 / len(y)
-        residual = (y - middle - fitted) / np.maximum(1 - leverage, 0.05)
+        inverse = 1 / (values + penalty)
+        fitted = turned @ (inverse * right)
+        leverage = (turned * turned) @ inverse + weight / len(y)
+        residual = (target - fitted) / np.maximum(1 - leverage, 0.05)
         error = float((residual**2).mean())
         if best is None or error < best[0]:
-            best = error, vt.T @ (s / (s * s + penalty) * uy), y - residual
+            best = error, vectors @ (inverse * right), y - residual / root
     assert best is not None
     return Linear(span.weights(best[1]), middle - float(offset @ best[1]), False, best[2])
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
+from uql.sampling.base import AggregateSampler, Bounds, Estimate, Flags, Floats, Indices, RetrievalSampler, Stored
 from uql.sampling.intervals import normal_quantile
 from uql.sampling.row_hash import LARGEST, bound_for, lowest, rows_below
-from uql.sampling.sample_state import Bounds, counts_rows, is_share_of
+from uql.sampling.sample_state import counts_rows, is_share_of
 
 LEAST = 32_768  # rows of a first stage
 A_CALL = 64  # rows of a first stage for each call: they add at most 1/64 to the variance of a uniform sample
@@ -122,9 +122,7 @@ class TwoStageSample:
         """The number of rows whose answer is 1."""
         return self.total((self.answers == 1.0).astype(np.float64) + 0.0 * self.answers, (0.0, 1.0))
 
-    def total(
-        self, y: Floats, bounds: Bounds = None, *, weights: Floats | None = None, domain: int | None = None
-    ) -> Estimate:
+    def total(self, y: Floats, bounds: Bounds = None, *, weights: Stored = None, domain: int | None = None) -> Estimate:
         """As in `AggregateSampler`."""
         estimate = self.inner.total(y, bounds, weights=self._of(weights), domain=domain)
         every, n = self._sizes(domain)
@@ -148,13 +146,7 @@ class TwoStageSample:
         return replace(estimate, value=value, low=low, high=high, exact=False)
 
     def ratio(
-        self,
-        y: Floats,
-        x: Floats,
-        *,
-        weights: Floats | None = None,
-        counts: Floats | None = None,
-        domain: int | None = None,
+        self, y: Floats, x: Floats, *, weights: Stored = None, counts: Stored = None, domain: int | None = None
     ) -> Estimate:
         """As in `AggregateSampler`."""
         estimate = self.inner.ratio(y, x, weights=self._of(weights), counts=self._of(counts), domain=domain)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals
-from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
+from uql.sampling.base import Bounds, Flags, Floats, Indices
+from uql.sampling.sample_state import Draws, Three, Weights, is_binary, is_share_of
 
 FEW = 20  # below this many rows that add to a sum, a t interval is too short
 
@@ -78,10 +78,9 @@ def expansion_interval(
 ) -> tuple[float, float]:
     """The interval for the sum over `size` rows of which `sample` (n ≥ 1) is a random sample.
 
-    Student's t; where few rows add to the sum, Fay and Feuer's gamma interval for what is positive and for what is
-    negative, with the spread reduced for the finite population. Where all are 0 and no bounds are known, nothing is
-    known of one row's size, and the interval is open. With `weights` the spread is at least that of a truth independent
-    of the weight: heavy tails that the sample missed.
+    Student's t; where few rows add to the sum, Fay and Feuer's gamma interval for what is positive and for what is negative, with the
+    spread reduced for the finite population. Where all are 0 and no bounds are known, nothing is known of one row's size, and the interval
+    is open. With `weights` the spread is at least that of a truth independent of the weight: heavy tails that the sample missed.
 
     Args:
         sample: (n,) the values of the random rows, n ≥ 1.
@@ -146,8 +145,7 @@ def _few_add(sample: Floats, size: int, confidence: float, bounds: Bounds) -> tu
 def ratio_of_samples(
     y: Floats, x: Floats, size: int, base: tuple[float, float], confidence: float, stored: Floats | None = None
 ) -> Three:
-    """(base_y + size·mean(y)) / (base_x + size·mean(x)) with its interval, for n random rows that stand for `size`
-    rows.
+    """(base_y + size·mean(y)) / (base_x + size·mean(x)) with its interval, for n random rows that stand for `size` rows.
 
     Shares (0/1 values, y within x) have the exact binomial interval given the number of rows with x = 1; others
     Fieller's, with as many degrees of freedom as rows that count, less one. The spread of stored values is at least that of

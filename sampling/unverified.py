@@ -1,5 +1,4 @@
-"""Rows returned unasked, with a precision that holds: learn, sort, test nested sets of the likeliest rows on random
-members."""
+"""Rows returned unasked, with a precision that holds: learn, sort, test nested sets of the likeliest rows on random members."""
 
 from __future__ import annotations
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler
-from uql.sampling.base import Floats, Indices
-from uql.sampling.labelled_rows import Known
+from uql.sampling.base import Floats, Indices, Matrix
 from uql.sampling.retrieval import Search
-from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
+from uql.sampling.surrogate import SEARCH_DIRECTIONS
 
 PARTS = (0.1, 0.4, 0.65, 0.85)  # mean predicted precision of the sets, largest set first, between the target and 1
 BET = 0.75  # a bet is for at least this part of the way from the target to 1: a bet for less grows too slowly
@@ -54,8 +52,7 @@ class BettingTest:
 
 
 class UnverifiedSearch(Search):
-    """Half the budget learns, by waves of the ASD estimator; the rest tests sets, and what is left asks the likeliest
-    other rows.
+    """Half the budget learns, by waves of the ASD estimator; the rest tests sets, and what is left asks the likeliest other rows.
 
     The sets are nested: the likeliest rows, down to four cuts. Rows of the largest are asked in random order, each a
     bet for every set that holds it; a set without hope is given up, and the order goes on within the next. The first
@@ -76,21 +73,24 @@ class UnverifiedSearch(Search):
         n_rows: int,
         budget: int,
         *,
-        rng: np.random.Generator,
         features: Matrix,
         prior: Floats | None = None,
         precision: float = 0.9,
         confidence: float = 0.95,
-        limit: int | None = None,
-        known: Known | None = None,
-        **_: Any,
+        **kept: Any,
     ) -> None:
-        super().__init__(n_rows, budget, rng=rng, limit=limit, known=known)
+        super().__init__(n_rows, budget, **kept)
         self.features, self.precision, self.confidence = features, precision, confidence
         self._learner: AsdSampler | None = None
         if n_rows - self.n_known > budget >= 16 and features.shape[1]:
             self._learner = AsdSampler(
-                n_rows, budget // 2, rng=rng, features=features, prior=prior, known=known, confidence=confidence
+                n_rows,
+                budget // 2,
+                rng=self.rng,
+                features=features,
+                prior=prior,
+                known=(self.labelled, self.answers),
+                confidence=confidence,
             )
         self._scores_now = np.zeros(n_rows) if prior is None else np.asarray(prior, np.float64).copy()
         self._learning = self._learner is not None
@@ -99,23 +99,13 @@ class UnverifiedSearch(Search):
         self._sequence = np.zeros(0, np.int64)  # (M,) ranks, by score, of the largest set's rows in random order
         self._order = np.zeros(0, np.int64)  # (M,) the largest set, likeliest first
         self._at = 0
-        self._accepted = np.zeros(0, np.int64)
+        self.accepted = np.zeros(0, np.int64)  # the set that the precision is promised for, asked since or not
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no or unknown, 1 yes
         self._answer[self.labelled] = self.answers == 1.0
 
-    @property
-    def learner(self) -> AsdSampler | None:
-        """The sampler of the first half: its estimate says about how many rows match in all."""
-        return self._learner
-
-    @property
-    def accepted(self) -> Indices:
-        """The rows of the accepted set, asked since or not: what the precision is promised for."""
-        return self._accepted
-
     def unverified(self) -> Indices:
         """The accepted rows that were not asked, likeliest first."""
-        out: Indices = self._accepted[self._answer[self._accepted] == -1]
+        out: Indices = self.accepted[self._answer[self.accepted] == -1]
         return out
 
     def tell(self, indices: Indices, answers: Floats) -> None:
@@ -124,9 +114,6 @@ class UnverifiedSearch(Search):
         self._answer[indices] = np.asarray(answers) == 1.0
         if self._learner is not None and self._learning:
             self._learner.tell(indices, answers)
-
-    def _scores(self) -> Floats:
-        return self._scores_now.copy()
 
     def _choose(self, k: int) -> Indices:
         if self._learning and self._learner is not None:
@@ -184,7 +171,7 @@ class UnverifiedSearch(Search):
                     break
             test = self._tests[0]
             if test.capital >= goal:
-                self._accepted = self._order[:size]
+                self.accepted = self._order[:size]
                 self._tests = []
                 return np.zeros(0, np.int64)
             # as many as a run of matches needs, so that little is asked beyond the decision
@@ -202,7 +189,7 @@ class UnverifiedSearch(Search):
     def _best(self, k: int) -> Indices:
         """The likeliest rows that are neither asked nor accepted."""
         scores = np.where(self._is_asked, -math.inf, self._scores_now)
-        scores[self._accepted] = -math.inf
+        scores[self.accepted] = -math.inf
         k = min(k, int((scores > -math.inf).sum()))
         rows = np.argsort(-scores, kind="stable")[:k]
         return rows.astype(np.int64)

@@ -1,5 +1,4 @@
-"""UQE's two algorithms, the baseline: clusters as strata for aggregates, greedy online logistic regression for
-retrieval.
+"""UQE's two algorithms, the baseline: clusters as strata for aggregates, greedy online logistic regression for retrieval.
 
 Source: Dai et al. (2024), UQE: A Query Engine for Unstructured Databases, algorithms 1 and 2 (without the factor |S| of
 equation 3, a slip), settings as in its appendix C.2.
@@ -12,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from uql.sampling import surrogate
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Indices, Matrix
 from uql.sampling.clusters import CLUSTERS, best_clusters, clusters
 from uql.sampling.retrieval import Search
 from uql.sampling.stratified import StratifiedSampler
-from uql.sampling.surrogate import Matrix
 
 RETRIEVAL_BATCH = 16
 
@@ -70,11 +68,7 @@ class UqeSearch(Search):
     ) -> None:
         super().__init__(n_rows, budget, **kept)
         self.features, self.epsilon, self.batch = features, epsilon, batch
-        self._last: Floats = np.zeros(n_rows)
         self._fits = 0
-
-    def _scores(self) -> Floats:
-        return self._last.copy()
 
     def _choose(self, k: int) -> Indices:
         k = min(k, self.batch)
@@ -86,10 +80,10 @@ class UqeSearch(Search):
 
         with surrogate.one_thread():
             model = LogisticRegression(C=1.0, max_iter=200).fit(self.features[rows], y)
-        self._last = (self.features @ model.coef_[0].astype(np.float32)).astype(np.float64)
+        scores = (self.features @ model.coef_[0].astype(np.float32)).astype(np.float64)
         self._fits += 1
         explore = int(self.rng.binomial(k, self.epsilon / self._fits)) if self.epsilon else 0
-        scores = np.where(self._is_asked, -np.inf, self._last)
+        scores = np.where(self._is_asked, -np.inf, scores)
         k_top = min(k - explore, int((~self._is_asked).sum()))
         top = np.argpartition(scores, len(scores) - k_top)[len(scores) - k_top :] if k_top else np.zeros(0, np.int64)
         top = top[np.argsort(-scores[top], kind="stable")]

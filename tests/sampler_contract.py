@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from uql.sampling.base import AggregateSampler, Estimate, Floats, Indices, RetrievalSampler
-from uql.sampling.methods import MakeAggregate, MakeRetrieval, Matrix
+from uql.sampling.base import AggregateSampler, Estimate, Floats, Indices, Matrix, RetrievalSampler
+from uql.sampling.methods import MakeAggregate, MakeRetrieval
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ import numpy as np
 from uql.benchmarks.datasets.labelled import Predicate, labels, predicates
 from uql.benchmarks.guarantees.bounds import SLACK, Row, at_most, covers
 from uql.benchmarks.sampling.worlds import features, told, world
-from uql.sampling.base import AggregateSampler, Estimate, Floats, Indices
+from uql.sampling.base import AggregateSampler, Estimate, Floats, Indices, Matrix
 from uql.sampling.groupby import GroupBySampler
 from uql.sampling.methods import AGGREGATE
-from uql.sampling.surrogate import Matrix
 
 ROWS = 4_000
 SHARES = (0.01, 0.05, 0.3, 0.8)

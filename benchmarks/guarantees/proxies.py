@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uql.sampling.base import Floats
-from uql.sampling.surrogate import Matrix
+from uql.sampling.base import Floats, Matrix
 
 KINDS = ("calibrated", "overconfident", "noisy", "useless", "inverted")
 SHARES = (0.001, 0.01, 0.024, 0.1, 0.5)

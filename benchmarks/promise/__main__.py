@@ -25,9 +25,8 @@ from uql.benchmarks.runner import lines
 from uql.benchmarks.sampling.aggregates import HARD
 from uql.benchmarks.sampling.rivals import ROWS, prompt_tokens
 from uql.benchmarks.sampling.worlds import world
-from uql.sampling.base import Indices
+from uql.sampling.base import Indices, Matrix
 from uql.sampling.promise import PromiseSearch
-from uql.sampling.surrogate import Matrix
 
 TARGET, DELTA = 0.9, 0.05
 RESULTS = Path(__file__).with_name("results.jsonl")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from uql.sampling.base import Floats, Indices
-from uql.sampling.surrogate import Matrix, logit, sigmoid
+from uql.sampling.base import Floats, Indices, Matrix
+from uql.sampling.surrogate import logit, sigmoid
 
 # fixed before anything was tuned; HELD_OUT was looked at once, at the end
 TUNED = ("imdb_pos", "abcd_acct", "air_cancel", "tw_neg", "tw_cancelled", "bk_lost", "sgd_movies", "bbc_tech")

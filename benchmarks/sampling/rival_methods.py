@@ -16,10 +16,9 @@ import numpy as np
 
 from uql.benchmarks.promise.tables import Dear
 from uql.benchmarks.sampling.worlds import World, strata_of
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Floats, Indices, Matrix
 from uql.sampling.clusters import clusters
 from uql.sampling.stratified import allocate
-from uql.sampling.surrogate import Matrix
 
 ROUNDS = 4  # of OLLA
 CSV_CLUSTERS, CSV_VOTES = 4, 16  # of a clustering, and calls of a cluster

@@ -12,11 +12,11 @@ from uql.compiler.bind import uses
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.grouping import apart, flattened, items_of_lists, one_of_each
-from uql.compiler.bind.limits import by_share, counted
+from uql.compiler.bind.limits import by_share, counted, is_all
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.reading import video_search
 from uql.compiler.bind.scope import Scope, suggestion
-from uql.compiler.bind.sources import Common, Sources, forced_modalities
+from uql.compiler.bind.sources import Common, Sources, forced_modalities, renamed
 from uql.compiler.bind.stars import starred, with_columns, with_fields
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, Pending
@@ -76,15 +76,7 @@ class Blocks:
             before = self.statement.copies
             bound, _ = self.query(common.query, None, ctes)
             fields = output_fields(bound)
-            if common.columns:
-                if len(common.columns) > len(fields):
-                    raise BindError(
-                        f"{common.name} is given {len(common.columns)} column names and has {len(fields)} columns",
-                        code="UQL211",
-                        span=common.span,
-                    )
-                first = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
-                fields = (*first, *fields[len(first) :])
+            fields = renamed(fields, common.columns, common.name, common.span)
             ctes[low] = Common(bound, fields, 1 + self.statement.copies - before)
         return ctes
 
@@ -109,11 +101,9 @@ class Blocks:
                 help = f"give each column a name of its own: {twice[0]} AS {twice[0]}2"
                 message = f"BY NAME: two columns are called {twice[0]}"
                 raise BindError(message, code="UQL211", span=span, help=help)
-        names = list(
-            {item.name.lower(): item.name for item in (*reversed(right.items), *reversed(left.items))}.values()
-        )
-        names = [n for n in (i.name for i in (*left.items, *right.items)) if n in names]
-        names = list(dict.fromkeys(names))
+        names: dict[str, str] = {}
+        for item in (*left.items, *right.items):
+            names.setdefault(item.name.lower(), item.name)
         sides = []
         for side in (left, right):
             fields = {f.name.lower(): f for f in output_fields(side)}
@@ -121,7 +111,7 @@ class Blocks:
                 BoundItem(Column("side", f.name), name, f.type)
                 if (f := fields.get(name.lower())) is not None
                 else BoundItem(ast.Null(), name, "NULL")
-                for name in names
+                for name in names.values()
             )
             sides.append(BoundSelect(items, BoundDerived(side, "side", tuple(fields.values()))))
         return sides[0], sides[1]
@@ -144,8 +134,7 @@ class Blocks:
         items = tuple(replace(item, type=type) for item, type in zip(left.items, types, strict=True))
         keys: list[OrderKey] = []
         for key in query.order_by:
-            whole = isinstance(key.expr, Name) and [part.lower() for part in key.expr.parts] == ["all"]
-            if whole and all(item.name.lower() != "all" for item in items):
+            if is_all(key.expr) and all(item.name.lower() != "all" for item in items):
                 keys += [replace(key, expr=_output(items, place, key.span)) for place in range(len(items))]
             else:
                 keys.append(self._union_key(key, items))
@@ -409,9 +398,9 @@ class _Block:
         return bound
 
     def _is_all(self, expr: Expr) -> bool:
-        if not isinstance(expr, Name) or len(expr.parts) != 1 or expr.parts[0].lower() != "all":
+        if not is_all(expr) or "all" in self.binder.aliases.select:
             return False
-        return self.scope.find(expr.parts, expr.span) is None and "all" not in self.binder.aliases.select
+        return self.scope.find(("all",), expr.span) is None
 
     def _order(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
@@ -146,11 +146,7 @@ class Expressions:
                 return replace(expr, operand=self.bind(expr.operand, clause, WORDS), pattern=pattern, escape=escape)
             case ast.InList():
                 items = tuple(self.bind(item, clause) for item in expr.items)
-                labels = tuple(item.value for item in items if isinstance(item, String))
-                if labels and len(labels) == len(items):
-                    inner = Want(Place.COMPARE, "VARCHAR", labels, certain=certain and not expr.negated)
-                else:
-                    inner = self._against(items[0], ordering=False) if items else ANY
+                inner = self._against_one_of(items, certain and not expr.negated)
                 return replace(expr, operand=self.bind(expr.operand, clause, inner), items=items)
             case ast.InQuery():
                 return self._in_query(expr, clause, certain)
@@ -291,12 +287,8 @@ class Expressions:
                     )
         if not quoted.text.strip():
             raise self.error("an empty text asks nothing", "UQL212", quoted)
-        return self._text(quoted, clause, want, attempt=False)
-
-    def _text(self, quoted: Quoted, clause: Clause, want: Want, attempt: bool) -> Pending:
         reads, holes = columns_read(quoted, self.scope)
-        use = Use(quoted.text, reads, holes, want, clause.group, clause.before, attempt, span=quoted.span)
-        self.uses.append(use)
+        self.uses.append(Use(quoted.text, reads, holes, want, clause.group, clause.before, span=quoted.span))
         self.statement.semantic = True
         return Pending(index=len(self.uses) - 1, span=quoted.span)
 
@@ -340,9 +332,7 @@ class Expressions:
         """
         if name.parts[0].lower() in self._items:  # an item of a list, in a lambda
             item: Expr = replace(name, parts=name.parts[:1])
-            for part in name.parts[1:]:
-                item = Call("struct_extract", (item, String(part)), span=name.span)
-            return item
+            return _member(item, name.parts[1:], name.span)
         meaning = self._named(name.parts, name, clause, want)
         if meaning is not None:
             return meaning
@@ -370,9 +360,7 @@ class Expressions:
                 column, inner = ast.Subscript(column, String(inner[0]), span=node.span), inner[1:]
             if inner and field is not None and field.type.startswith("UNION("):
                 column, inner = Call("union_extract", (column, String(inner[0])), span=node.span), inner[1:]
-            for part in inner:
-                column = Call("struct_extract", (column, String(part)), span=node.span)
-            return replace(column, span=node.span)
+            return replace(_member(column, inner, node.span), span=node.span)
         if len(parts) > 1 or low in self._expanding:
             return None
         item = self.aliases.select.get(low)
@@ -591,11 +579,16 @@ class Expressions:
         if type is not None and type.strip('"') == "NULL":  # made of texts alone, as max("…") OVER (…)
             inside = [self.uses[n.index].want for n in walk(other) if isinstance(n, Pending)]
             return NUMBER if ordering or any(want.type == "DOUBLE" for want in inside) else WORDS
-        if type is None or is_numeric(type):
-            return NUMBER
         if type == "BOOLEAN":
             return CONDITION
-        return Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
+        return NUMBER if type is None else _compared_with(type)
+
+    def _against_one_of(self, others: Sequence[Expr], certain: bool = False) -> Want:
+        """What equality with one of several expressions asks of a text: one of their labels, or a value of their type."""
+        labels = tuple(other.value for other in others if isinstance(other, String))
+        if labels and len(labels) == len(others):
+            return Want(Place.COMPARE, "VARCHAR", labels, certain=certain)
+        return self._against(others[0], ordering=False) if others else ANY
 
     def blank(self, expr: Expr) -> Expr:
         """The expression with NULL for every text that is not settled yet."""
@@ -624,8 +617,7 @@ class Expressions:
             raise self.error(f"a sub-query after {expr.word} gives one column", "UQL211", expr)
         if expr.operand is None:
             return replace(expr, query=bound)
-        type = bound.query.items[0].type
-        want = NUMBER if is_numeric(type) else Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
+        want = _compared_with(bound.query.items[0].type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 
     def _in_query(self, expr: ast.InQuery, clause: Clause, certain: bool) -> Expr:
@@ -640,32 +632,21 @@ class Expressions:
             labels = None if bound.correlated else bound
             want = Want(Place.COMPARE, "VARCHAR", label_query=labels, certain=certain and not expr.negated)
         else:
-            want = NUMBER if is_numeric(type) else Want(Place.COMPARE, type)
+            want = _compared_with(type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 
     def _case(self, expr: ast.Case, clause: Clause, want: Want) -> Expr:
         operand = expr.operand
         tests = [self.bind(w.condition, clause, CONDITION if operand is None else ANY) for w in expr.whens]
         if operand is not None:
-            labels = tuple(test.value for test in tests if isinstance(test, String))
-            if labels and len(labels) == len(tests):
-                operand_want = Want(Place.COMPARE, "VARCHAR", labels)
-            else:
-                operand_want = self._against(tests[0], ordering=False)
-            operand = self.bind(operand, clause, operand_want)
-        if want.type is None and any(map(self._is_number, (*(w.value for w in expr.whens), expr.default))):
-            want = NUMBER
-        elif want.type is None:
-            want = self._with_booleans(
-                [*(w.value for w in expr.whens), *([expr.default] if expr.default else [])], want
-            )
-        values = [self.bind(when.value, clause, want) for when in expr.whens]
-        default = self.bind(expr.default, clause, want) if expr.default is not None else None
-        whens = tuple(
-            ast.When(condition=test, value=value, span=when.span)
-            for when, test, value in zip(expr.whens, tests, values, strict=True)
-        )
-        return replace(expr, operand=operand, whens=whens, default=default)
+            operand = self.bind(operand, clause, self._against_one_of(tests))
+        values = [*(when.value for when in expr.whens), *([expr.default] if expr.default is not None else [])]
+        if want.type is None:
+            want = NUMBER if any(map(self._is_number, values)) else self._with_booleans(values, want)
+        bound = [self.bind(value, clause, want) for value in values]
+        whens = [replace(w, condition=t, value=v) for w, t, v in zip(expr.whens, tests, bound, strict=False)]
+        default = bound[-1] if expr.default is not None else None
+        return replace(expr, operand=operand, whens=tuple(whens), default=default)
 
     def _cast(self, expr: Cast, clause: Clause) -> Expr:
         type = type_sql(expr.type)
@@ -732,10 +713,8 @@ class Expressions:
         if name == "if" and want.type is None and any(map(self._is_number, args[1:])):
             want = NUMBER
         first, rest = asked_of(call, aggregate, want)
-        if name in PASSED_ON - ORDERED_BY and first.type is None and any(self._is_number(arg) for arg in args):
-            first = rest = NUMBER
-        elif name in PASSED_ON - ORDERED_BY and first.type is None:
-            first = rest = self._with_booleans(args, first)
+        if name in PASSED_ON - ORDERED_BY and first.type is None:
+            first = rest = NUMBER if any(map(self._is_number, args)) else self._with_booleans(args, first)
         bound: list[Expr] = []
         for index, arg in enumerate(args):
             if isinstance(arg, Star) and name == "count" and len(args) == 1:
@@ -801,6 +780,18 @@ class Expressions:
             help: what to write instead.
         """
         return BindError(message, code=code, span=node.span, help=help)
+
+
+def _compared_with(type: str) -> Want:
+    """What a comparison with a value of a type asks of a text."""
+    return NUMBER if is_numeric(type) else Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
+
+
+def _member(struct: Expr, path: Sequence[str], span: ast.Span) -> Expr:
+    """A field of a struct, or of a struct in it."""
+    for part in path:
+        struct = Call("struct_extract", (struct, String(part)), span=span)
+    return struct
 
 
 def _is_words(expr: Expr) -> TypeGuard[String]:

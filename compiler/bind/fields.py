@@ -45,7 +45,7 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
 
 def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Field]]], outer: Scope | None) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    finds = [_find(fields, outer.field_of if outer is not None else _nowhere) for _, fields in made_from]
+    finds = [_find(fields, outer.field_of if outer is not None else lambda column: None) for _, fields in made_from]
     plain = [find(expr) if isinstance(expr, Column) else None for find, (expr, _) in zip(finds, made_from, strict=True)]
     source_texts = tuple(dict.fromkeys(text for expr, fields in made_from for text in _texts_in(expr, fields)))
     if plain and all(f is not None and f.type == type for f in plain):
@@ -67,10 +67,6 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Fie
         source_texts=source_texts,
         is_answer=all(isinstance(expr, Virtual) and expr.column.is_value for expr, _ in made_from),
     )
-
-
-def _nowhere(column: Column) -> Field | None:
-    return None
 
 
 def _find(fields: Mapping[Column, Field], around: Find) -> Find:

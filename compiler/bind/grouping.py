@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
 
 from uql.base.errors import BindError
 from uql.compiler import syntax as ast
+from uql.compiler.bind.limits import is_all
 from uql.compiler.bind.scope import Scope
 from uql.compiler.syntax import Call, Expr, GroupKey, Name, Number, Select
 from uql.compiler.unparse import unparse
@@ -77,7 +79,6 @@ def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Se
         scope: of its names.
     """
     keys, items = list(select.group_by), list(items)
-    aliases = {item.alias.lower(): place for place, item in enumerate(items) if item.alias is not None}
 
     def resolved(node: object) -> object:
         path = scope.find(node.parts, node.span) if isinstance(node, Name) else None
@@ -85,7 +86,7 @@ def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Se
 
     values: dict[tuple[bool, int], object] = {}  # of the items that are keys, and of other keys, by their places
     for index, key in enumerate(keys):
-        place = _item_place(key.expr, aliases, len(items), scope)
+        place = None if _is_column(key.expr, scope) else _place(items, key.expr)
         expr = key.expr if place is None else items[place].expr
         values[place is not None, index if place is None else place] = rewrite(expr, resolved)
     remaining = list(values.values())
@@ -108,13 +109,16 @@ def _same_value(expr: Expr) -> Expr:
     return Call("coalesce", (expr,), span=expr.span)
 
 
-def _item_place(key: Expr, aliases: dict[str, int], n: int, scope: Scope) -> int | None:
-    """The place of the item that a key means by its number or its alias; None where it is an expression."""
-    if isinstance(key, Number) and key.text.isdigit() and 1 <= int(key.text) <= n:
+def _is_column(key: Expr, scope: Scope) -> bool:
+    return isinstance(key, Name) and len(key.parts) == 1 and scope.find(key.parts, key.span) is not None
+
+
+def _place(items: Sequence[ast.SelectItem], key: Expr) -> int | None:
+    """The place of the item that a key means by its number or its alias, of several the last; None where it is an expression."""
+    if isinstance(key, Number) and key.text.isdigit() and 1 <= int(key.text) <= len(items):
         return int(key.text) - 1
-    if isinstance(key, Name) and len(key.parts) == 1 and scope.find(key.parts, key.span) is None:
-        return aliases.get(key.parts[0].lower())
-    return None
+    low = key.parts[0].lower() if isinstance(key, Name) and len(key.parts) == 1 else None
+    return max((i for i, item in enumerate(items) if item.alias and item.alias.lower() == low), default=None)
 
 
 def one_of_each(select: Select) -> Select:
@@ -155,8 +159,7 @@ def _distinct_key(select: Select, key: Expr) -> Expr:
 
 def _items(select: Select, key: ast.OrderKey) -> list[ast.OrderKey]:
     """A key of ORDER BY as keys over rows: ALL is every item."""
-    whole = isinstance(key.expr, Name) and [part.lower() for part in key.expr.parts] == ["all"]
-    if whole and not any(isinstance(item.expr, ast.Star) for item in select.items):
+    if is_all(key.expr) and not any(isinstance(item.expr, ast.Star) for item in select.items):
         return [replace(key, expr=item.expr) for item in select.items]
     if isinstance(key.expr, ast.Binary) and key.expr.op == "COLLATE":
         return [replace(key, expr=replace(key.expr, left=_item(select, key.expr.left)))]
@@ -165,12 +168,8 @@ def _items(select: Select, key: ast.OrderKey) -> list[ast.OrderKey]:
 
 def _item(select: Select, expr: Expr) -> Expr:
     """What 1, 2 … and the names given in SELECT stand for in DISTINCT ON and ORDER BY."""
-    if isinstance(expr, Number) and expr.text.isdigit() and 1 <= int(expr.text) <= len(select.items):
-        return select.items[int(expr.text) - 1].expr
-    if isinstance(expr, Name) and len(expr.parts) == 1:
-        matches = [item.expr for item in select.items if (item.alias or "").lower() == expr.parts[0].lower()]
-        return matches[-1] if matches else expr
-    return expr
+    place = _place(select.items, expr)
+    return expr if place is None else select.items[place].expr
 
 
 def items_of_lists(select: Select) -> Select:
@@ -212,17 +211,10 @@ def items_of_lists(select: Select) -> Select:
 
 def _unnested(select: Select, key: Expr) -> int | None:
     """The place of the item unnest(list) that a key names by its alias or its number."""
-    place = None
-    if isinstance(key, Number) and key.text.isdigit():
-        place = int(key.text) - 1
-    elif isinstance(key, Name) and len(key.parts) == 1:
-        low = key.parts[0].lower()
-        places = (i for i, item in enumerate(select.items) if item.alias is not None and item.alias.lower() == low)
-        place = next(places, None)
-    if place is None or not 0 <= place < len(select.items):
-        return None
-    expr = select.items[place].expr
+    place = _place(select.items, key)
+    expr = key if place is None else select.items[place].expr
     if not isinstance(expr, Call) or expr.name != "unnest":
         return None
-    hides = any(isinstance(n, Name) and isinstance(key, Name) and n.parts[-1].lower() == low for n in walk(expr))
+    low = key.parts[0].lower() if isinstance(key, Name) else None
+    hides = any(isinstance(node, Name) and node.parts[-1].lower() == low for node in walk(expr))
     return None if hides else place

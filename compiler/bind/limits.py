@@ -45,6 +45,11 @@ def by_share(query: Select | ast.Union) -> Select:
     )
 
 
+def is_all(expr: Expr | None) -> bool:
+    """Is it the word ALL, where a name may stand?"""
+    return isinstance(expr, ast.Name) and [part.lower() for part in expr.parts] == ["all"]
+
+
 def counted(
     expr: Expr | None, clause: str, statement: Statement, bind: Callable[[ast.Query], tuple[BoundQuery, bool]]
 ) -> Expr | None:
@@ -53,10 +58,7 @@ def counted(
     Args:
         bind: binds a query; says whether it reads columns of a query around it.
     """
-    everything = isinstance(expr, Null) or (
-        isinstance(expr, ast.Name) and [part.lower() for part in expr.parts] == ["all"]
-    )
-    if clause == "LIMIT" and everything:
+    if clause == "LIMIT" and (isinstance(expr, Null) or is_all(expr)):
         return None
 
     def number(node: object) -> object:

@@ -17,7 +17,7 @@ from uql.compiler.bind.scope import suggestion
 from uql.compiler.lexer import tokenize
 from uql.compiler.syntax import Cast, Parameter, Select, Span, String, TypedLiteral, TypeName
 from uql.compiler.virtual import SemText
-from uql.compiler.walk import walk_all, with_children
+from uql.compiler.walk import walk, with_children
 
 GROUPINGS = ("rollup", "cube", "grouping_sets", "row")
 
@@ -37,7 +37,7 @@ def names(statement: ast.Statement | str) -> set[str]:
     ['day', 'key']
     """
     if not isinstance(statement, str):
-        return {node.name for node in walk_all(statement) if isinstance(node, Parameter)}
+        return {node.name for node in walk(statement, queries=True) if isinstance(node, Parameter)}
     try:
         return {str(token.value) for token in tokenize(statement) if token.type == "PARAMETER"}
     except UQLSyntaxError:

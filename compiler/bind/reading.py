@@ -9,7 +9,7 @@ from uql.base.errors import BindError
 from uql.base.schema import Modality
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bound import Reading
-from uql.compiler.lexer import COMMENT
+from uql.compiler.lexer import PIECE
 from uql.compiler.spelling import distance
 from uql.compiler.syntax import Column, Quoted, Span
 from uql.compiler.virtual import VirtualColumn
@@ -17,9 +17,6 @@ from uql.compiler.virtual import VirtualColumn
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_TOKEN = re.compile(  # what has no end goes on to that of the text, so that it is read once
-    rf"""'(?:[^']|'')*'|--[^\n]*|{COMMENT}|/\*.*\Z|"(?:\\.|""|[^"\\])*(?P<end>"|\Z)""", re.DOTALL
-)
 
 
 def near_name(text: str, names: Iterable[str]) -> str | None:
@@ -37,10 +34,7 @@ def near_name(text: str, names: Iterable[str]) -> str | None:
     letters = sum(c.isalpha() for c in text)
     if not _WORD.fullmatch(text) or letters < 4:
         return None
-    limit = 2 if letters >= 8 else 1
-    scored = [(distance(text.lower(), name.lower(), limit), name) for name in names]
-    near = [pair for pair in scored if pair[0] <= limit]
-    return min(near, key=lambda pair: pair[0])[1] if near else None
+    return _nearest({name.lower(): name for name in reversed(names)}, text.lower(), 2 if letters >= 8 else 1)
 
 
 def close_name(text: str, names: Iterable[str]) -> str | None:
@@ -52,10 +46,15 @@ def close_name(text: str, names: Iterable[str]) -> str | None:
     bare = _JOINERS.sub("", text).lower()
     if len(bare) < 5 or len(text.split()) > 3:
         return None
-    limit = 2 if len(bare) >= 6 else 1
-    scored = [(distance(bare, _JOINERS.sub("", name).lower(), limit), name) for name in names]
-    near = [pair for pair in scored if pair[0] <= limit]
-    return min(near, key=lambda pair: pair[0])[1] if near else None
+    by_bare = {_JOINERS.sub("", name).lower(): name for name in reversed(list(names))}
+    return _nearest(by_bare, bare, 2 if len(bare) >= 6 else 1)
+
+
+def _nearest(names: dict[str, str], word: str, limit: int) -> str | None:
+    """The name whose key is nearest to a word; None where none is as near as the limit."""
+    by_distance = {distance(word, key, limit): name for key, name in names.items()}
+    least = min(by_distance, default=limit + 1)
+    return by_distance[least] if least <= limit else None
 
 
 def misspelt(quoted: Quoted, name: str) -> BindError:
@@ -184,9 +183,9 @@ def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:
 
 def quoted_tokens(text: str) -> Iterator[Span]:
     """Where the double-quoted words of a statement stand, strings and comments passed over."""
-    for match in _TOKEN.finditer(text):
-        if match["end"]:
-            yield Span(match.start(), match.end())
+    for piece in PIECE.finditer(text):
+        if piece["closed"]:
+            yield Span(*piece.span())
 
 
 def identifiers(text: str, settled: Iterable[Reading]) -> Iterator[Reading]:

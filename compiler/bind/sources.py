@@ -105,8 +105,7 @@ class Sources:
                 source.parts, frames=self.statement.frames, file=source.file, plain=self.statement.plain
             )
         except UQLError as error:
-            if error.start < 0:
-                error.start, error.end = source.span.start, source.span.end
+            error.located(source.span)
             if error.code == "UQL201" and self.commons:
                 error.help = suggestion(source.parts[0], self.commons) + (error.help or "")
             raise
@@ -137,8 +136,7 @@ class Sources:
         try:
             table = self.statement.catalog.function_table(source.call.name, sql)
         except UQLError as error:
-            if error.start < 0:
-                error.start, error.end = source.span.start, source.span.end
+            error.located(source.span)
             raise
         table = self.statement.register_table(table)
         alias = self._alias(source.alias or source.call.name, source.span, free=source.alias is None)
@@ -487,15 +485,9 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
 def forced_modalities(query: ast.Select) -> dict[str, Modality]:
     """The columns that the block casts to IMAGE, AUDIO, VIDEO or DOCUMENT, by name in lower case."""
     modalities: dict[str, Modality] = {}
-    for item in query.items:
-        for node in walk(item):
-            if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
-                name = _name_of(node.operand)
-                if name is not None:
-                    modalities[name.lower()] = Modality(node.type.name.lower())
-    for part in (query.where, query.having):
+    for part in (*query.items, query.where, query.having):
         for node in walk(part):
-            if isinstance(node, ast.Cast) and node.type.name in MODALITIES:
+            if isinstance(node, ast.Cast) and node.type.name in MODALITIES and not node.type.dims:
                 name = _name_of(node.operand)
                 if name is not None:
                     modalities[name.lower()] = Modality(node.type.name.lower())

@@ -132,8 +132,7 @@ class DuckTypes:
                         raise DataError(
                             f"'{string.value}' in CASE is not {type}, the type of its other values",
                             code="UQL509",
-                            start=string.span.start,
-                            end=string.span.end,
+                            span=string.span,
                             help=f"the values of CASE have one type: {ONE_TYPE}",
                         )
 

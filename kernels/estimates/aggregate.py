@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
@@ -26,17 +26,16 @@ from uql.kernels.estimates.error_target import half_width, note_error, note_wide
 from uql.kernels.estimates.exact import exactly
 from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
-from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
+from uql.kernels.estimates.sample import Purpose, Sampled, draw, whole_cost
 from uql.kernels.estimates.sample_bounds import is_bound, of_parts, values_of
 from uql.kernels.estimates.stored_values import MOST, Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.pair_conditions import attribute
 from uql.kernels.relation import Relation
-from uql.sampling.base import AggregateSampler, Estimate
+from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices
 from uql.sampling.model_errors import Audit
 
-Floats = NDArray[np.float64]
 MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
 
 
@@ -115,29 +114,20 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
-    exprs = [
-        *(i.expr for i in block.project.items),
-        block.aggregate.having,
-        block.project.qualify,
-        *(k.expr for k in block.order.keys),
-    ]
     calls: dict[Call, None] = {}
-    for expr in exprs:
+    for expr in block.output:
         calls.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
     return tuple(calls)
 
 
 def _columns(block: Block) -> tuple[VirtualColumn, ...]:
     """The virtual columns of the rows that pass that keys and aggregates need."""
-    columns = [c for stage in (*block.filter.stages, *after_stages(block)) for c in stage.columns]
-    needs = virtuals(
-        *(k.expr for k in block.aggregate.keys), *(i.expr for i in block.project.items), block.aggregate.having
-    )
-    needs += virtuals(block.project.qualify, *(k.expr for k in block.order.keys))
+    columns = [c for stage in (*block.filter.stages, *block.values.stages) for c in stage.columns]
+    needs = virtuals(*(key.expr for key in block.aggregate.keys), *block.output)
     return tuple(c for c in dict.fromkeys(columns) if c in needs)
 
 
-def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) -> NDArray[np.bool_]:
+def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) -> Flags:
     """(rows, columns) where a value needed is unknown: it failed, or the budget did not reach it."""
     flags = np.zeros((len(rids), len(columns)), dtype=bool)
     for j, column in enumerate(columns):
@@ -162,21 +152,17 @@ async def _check_estimable(
             other = "WHERE isfinite(x) leaves those out, and the rest can be estimated"
     raise BudgetError(
         f"{what} the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.remaining:,}; nothing was sent",
-        start=span.start,
-        end=span.end,
+        span=span,
         help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; {other}",
     )
 
 
-def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
+def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> Indices | None:
     """(N,) the group of every candidate row, where DuckDB alone can tell it."""
     if not block.aggregate.keys or any(is_semantic(key.expr) for key in block.aggregate.keys):
         return None
     keys = ", ".join(ctx.duck.expression(key.expr) for key in block.aggregate.keys)
-    table = ctx.duck.arrow(
-        f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
-    )
-    return np.asarray(table.column(0).to_numpy(), dtype=np.int64)
+    return relation.each(f"dense_rank() OVER (ORDER BY {keys}) - 1")
 
 
 # -------------------------------------------------------------------------------------------------------------- exact
@@ -226,11 +212,11 @@ class _SampleColumns:
     """The rows told to the sampler, with what the aggregates need of those that pass."""
 
     truth: Floats  # (labelled,) 1, 0, NaN
-    at: NDArray[np.int64]  # (passing,) position among the labelled rows
-    group: NDArray[np.int64]  # (labelled,) code, −1 where not passing or unknown
-    open_group: NDArray[np.bool_]  # (labelled,) the group is not known
+    at: Indices  # (passing,) position among the labelled rows
+    group: Indices  # (labelled,) code, −1 where not passing or unknown
+    open_group: Flags  # (labelled,) the group is not known
     arguments: dict[Call, Floats]  # (labelled,) value, NaN for NULL
-    missing: dict[Call, NDArray[np.bool_]]  # (labelled,) the value is unknown
+    missing: dict[Call, Flags]  # (labelled,) the value is unknown
 
 
 def _estimated(
@@ -271,7 +257,7 @@ def _estimated(
     parts = [(code, sample) for code in group_codes]
     labels: list[tuple[str | None, ...]] = []
     if any(many_of(key.expr) for key in block.aggregate.keys):
-        member_groups = memberships(block.aggregate.keys, group_codes, representatives, columns, relation, ctx)
+        member_groups = memberships(block.aggregate.keys, group_codes, representatives, columns, relation)
         parts = [(0, replace(sample, group=np.where(np.isin(sample.group, m.codes), 0, -1))) for m in member_groups]
         representatives = np.array([m.row for m in member_groups], dtype=np.int64)
         labels = [m.labels for m in member_groups]
@@ -318,7 +304,7 @@ def _estimated(
                 exactly(v, confidence, 0) for v in values_of(tables[-1], whole_names[call], parts, ctx)
             ]
     estimated = {c: n for c, n in names.items() if c not in sample_names and c not in whole_names}
-    extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(len(parts), dtype=np.float64)}
+    extra: dict[str, Floats] = {"__g": np.arange(len(parts), dtype=np.float64)}
     for aggregated, name in estimated.items():
         values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(values, dtype=np.float64)
@@ -378,8 +364,6 @@ def _group_table(
     numbers += "".join(f", {quote(name)}.* EXCLUDE (__part)" for name in beside)
     joins = "".join(f" LEFT JOIN {quote(name)} ON {quote(name)}.__part = __g" for name in beside)
     if not block.aggregate.keys:
-        import pyarrow as pa
-
         array = pa.table({name: pa.array(values) for name, values in extra.items()})
         table, _ = ctx.duck.create(
             f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups{joins}", {"__groups": array}
@@ -410,7 +394,7 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
     keys = [key.expr for key in block.aggregate.keys]
     key_failed = _any(flags, virtuals(*keys), len(at))
     arguments: dict[Call, Floats] = {}
-    missing: dict[Call, NDArray[np.bool_]] = {}
+    missing: dict[Call, Flags] = {}
     parts = []
     for i, call in enumerate(calls):
         parts.append(f"{number(call, ctx)} AS a{i}")
@@ -456,7 +440,7 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
     )
 
 
-def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualColumn, ...], n: int) -> NDArray[np.bool_]:
+def _any(flags: dict[VirtualColumn, Flags], needed: tuple[VirtualColumn, ...], n: int) -> Flags:
     result = np.zeros(n, dtype=bool)
     for column in needed:
         if column in flags:
@@ -464,7 +448,7 @@ def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualCol
     return result
 
 
-def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Floats:
+def _first_of_each(values: list[str | None], groups: Indices) -> Floats:
     """1 for the first row of each distinct value in its group, 0 for the others: their sum counts the distinct values seen."""
     pairs: set[tuple[int, str]] = set()
     marks = np.zeros(len(values))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -25,10 +25,8 @@ from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
-
-if TYPE_CHECKING:
-    from uql.sampling.calibration import Calibration
-    from uql.sampling.model_errors import Audit
+from uql.sampling.calibration import Calibration, calibration
+from uql.sampling.model_errors import Audit
 
 UNMEASURED = (
     "the model's own errors are not included: `uql calibrate` measures them, `audit = 'table'` corrects for them"
@@ -97,8 +95,6 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
         block: its WHERE is compared where `condition` is None.
         condition: one yes/no text.
     """
-    from uql.sampling.model_errors import Audit
-
     name = ctx.settings.audit
     if name is None or (condition is None and block.filter.formula is None):
         return None
@@ -144,8 +140,6 @@ async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: 
         column: a condition; the table of `audit` has the columns that it reads.
     Raises: BudgetError (UQL401) where nothing may be asked.
     """
-    from uql.sampling.calibration import calibration
-
     name = ctx.settings.audit
     assert name is not None
     rows, truth = user_labels(name, "audit", column.inputs, relation, ctx)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.syntax import Call, Cast, Expr, Unary
 from uql.compiler.walk import is_semantic, virtuals
@@ -16,6 +15,7 @@ from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.stored_values import number
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import Truth
+from uql.sampling.base import Floats
 from uql.sampling.by_group import ByGroupSampler, Ranking
 
 MEANS = ("avg", "mean")
@@ -73,7 +73,7 @@ class Values:
     sampler: ByGroupSampler
     call: Call
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> Floats:
         """(n,) what the aggregate reads of these rows, NaN where that is nothing or not known.
 
         Args:
@@ -84,7 +84,7 @@ class Values:
         return read_values(self.call, rids, relation, ctx)
 
 
-def read_values(call: Call, rids: Rids, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+def read_values(call: Call, rids: Rids, relation: Relation, ctx: Context) -> Floats:
     """(n,) what an aggregate reads of these rows, NaN where that is nothing or not known.
 
     Args:

@@ -8,20 +8,16 @@ values are the right ones. Where an attribute was checked on random pairs, as ma
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.formula import TRUE
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Star
 from uql.kernels.base import Context
+from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.relation import Relation
-from uql.sampling.base import Estimate
-
-if TYPE_CHECKING:
-    from uql.kernels.estimates.groups import Aggregation, Groups
+from uql.sampling.base import Estimate, Flags
 
 DRAWS = 400  # of the values of all rows
 METHOD = "attribute"
@@ -58,7 +54,7 @@ def _widened(exact: Estimate, bounds: tuple[float, float] | None) -> Estimate:
 
 
 def _counts(
-    block: Block, counted: list[Estimate], inside: list[NDArray[np.bool_]], relation: Relation, ctx: Context
+    block: Block, counted: list[Estimate], inside: list[Flags], relation: Relation, ctx: Context
 ) -> list[tuple[float, float]] | None:
     """The interval of the number of pairs of each group that pass; None where nothing can be said of it."""
     formula = block.filter.formula
@@ -81,7 +77,7 @@ def _counts(
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _apart(count: Estimate, wrong: float, inside: NDArray[np.bool_]) -> tuple[float, float]:
+def _apart(count: Estimate, wrong: float, inside: Flags) -> tuple[float, float]:
     """The interval of a count of which so many pairs may be wrong."""
     value, most = count.value or 0.0, float(inside.sum())
     return max(0.0, value - wrong), min(most, value + wrong)

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import DataError
 from uql.compiler.physical import Block
@@ -19,10 +18,9 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.stored_values import values_of
-from uql.sampling.base import Estimate
+from uql.sampling.base import Estimate, Floats, Indices
 from uql.sampling.model_errors import Audit, corrected, corrected_mean
 
-Floats = NDArray[np.float64]
 MEANS = frozenset({"avg", "mean"})
 
 
@@ -57,8 +55,7 @@ def _refused(what: str, where: Expr | None) -> DataError:
     return DataError(
         f"{what} corrected by judged rows",
         code="UQL518",
-        start=-1 if where is None else where.span.start,
-        end=-1 if where is None else where.span.end,
+        span=None if where is None else where.span,
         help='audit corrects COUNT, SUM and AVG of stored columns over WHERE "…", COUNT(*) FILTER (WHERE "…") and '
         'AVG(CASE WHEN "…" THEN 1 ELSE 0 END), alone or by stored columns; leave audit out here',
     )
@@ -88,7 +85,7 @@ class Correction:
     audit: Audit
     of_where: bool  # the judged rows are about the WHERE, else about a condition that is counted
     values: dict[Call, Floats]  # (N,) what each candidate row adds to a call if it counts, NaN where NULL
-    codes: NDArray[np.int64] | None  # (N,) the group of every row
+    codes: Indices | None  # (N,) the group of every row
 
     @classmethod
     def of(cls, audit: Audit, of: Aggregation) -> Correction:
@@ -99,7 +96,7 @@ class Correction:
         return cls(audit, of.block.filter.formula is not None, values, of.codes)
 
     def call(self, call: Call, estimate: Estimate, count: Estimate, code: int) -> Estimate:
-        """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to.
+        """The estimate of a call in a group.
 
         Args:
             estimate: its estimate by the model's answers.
@@ -121,7 +118,7 @@ class Correction:
         return corrected(estimate, float(value.sum()), self.audit, bounds, float((value**2).sum()))
 
     def quotient(self, top: Call, bottom: Call, estimate: Estimate, count: Estimate, code: int) -> Estimate:
-        """The estimate of top / bottom in a group; `count`: the estimate of `bottom` before its correction.
+        """The estimate of top / bottom in a group.
 
         Args:
             estimate: its estimate by the model's answers.

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
+from uql.kernels.base import Context
 from uql.sampling.base import Estimate
-
-if TYPE_CHECKING:
-    from uql.kernels.base import Context
 
 WIDE = 0.25  # half an interval over its value, above which a note says what would narrow it
 OFFERED = 0.1  # the error that the note names

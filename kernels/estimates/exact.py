@@ -1,10 +1,15 @@
-"""Exact numbers as estimates: a value that is its own interval."""
+"""Values of DuckDB as numbers, and exact numbers as estimates: a value that is its own interval."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
 from uql.sampling.base import Estimate
+
+
+def number(value: object) -> float | None:
+    """A value of DuckDB as a float; None where it is not a number."""
+    return float(value) if isinstance(value, int | float | Decimal) else None
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:
@@ -16,5 +21,5 @@ def exactly(value: object, confidence: float, calls: int) -> Estimate:
     >>> exactly(3, 0.95, 10).low, exactly("three", 0.95, 10).low
     (3.0, None)
     """
-    number = float(value) if isinstance(value, int | float | Decimal) else None
-    return Estimate(number, number, number, confidence, True, calls, 0, "exact")
+    exact = number(value)
+    return Estimate(exact, exact, exact, confidence, True, calls, 0, "exact")

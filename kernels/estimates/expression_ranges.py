@@ -8,12 +8,14 @@ from itertools import product
 from math import inf
 
 import duckdb
+import pyarrow as pa
 
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Between, Binary, Call, Cast, Expr, Query, Unary
 from uql.compiler.walk import has_window, walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
+from uql.kernels.estimates.aggregate import scaled
 from uql.kernels.estimates.groups import Groups
 from uql.kernels.estimates.monotone_range import divisors, monotone
 from uql.sampling.base import Estimate
@@ -115,10 +117,6 @@ def _evaluate(
     ctx: Context,
 ) -> list[float | None]:
     """The expression for every group, with its aggregates (or quotients of them, with their factors) at given values."""
-    import pyarrow as pa
-
-    from uql.kernels.estimates.aggregate import scaled
-
     n = len(next(iter(values.values())))
     replaced: dict[Expr, str] = dict(groups.keys)
     arrays = {"__g": pa.array(range(n), type=pa.int64())}

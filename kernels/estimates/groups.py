@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Expr
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
-from uql.sampling.base import Estimate
+from uql.sampling.base import Estimate, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +32,8 @@ class Aggregation:
     calls: tuple[Call, ...]
     quotients: dict[Expr, tuple[Call, Call]]
     columns: tuple[VirtualColumn, ...]
-    codes: NDArray[np.int64] | None
-    sizes: NDArray[np.int64] | None
+    codes: Indices | None
+    sizes: Indices | None
     known_table: str = ""
 
     def rows_of(self, code: int) -> int:

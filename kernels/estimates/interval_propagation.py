@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
@@ -13,13 +14,10 @@ from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.base import Context, Stored
-from uql.kernels.estimates.exact import exactly
-from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, open_ended
+from uql.kernels.estimates.exact import exactly, number
+from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, open_ended
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import Estimates, Output
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(slots=True)
@@ -59,8 +57,6 @@ def ask_counts(output: Output) -> tuple[int, int]:
 
 def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[str, tuple[str, str]]]:
     """The rows of a sub-query under these names, with the ends of the intervals of its estimates behind them; where these stand."""
-    import pyarrow as pa
-
     table, bounds = output.table, {}
     of = table.column_names
     table = table.rename_columns(list(names))

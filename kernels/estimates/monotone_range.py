@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from itertools import product
 from math import inf, isnan
 from typing import Any
@@ -91,11 +90,6 @@ def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
 
     result: Expr = moved(expr)
     return result
-
-
-def number(value: object) -> float | None:
-    """A value of DuckDB as a float; None where it is not a number."""
-    return float(value) if isinstance(value, int | float | Decimal) else None
 
 
 def between(values: Sequence[float | None], confidence: float, calls: int = 0, unknown: int = 0) -> Estimate:

@@ -41,8 +41,7 @@ class Soft:
     of: Aggregation
 
     def call(self, call: Call, plain: Estimate, sampled: Sampled, code: int) -> Estimate:
-        """The estimate of a call over the rows for which the condition is true, in the group `code` where there are groups;
-        `plain`: by yes and no, which stays where the call does not ask the condition.
+        """The estimate of a call over the rows for which the condition is true, in the group `code` where there are groups.
 
         Args:
             plain: its estimate by yes and no, which stays where the call does not ask the condition.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError, ConfigError
 from uql.base.extras import need
@@ -27,13 +26,13 @@ from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_foretold
 from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
-from uql.sampling.base import AggregateSampler
+from uql.sampling.base import AggregateSampler, Floats, Indices
 from uql.sampling.by_group import ByGroupSampler
 from uql.sampling.distinct_rows import Units, UnitSample
+from uql.sampling.groupby import GroupBySampler
+from uql.sampling.methods import AGGREGATE, RETRIEVAL
+from uql.sampling.pairs import PairSampler
 from uql.sampling.two_stage import TwoStageSample, first_stage
-
-if TYPE_CHECKING:
-    from uql.sampling.groupby import GroupBySampler
 
 MOST_SPREAD = 1e-3  # relative variance that a first stage may add to the sum of all rows
 LEAST_OF_GROUP = 256  # rows of a first stage
@@ -76,8 +75,6 @@ def method_of(ctx: Context) -> str:
 
     Raises: ConfigError (UQL105) for one that does not exist, (UQL610) for one whose packages are missing.
     """
-    from uql.sampling.methods import AGGREGATE, RETRIEVAL
-
     name = ctx.settings.method or DEFAULT_METHOD
     if name not in {*AGGREGATE, *RETRIEVAL, "attribute"}:  # attribute: of joins
         raise ConfigError(
@@ -95,7 +92,7 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     Args:
         block: its WHERE and what its aggregates read are counted.
     """
-    stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
+    stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
     calls = relation.total * len(stages) + len(block.values.groups)
     if relation.pool is not None or relation.stage is not None:
         return calls
@@ -119,9 +116,9 @@ class Purpose:
         report: tells the estimates so far; None: the share that passes is told.
     """
 
-    groups: NDArray[np.int64] | None = None
-    sizes: NDArray[np.int64] | None = None
-    size: NDArray[np.float64] | None = None
+    groups: Indices | None = None
+    sizes: Indices | None = None
+    size: Floats | None = None
     excess: Callable[[Sampled], float] | None = None
     target: Target | None = None
     report: Callable[[Sampled], None] | None = None
@@ -142,7 +139,7 @@ async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose 
     truth = await sem_filter.truth(block.filter, sampled.labelled, relation, ctx)
     truth = replace(truth, unknown=truth.unknown | ~truth.complete)
     rids = sampled.labelled[truth.yes]
-    await classify(after_stages(block), block, rids, relation, ctx, sampled=not sampled.every)
+    await classify(block.values.stages, block, rids, relation, ctx, sampled=not sampled.every)
     return replace(sampled, truth=truth)
 
 
@@ -160,7 +157,7 @@ async def _draw(
     Raises BudgetError (UQL401) where no budget is given and the rows foretold cost more than `confirm_over`.
     """
     groups, size, excess, target = purpose.groups, purpose.size, purpose.excess, purpose.target
-    after = after_stages(block)
+    after = block.values.stages
     taxonomies = len(block.values.groups)
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
     rides = any(column.id in block.filter.riders for column in block.values.groups)  # once it is named
@@ -212,7 +209,7 @@ async def _draw(
     else:
         stage = None if features_of_all else _first_stage(room, relation, size, groups, ctx)
     among = relation if stage is None else stage[1]  # the rows that have features
-    guided = None if unguided else await _guided(block, among, ctx)
+    guided = None if unguided else await guide(block, among, ctx)
     if guided is not None:
         by_calls = _room(
             ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing
@@ -355,8 +352,8 @@ async def _draw(
 def _first_stage(
     room: int,
     relation: Relation,
-    size: NDArray[np.float64] | None,
-    groups: NDArray[np.int64] | None,
+    size: Floats | None,
+    groups: Indices | None,
     ctx: Context,
 ) -> tuple[Rids, Relation] | None:
     """The rows of a first stage and the relation of them, where features of all rows would be far more than the calls need.
@@ -425,7 +422,7 @@ class _SampleState:
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
 
-    def tell(self, rids: Rids, truth: Truth, answers: NDArray[np.float64] | None = None) -> None:
+    def tell(self, rids: Rids, truth: Truth, answers: Floats | None = None) -> None:
         """The truth of rows in the order they were drawn; `answers`: instead of yes and no."""
         self.sampler.tell(rids, truth.answers if answers is None else answers)
         self.n_asked += len(rids)
@@ -455,7 +452,7 @@ class _Tokens:
         staged: whether rows are asked one thing after another.
     """
 
-    def __init__(self, ctx: Context, each: NDArray[np.float64], staged: bool) -> None:
+    def __init__(self, ctx: Context, each: Floats, staged: bool) -> None:
         self.ctx, self.each, self.slack = ctx, each, TOKEN_SLACK if staged else 1.0
         self.at_first = ctx.purse.tokens_left or 0
 
@@ -500,14 +497,12 @@ class _Classes:
             self.sampler.replan(int(left * (n_rows - self.before[0]) / spent) if spent > 0 else left)
         self.before = n_rows, left
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> Floats:
         """(n,) the number of the row's group, −1 where it does not pass, NaN where that is unknown."""
         return _numbers(self.column, self.codes, rids, truth, relation)
 
 
-def _numbers(
-    column: VirtualColumn, codes: dict[Any, int], rids: Rids, truth: Truth, relation: Relation
-) -> NDArray[np.float64]:
+def _numbers(column: VirtualColumn, codes: dict[Any, int], rids: Rids, truth: Truth, relation: Relation) -> Floats:
     """(n,) the numbers of groups by `codes`, which is added to; −1 where a row does not pass, NaN where that is unknown."""
     numbers = np.where(truth.no, -1.0, np.nan)
     column_answers = relation[column]
@@ -525,7 +520,7 @@ class _Shares:
     sampler: AggregateSampler
     column: VirtualColumn
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> Floats:
         """(n,) whether the condition holds, NaN where that is unknown."""
         column_answers = relation[self.column]
         has_answer = column_answers.asked_mask[rids] & ~column_answers.failed[rids]
@@ -538,7 +533,7 @@ def _classes(
     relation: Relation,
     room: int,
     ctx: Context,
-    groups: NDArray[np.int64] | None,
+    groups: Indices | None,
     known: tuple[Rids, Truth] | None,
 ) -> _Classes | None:
     """The sampler of GROUP BY on one text, where there are features to learn from and enough calls; `known`: rows asked before."""
@@ -554,8 +549,6 @@ def _classes(
     table = ctx.features.of(relation, block.values.groups[0].reads)
     if table is None:
         return None
-    from uql.sampling.groupby import GroupBySampler
-
     column, codes = block.values.groups[0], dict[Any, int]()
     sampler = GroupBySampler(
         relation.n,
@@ -574,7 +567,7 @@ def _values(
     relation: Relation,
     room: int,
     ctx: Context,
-    groups: NDArray[np.int64] | None,
+    groups: Indices | None,
     known: tuple[Rids, Truth] | None,
 ) -> Values | None:
     """The sampler of means and sums by groups that DuckDB knows; `known`: rows asked before."""
@@ -595,25 +588,16 @@ def _values(
     return Values(sampler, target.call)
 
 
-def _tokens_of_rows(
-    block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context
-) -> NDArray[np.float64] | None:
+def _tokens_of_rows(block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context) -> Floats | None:
     """(N,) the tokens of every row by its length, each with all that may be asked of it; None without `max_tokens`."""
     if ctx.settings.max_tokens is None or relation.n == 0:
         return None
     each = np.zeros(relation.n)
     for stage in (*block.filter.stages, *after):
         length = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
-        table = ctx.duck.arrow(f"SELECT CAST({length} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
-        chars = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
         fixed = request_tokens(stage, 0.0) + sum(c.operator.answer_tokens for c in stage.columns)
-        each += fixed + chars / CHARS_PER_TOKEN
+        each += fixed + relation.each(f"CAST({length} AS DOUBLE)") / CHARS_PER_TOKEN
     return np.maximum(each, 1.0)
-
-
-def after_stages(block: Block) -> tuple[Stage, ...]:
-    """What is asked of a row that passes: its groups and its values."""
-    return block.values.stages
 
 
 async def classify(
@@ -641,18 +625,14 @@ async def classify(
         await sem_group.reopen(column, rids, relation, ctx, sampled=sampled)
 
 
-async def _guided(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    return None if method_of(ctx) == "uniform" else await guide(block, relation, ctx)
-
-
 def _sampler(
     n: int,
     room: int,
     fits: bool,
     ctx: Context,
     guided: Guide | None,
-    groups: NDArray[np.int64] | None,
-    size: NDArray[np.float64] | None,
+    groups: Indices | None,
+    size: Floats | None,
     ledger_rows: tuple[Rids, Truth] | None = None,
     units: Units | None = None,
 ) -> AggregateSampler:
@@ -677,15 +657,13 @@ def _sampler(
     return sampler
 
 
-def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | None = None) -> AggregateSampler:
+def of_pool(pool: Pool, room: int, ctx: Context, groups: Indices | None = None) -> AggregateSampler:
     """The sample of a pool of pairs, for estimates over all that it stands for.
 
     Args:
         room: pairs that may be asked.
         groups: (pairs,) the group of each pair of the pool; None: no groups.
     """
-    from uql.sampling.pairs import PairSampler
-
     strata, sizes = pool.strata, pool.sizes
     return PairSampler(
         len(strata),
@@ -723,8 +701,6 @@ async def known_rows(
 
 
 def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> AggregateSampler:
-    from uql.sampling.methods import AGGREGATE
-
     settings = ctx.settings
     return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=settings.confidence, strata=settings.strata, **extra)
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.physical import Block
 from uql.compiler.sql import expression, flat_column, null_virtual
@@ -22,10 +20,10 @@ from uql.compiler.walk import is_semantic
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
-from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.exact import exactly, number
 from uql.kernels.estimates.sample import Sampled
 from uql.kernels.relation import Relation
-from uql.sampling.base import Estimate
+from uql.sampling.base import Estimate, Indices
 
 ESTIMATED = frozenset({"count", "sum", "avg", "mean"})
 ONE_SIDED = frozenset({"min", "max"})
@@ -50,9 +48,7 @@ def unsampled(calls: Sequence[Call], relation: Relation, ctx: Context) -> frozen
     return frozenset(others)
 
 
-def of_all_rows(
-    block: Block, calls: Sequence[Call], codes: NDArray[np.int64] | None, relation: Relation
-) -> frozenset[Call]:
+def of_all_rows(block: Block, calls: Sequence[Call], codes: Indices | None, relation: Relation) -> frozenset[Call]:
     """The aggregates that need no model: where no text chooses rows or makes groups, DuckDB knows them of all rows.
 
     Args:
@@ -98,9 +94,7 @@ def of_parts(
     return table
 
 
-def of_table(
-    block: Block, calls: dict[Call, str], relation: Relation, ctx: Context
-) -> tuple[str, NDArray[np.int64] | None]:
+def of_table(block: Block, calls: dict[Call, str], relation: Relation, ctx: Context) -> tuple[str, Indices | None]:
     """The aggregates of all rows of the table that a relation is the first stage of, and the rows of each group.
 
     Args:
@@ -163,15 +157,14 @@ def bounds_from_sample(
 
 
 def _of(call: Call, value: object, confidence: float, calls: int, unknown: int) -> Estimate:
-    number = float(value) if isinstance(value, int | float | Decimal) else None
+    seen, method = number(value), "seen"
     low: float | None = -inf
     high: float | None = inf
-    method = "seen"
     if value is None:
         method = "nothing seen"
     elif is_bound(call):
         method = "at least" if call.name == "max" else "at most"
-        low, high = (number, inf) if call.name == "max" else (-inf, number)
-    if value is not None and number is None:
+        low, high = (seen, inf) if call.name == "max" else (-inf, seen)
+    if value is not None and seen is None:
         low = high = None
-    return Estimate(number, low, high, confidence, False, calls, unknown, method)
+    return Estimate(seen, low, high, confidence, False, calls, unknown, method)

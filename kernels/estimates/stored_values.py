@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.compiler.formula import conjuncts
 from uql.compiler.syntax import Binary, Call, Case, Expr, Null, Number, Star, Unary, When
 from uql.compiler.walk import is_semantic
 from uql.kernels.base import Context
-from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
+from uql.sampling.base import Floats, Indices
 
-Floats = NDArray[np.float64]
 MOST = 1e150  # of a value that can be estimated with: its square is a number
 
 
@@ -40,12 +38,12 @@ class Stored:
         scales: dict[Call, Floats] = {}
         for call in calls:
             if (factor := _factor(call, ctx)) is not None:
-                scales[call] = _of_rows(f"coalesce(TRY_CAST({factor} AS DOUBLE), 0)", relation, ctx)
+                scales[call] = relation.each(f"coalesce(TRY_CAST({factor} AS DOUBLE), 0)")
             parts = None if call.distinct or len(call.args) > 1 else _parts(call, ctx)
             if parts is not None:
                 if parts.value is not None:
-                    weights[call] = _of_rows(f"coalesce(TRY_CAST({parts.value} AS DOUBLE), 0)", relation, ctx)
-                present = None if parts.counts is None else _of_rows(f"CAST({parts.counts} AS DOUBLE)", relation, ctx)
+                    weights[call] = relation.each(f"coalesce(TRY_CAST({parts.value} AS DOUBLE), 0)")
+                present = None if parts.counts is None else relation.each(f"CAST({parts.counts} AS DOUBLE)")
                 if present is not None and not present.all():
                     presence[call] = present
         boundless = set()
@@ -65,7 +63,7 @@ class Stored:
         parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in row_values if len(w)]
         return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
-    def most(self, call: Call, y: Floats, rids: NDArray[np.int64]) -> Floats | None:
+    def most(self, call: Call, y: Floats, rids: Indices) -> Floats | None:
         """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read;
         None where signs differ, or all are alike.
 
@@ -161,12 +159,6 @@ def _sql(terms: Sequence[Expr], present: Expr | None, ctx: Context) -> str | Non
     return " AND ".join(parts) or None
 
 
-def _of_rows(sql: str, relation: Relation, ctx: Context) -> Floats:
-    """(N,) a number of every candidate row."""
-    table = ctx.duck.arrow(f"SELECT {sql} AS v FROM {quote(relation.name)} ORDER BY rowid")
-    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
 def number(call: Call, ctx: Context) -> str:
     """SQL of the number that a row adds to a call: of COUNT 1 or 0, else the value, NULL where there is none."""
     value = argument(call, ctx)
@@ -179,7 +171,7 @@ def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
     Args:
         call: an aggregate that reads no text.
     """
-    values = _of_rows(number(call, ctx), relation, ctx)
+    values = relation.each(number(call, ctx))
     return np.where(values == 0.0, np.nan, values) if call.name == "count" else values
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from uql.kernels import sem_group
 from uql.kernels.answers import Rids
 from uql.kernels.estimates.groups import Aggregation
-from uql.kernels.estimates.sample import Sampled, after_stages
+from uql.kernels.estimates.sample import Sampled
 from uql.sampling.intervals import unseen_share
 
 FEW_ROWS = 5  # of a group, asked: fewer are noted
@@ -56,7 +56,7 @@ def note_few(of: Aggregation, members: Sequence[Rids], groups: Sequence[int], sa
         sizes = np.bincount(codes)
         counts = np.bincount(codes[sampled.labelled], minlength=len(sizes))[list(groups)]
         targets = np.minimum(sizes[list(groups)], FEW_ROWS)
-        calls = int(targets.sum()) * max(1, len(block.filter.stages) + len(block.filter.left_over(after_stages(block))))
+        calls = int(targets.sum()) * max(1, len(block.filter.stages) + len(block.filter.left_over(block.values.stages)))
         help_ = f": WITH (budget = {calls}) allows for so many of each"
     few, none = int((counts < targets).sum()), int((counts == 0).sum())
     if few:

@@ -32,9 +32,7 @@ from uql.kernels.pair_conditions import similar_values as alike
 from uql.kernels.pair_conditions.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Choice, Extract, Question, Row, Write
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from uql.sampling.base import Flags, Floats, Indices
 
 NAMING = 5  # calls at most that name the values
 FEWEST_ROWS = 4  # that the budget must leave after that
@@ -242,10 +240,10 @@ class Compared:
         left, right = (self.left, self.right) if rids is None else (self.left[rids], self.right[rids])
         return len(self._open(left, right))
 
-    def _open(self, left: Ints, right: Ints) -> Ints:
+    def _open(self, left: Indices, right: Indices) -> Indices:
         both = (left >= 0) & (right >= 0)
         indices = np.unique(np.concatenate([left[both], right[both]]))
-        unasked: Ints = indices[~self.is_labelled[indices]]
+        unasked: Indices = indices[~self.is_labelled[indices]]
         return unasked
 
     async def answer(self, rids: Rids, ctx: Context) -> None:
@@ -269,7 +267,7 @@ class Compared:
         apply_corrections(self.column, rids, self.relation, ctx)
         self._note(ctx)
 
-    async def ask(self, indices: Ints, ctx: Context) -> None:
+    async def ask(self, indices: Indices, ctx: Context) -> None:
         """Asks these rows for their value."""
         if not len(indices):
             return
@@ -297,7 +295,7 @@ class Compared:
             self.shares[i] = distribution
         self._likeness = None
 
-    def _chances(self, left: Ints, right: Ints, ctx: Context) -> tuple[Floats, NDArray[np.bool_]]:
+    def _chances(self, left: Indices, right: Indices, ctx: Context) -> tuple[Floats, Flags]:
         """(n,) the chance that the condition holds of pairs of rows, and whether it does; NaN where a row has no value."""
         if not self.values.labels:
             keys = names(self.own)
@@ -322,9 +320,9 @@ class Compared:
         return chance, self.rule[best[left], best[right]]
 
     @property
-    def has_answer(self) -> NDArray[np.bool_]:
+    def has_answer(self) -> Flags:
         """(rows,) which have an answer."""
-        result: NDArray[np.bool_] = ~np.isnan(self.shares[:, 0])
+        result: Flags = ~np.isnan(self.shares[:, 0])
         return result
 
     def _alike(self, ctx: Context) -> alike.Likeness:
@@ -386,7 +384,7 @@ class Compared:
         )
 
 
-def names(values: Sequence[str | None]) -> Ints:
+def names(values: Sequence[str | None]) -> Indices:
     """(n,) a number for each value, the same for spellings of one name, −1 for None.
 
     Case, plurals, spaces and articles do not count; a name that begins one longer name, and no other, is that name.

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from uql.sampling.base import Floats, Indices
 
 # of the weight exp(s·cosine) of a neighbour; 0: all rows count alike, and nothing is learned
 SHARPNESS = (0.0, 2.0, 4.0, 8.0, 16.0)
@@ -41,13 +40,13 @@ class Likeness:
     spread: tuple[float, float] = (1.0, 1.0)  # standard deviation of both
     cut: float = 0.0  # the score from which pairs are called alike
 
-    def chances(self, left: Ints, right: Ints) -> Floats:
+    def chances(self, left: Indices, right: Indices) -> Floats:
         """(pairs,) the chance that two rows are in one group, by the groups alone."""
         logs = [np.log(np.clip((part[left] * part[right]).sum(axis=1), FLOOR, 1 - FLOOR)) for part in self.parts]
         result: Floats = np.exp(np.mean(logs, axis=0))
         return result
 
-    def scores(self, left: Ints, right: Ints) -> Floats:
+    def scores(self, left: Indices, right: Indices) -> Floats:
         """(pairs,) higher where two rows are more alike; from 0 on they are called so."""
         chances = self.chances(left, right)
         odds = np.log(chances) - np.log1p(-chances)
@@ -57,7 +56,7 @@ class Likeness:
             result += (cosine - self.center[1]) / self.spread[1]
         return result
 
-    def draw_groups(self, rng: np.random.Generator) -> list[Ints]:
+    def draw_groups(self, rng: np.random.Generator) -> list[Indices]:
         """A group of each row drawn by its chances, (n,) for each list."""
         return [(part.cumsum(axis=1) > rng.random((len(part), 1))).argmax(axis=1) for part in self.parts]
 
@@ -93,7 +92,7 @@ def likeness(parts: Sequence[Floats], vectors: NDArray[np.float32] | None, rng: 
     return Likeness(base.parts, unit, center, spread, cut)
 
 
-def steadied(shares: Floats, unit: Floats | None, some: Ints, rng: np.random.Generator) -> tuple[Floats, bool]:
+def steadied(shares: Floats, unit: Floats | None, some: Indices, rng: np.random.Generator) -> tuple[Floats, bool]:
     """(n, k) the chance of each group for each row, and whether neighbours were listened to.
 
     Args:
@@ -136,7 +135,7 @@ def _unit(vectors: NDArray[np.float32]) -> Floats:
     return unit
 
 
-def _foretold(shares: Floats, unit: Floats, some: Ints, sharpness: float) -> Floats:
+def _foretold(shares: Floats, unit: Floats, some: Indices, sharpness: float) -> Floats:
     """(n, k) the groups of each row as some other rows tell them, nearer ones more."""
     prediction = np.empty_like(shares)
     for start in range(0, len(shares), ROWS_AT_ONCE):
@@ -145,7 +144,7 @@ def _foretold(shares: Floats, unit: Floats, some: Ints, sharpness: float) -> Flo
     return _normal(prediction)
 
 
-def _weights(unit: Floats, rows: Ints, some: Ints, sharpness: float) -> Floats:
+def _weights(unit: Floats, rows: Indices, some: Indices, sharpness: float) -> Floats:
     """(rows, some) how much each of some rows tells of each row: of itself nothing."""
     weights: Floats = np.exp(sharpness * (unit[rows] @ unit[some].T))
     weights[rows[:, None] == some[None, :]] = 0.0

@@ -18,6 +18,7 @@ from uql.kernels.duck import quote
 from uql.kernels.group_names import one_line
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Choice, Row, Write
+from uql.sampling.base import Indices
 
 SHOWN = 8  # rows in the request that names the attribute
 MOST_VALUES = 12
@@ -49,7 +50,7 @@ class Proposal:
 class Side:
     """The rows of one table among the pairs: each distinct one once, and which of them each pair holds."""
 
-    codes: NDArray[np.int64]  # (pairs,)
+    codes: Indices  # (pairs,)
     rows: tuple[Row, ...]  # (distinct,)
 
     @classmethod
@@ -63,10 +64,7 @@ class Side:
         """
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
         select_list = ", ".join(quote(c.label) for c in part.inputs)
-        table = relation.duck.arrow(
-            f"SELECT dense_rank() OVER (ORDER BY {select_list}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
-        )
-        codes = np.asarray(table.column(0).to_numpy(), dtype=np.int64)
+        codes = relation.each(f"dense_rank() OVER (ORDER BY {select_list}) - 1")
         _, first = np.unique(codes, return_index=True)
         return cls(codes, tuple(map(_same_name, relation.rows(first.astype(np.int64), [part]))))
 

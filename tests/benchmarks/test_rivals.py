@@ -14,8 +14,7 @@ from uql.benchmarks.rival_tables import best_count, best_sets, count_summaries, 
 from uql.benchmarks.sampling.rival_methods import csv_votes, proxy_of
 from uql.benchmarks.sampling.rivals import OURS, RivalRow, Run, errors_of, run_once
 from uql.benchmarks.sampling.worlds import World
-from uql.sampling.base import Floats, Indices
-from uql.sampling.surrogate import Matrix
+from uql.sampling.base import Floats, Indices, Matrix
 
 N = 3_000
 

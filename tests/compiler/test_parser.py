@@ -270,6 +270,12 @@ def test_lateral_is_a_word_before_what_may_read_columns_and_a_name_elsewhere() -
     assert parse("SELECT lateral FROM lateral").source.parts == ("lateral",)
 
 
+def test_what_stands_in_a_string_between_dollars_is_neither_a_quoted_word_nor_the_end_of_another_string() -> None:
+    assert [(span.start, span.end) for span in quoted_tokens('SELECT $$ "a" $$, "b"')] == [(18, 21)]
+    with pytest.raises(UQLSyntaxError, match="nested more than 500 deep"):
+        check_brackets("SELECT $$'$$, " + "(" * 501 + "$$'$$")
+
+
 @pytest.mark.parametrize(
     ("read", "pump"),
     [

@@ -288,3 +288,11 @@ def test_what_is_not_exact_has_a_width_or_is_open_with_a_reason(world, budget, c
                     assert e.high > e.low, (name, where, tail, e)
                     if name == "mean" and e.low == float("-inf"):
                         assert "no interval" in notes
+
+
+@pytest.mark.parametrize("term", ["NULL", "id % 7", "NULL::VARCHAR"])
+def test_a_search_takes_a_term_of_any_type_as_duckdb_does(term):
+    con = uql.connect(model=HashModel({"it is rare": 0.3}), ledger=":memory:", budget=40)
+    con.session.duck.execute("CREATE TABLE t AS SELECT i AS id, 'This is text ' || i AS body FROM range(200) r(i)")
+    found = con.uql(f'SELECT id FROM t WHERE "it is rare" OR {term}')
+    assert found.fetchall() and found.cost.calls <= 40

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from uql.benchmarks.guarantees.bounds import keeps
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Floats, Indices, Matrix
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
-from uql.sampling.surrogate import Matrix
 from uql.sampling.two_stage import A_CALL, LEAST, LOOK, RICH, FirstStageSearch, TwoStageSample, first_rows, first_stage
 
 N = 20_000

@@ -28,13 +28,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 
+def line_column(text: str, at: int) -> tuple[int, int]:
+    """The line and the column of a place in a text; both count from 1."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
 def _caret(text: str, start: int, end: int) -> str:
     """The line of `text` that holds `start`, with carets under start … end."""
     start = max(0, min(start, len(text)))
     begin = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", start)
     stop = len(text) if stop < 0 else stop
-    line, column = text.count("\n", 0, start) + 1, start - begin + 1
+    line, column = line_column(text, start)
     width = max(1, min(end, stop) - start)
     window, offset = text[begin:stop], start - begin
     if len(window) > 160:  # a window around the place
@@ -84,6 +89,11 @@ class UQLError(Exception):
         if span is not None:
             start, end = span.start, span.end
         self.text, self.start, self.end, self.help = text, start, end, help
+
+    def located(self, span: Span) -> None:
+        """Takes a place in the statement, where it has none."""
+        if self.start < 0:
+            self.start, self.end = span.start, span.end
 
     def at(self, text: str) -> UQLError:
         """The same error, now knowing the statement its place is in."""

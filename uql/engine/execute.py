@@ -55,7 +55,7 @@ from uql.kernels.duck import quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
 from uql.kernels.estimates.groups import Groups
-from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
+from uql.kernels.finish import Output, cast, groups, limit, order_by, rename, returned
 from uql.kernels.limit_forecast import begun
 from uql.kernels.relation import Relation
 from uql.kernels.select import select
@@ -85,10 +85,7 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     right = await execute(plan.right, ctx)
     names = [f"c{i}" for i in range(len(plan.items))]
     tables = {"__left": left.table.rename_columns(names), "__right": right.table.rename_columns(names)}
-    columns = ", ".join(
-        f"CAST({n} AS {item.type}) AS {n}" if castable(item.type) else n
-        for n, item in zip(names, plan.items, strict=True)
-    )
+    columns = ", ".join(f"{cast(n, item.type)} AS {n}" for n, item in zip(names, plan.items, strict=True))
     listed = ", ".join(names)
     if plan.op == "UNION":
         both = (

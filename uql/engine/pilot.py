@@ -50,7 +50,7 @@ def _recall(block: Block, relation: Relation, ctx: Context) -> None:
     rates = block.filter.rates(ctx.memory.rates)
     before = ctx.memory.answers(block.filter.name)
     if before is None and rates is not None:
-        profile = imagined(formula, rates)
+        profile = imagined(rates)
         before = profile[:, :: max(1, profile.shape[1] // SEEDED)]
     if before is not None and before.shape[0] == len(formula.leaves):
         relation.filters.of(formula).profile = before

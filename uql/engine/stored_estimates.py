@@ -11,7 +11,8 @@ from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import estimated_sources, join_conditions, leaves
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
-from uql.kernels.estimates.monotone_range import between, corners, has_range, number, open_ended as open_ended
+from uql.kernels.estimates.exact import number
+from uql.kernels.estimates.monotone_range import between, corners, has_range, open_ended as open_ended
 
 if TYPE_CHECKING:
     import pyarrow as pa

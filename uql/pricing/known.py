@@ -36,7 +36,7 @@ from uql.compiler.cost import (
     quote,
     rows_out,
 )
-from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Masks, conjunction, conjuncts
+from uql.compiler.formula import FALSE, OPEN, TRUE, Formula, Masks, conjunction, conjuncts, masks_of
 from uql.compiler.join_plans import fields_read, with_sources
 from uql.compiler.orders import distinct_share, learned
 from uql.compiler.pair_attribute import attribute_comparison
@@ -306,8 +306,7 @@ class Knowledge:
             return None
         masks = np.full((len(leaves), rows.num_rows), OPEN, dtype=np.uint8)
         for j, i in enumerate(own, start=len(inputs)):
-            values = rows.column(j).to_pylist()
-            masks[i] = [NULL if v is None else TRUE if v else FALSE for v in values]
+            masks[i] = masks_of(rows.column(j).to_pylist())
         cells = {one: np.asarray(rows.column(j), dtype=np.uint64) for j, one in enumerate(inputs)}
         groups = np.asarray(rows.column(rows.num_columns - 1), dtype=np.uint64) if keys else None
         selectivity = Range.exactly(1)

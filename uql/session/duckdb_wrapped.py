@@ -21,8 +21,8 @@ from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError
 from uql.base.sql_text import first_line, quote
 from uql.compiler.cost import Quote
 from uql.compiler.lexer import Token, closing, is_free_text, tokenize
-from uql.compiler.parser import parse
-from uql.compiler.statement_targets import Change, changed, options, tokens as tokens_of, without_options
+from uql.compiler.parser import options, parse
+from uql.compiler.statement_targets import Change, changed, tokens as tokens_of, without_options
 from uql.compiler.syntax import Query
 from uql.compiler.virtual import SemText
 from uql.engine.outcome import Outcome, end_names, text_outcome

@@ -255,12 +255,11 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
         table: the rows.
         types: DuckDB's, of the first columns; "": as Arrow has it.
     """
-    from uql.kernels.finish import castable
+    from uql.kernels.finish import cast
 
     all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
-        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if castable(kind) else quote(name)
-        for name, kind in zip(table.column_names, all_types, strict=True)
+        f"{cast(quote(name), kind)} AS {quote(name)}" for name, kind in zip(table.column_names, all_types, strict=True)
     ]
     temporary, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
     described = duck.arrow(f"DESCRIBE {quote(temporary)}")

@@ -28,7 +28,7 @@ from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import expressions
 from uql.compiler.syntax import Call, Column, CreateSemanticTable, DropSemanticTable, Query, Quoted, Refresh
 from uql.compiler.unparse import unparse
-from uql.compiler.walk import columns, is_semantic, needs_every_row, rewrite, walk, walk_all
+from uql.compiler.walk import columns, is_semantic, needs_every_row, rewrite, walk
 from uql.engine.outcome import Outcome
 from uql.kernels.duck import Duck
 from uql.kernels.finish import castable, null_columns
@@ -155,13 +155,12 @@ def _refresh(session: Session, definition: Definition) -> Outcome:
 
 
 def _refuse_parameters(query: Query) -> None:
-    for node in walk_all(query):
+    for node in walk(query, queries=True):
         if isinstance(node, syntax.Parameter):
             raise BindError(
                 f"${node.name}: the query of a semantic table is kept, and run again without parameters",
                 code="UQL525",
-                start=node.span.start,
-                end=node.span.end,
+                span=node.span,
                 help="write the value in its place",
             )
 
@@ -241,7 +240,7 @@ def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[st
         return False
     exprs = [e for e in expressions(select) if e is not None]
     nodes = [node for expr in exprs for node in walk(expr)]
-    if needs_every_row(*exprs) or any(isinstance(node, Query) for expr in exprs for node in walk_all(expr)):
+    if needs_every_row(*exprs) or any(isinstance(node, Query) for expr in exprs for node in walk(expr, queries=True)):
         return False
     if any(not v.by_row or v.label_query is not None for v in select.virtuals):
         return False

@@ -14,7 +14,8 @@ from uql.base.arrow_values import arrow_of
 from uql.base.current_database import current_database
 from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.sql_text import dotted, first_line, literal, quote
-from uql.compiler.statement_targets import changed, options, without_options
+from uql.compiler.parser import options
+from uql.compiler.statement_targets import changed, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
 from uql.engine.outcome import Outcome, text_outcome
 from uql.kernels.duck import Duck, typed_columns
