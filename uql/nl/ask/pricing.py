@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from uql.base.errors import UQLError
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Call, Cast, Number, Quoted, Select
-from uql.nl.guard.guard import BUDGET, every
+from uql.compiler.walk import walk
+from uql.nl.guard.guard import BUDGET
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _texts(body: str) -> int:
         tree = parse(body)
     except UQLError:
         return 1
-    return len({q.text for q in every(tree) if isinstance(q, Quoted) and (q.forced or " " in q.text)})
+    return len({q.text for q in walk(tree, queries=True) if isinstance(q, Quoted) and (q.forced or " " in q.text)})
 
 
 def _adapter(node: Node, sources: Mapping[str, Source], recorded: Recorded | None) -> tuple[float, float, bool]:

@@ -11,7 +11,6 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import GuardError, UQLError
@@ -20,6 +19,7 @@ from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
+from uql.compiler.walk import children, walk, with_children
 from uql.nl.guard.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, UQL_NODES
 from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb, stopped
 
@@ -239,7 +239,7 @@ def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
         if count > MOST_NODES:
             raise _refused("it is too large")
         _check_uql_node(node, visible, budget)
-        parts = list(below(node))
+        parts = list(children(node, queries=True))
         if isinstance(node, Select | Union):
             for cte in node.ctes:  # each sees those before it
                 stack.append((cte, visible))
@@ -273,36 +273,9 @@ def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
             raise _refused(f"the budget is at most {budget:,} calls")
 
 
-def below(node: Node) -> Iterator[Node]:
-    """The nodes directly below one of UQL's tree."""
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node))
-
-
-def every(node: Node) -> Iterator[Node]:
-    """A node of UQL's tree and all below it."""
-    yield node
-    for part in below(node):
-        yield from every(part)
-
-
 def rebuilt(tree: Any, change: Callable[[Any], Any]) -> Any:
     """UQL's tree with `change` applied to every node, those below first; the same object where nothing changes."""
-    updates: dict[str, Any] = {}
-    for f in fields(tree):
-        value = getattr(tree, f.name)
-        new: Any = value
-        if isinstance(value, Node):
-            new = rebuilt(value, change)
-        elif isinstance(value, tuple):
-            new = tuple(rebuilt(v, change) if isinstance(v, Node) else v for v in value)
-        if new != value:
-            updates[f.name] = new
-    return change(replace(tree, **updates) if updates else tree)
+    return change(with_children(tree, lambda part: rebuilt(part, change)))
 
 
 def tables_named(text: str) -> set[str]:
@@ -318,7 +291,7 @@ def tables_named(text: str) -> set[str]:
 
 def tables_in(query: Node) -> set[str]:
     """The names of tables in a tree of UQL's, lower case."""
-    return {node.parts[-1].lower() for node in every(query) if isinstance(node, TableName)}
+    return {node.parts[-1].lower() for node in walk(query, queries=True) if isinstance(node, TableName)}
 
 
 def _named_in(tree: Any) -> set[str]:

@@ -17,7 +17,8 @@ from uql.base.schema import Field
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Name, Quoted, Select, TableName
 from uql.compiler.unparse import unparse
-from uql.nl.guard.guard import every, rebuilt
+from uql.compiler.walk import walk
+from uql.nl.guard.guard import rebuilt
 from uql.nl.schema.discover import words_of
 
 _HOLE = re.compile(r"\{([^{}]+)\}")
@@ -46,7 +47,7 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
     low = {name.lower(): fields for name, fields in tables.items()}
     read = [
         (t.alias or t.parts[-1], f)
-        for t in every(tree.source)
+        for t in walk(tree.source, queries=True)
         if isinstance(t, TableName)
         for f in low.get(t.parts[-1].lower(), ())
     ]
