@@ -51,7 +51,7 @@ class Gate(Sender):
     """Made by `Gate.open`; used by one event loop at a time.
 
     Attributes:
-        cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
+        cost: what was paid so far.  warnings: texts for the user, each once.
         budget: of the run, shared by all its asks.
         calibrated: are calibrations that `uql calibrate` made used?
     """
@@ -110,7 +110,7 @@ class Gate(Sender):
             budget=Share(self.budget, calls),
             run=Run(self.run.id, self.run.seed, statement),
         )
-        gate.events, gate._unfinished = self.events, self._unfinished
+        gate.listeners, gate._unfinished = self.listeners, self._unfinished
         gate._providers, gate._opening = self._providers, self._opening
         gate._limiters, gate._inflight = self._limiters, self._inflight
         gate.claims, gate.near = self.claims, self.near
@@ -201,8 +201,9 @@ class Gate(Sender):
     def interrupted(self) -> bool:
         return self._interrupted
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        return self.events.subscribe(listener)
+    def subscribe(self, listener: Listener) -> None:
+        """Call `listener` with every event from now on, in the thread of the event loop."""
+        self.listeners.append(listener)
 
     def on_announce(self, listener: Announcement) -> None:
         """Call `listener` before the first row goes to a model that is not of this machine: its name, the columns, rows at most."""
