@@ -236,12 +236,10 @@ def _question(body: dict[str, Any]) -> tuple[Write, Row]:
 
 
 def _schema(form: Any) -> str | None:
-    """The JSON schema of a request's `response_format`; any object for `json_object`."""
-    if not isinstance(form, dict) or form.get("type") == "text":
-        return None
-    if form.get("type") == "json_schema":
+    """The JSON schema of a request's `response_format`; None where the words of the prompt say the form."""
+    if isinstance(form, dict) and form.get("type") == "json_schema":
         return json.dumps(form["json_schema"]["schema"])
-    return None  # json_object without a schema: the words of the prompt say the form
+    return None
 
 
 def _image(url: str, number: int) -> Cell:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from uql.llm.prompts.json_schema import closed
 from uql.operators.record import Prompt, Question, Row
 from uql.operators.replies import Answer, Problem, YesNo, parsed
 from uql.operators.rows import explained, lines, media, tag_for
@@ -101,8 +102,7 @@ def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[s
 @lru_cache(maxsize=64)
 def schema(questions: tuple[Question, ...]) -> dict[str, Any]:
     """The JSON schema of the reply: one required property a question. Not to be changed by the caller."""
-    properties = {key(n): q.reply().json_schema() for n, q in enumerate(questions)}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return closed({key(n): q.reply().json_schema() for n, q in enumerate(questions)})
 
 
 def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from uql.base.errors import ConfigError
 from uql.llm.ledger import Ledger
 from uql.llm.prompts import fused, several
+from uql.llm.prompts.json_schema import json_form
 from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest, Usage
 from uql.llm.providers.batches import Batches, Service
@@ -154,8 +155,3 @@ class ChatProvider:
         if reply.schema is not None and can.schema and not self.is_local:
             return strict.read(chat_reply.text, reply)
         return reply.read(chat_reply.text)
-
-
-def json_form(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """The parameter of OpenAI's protocol that holds a reply to a JSON schema."""
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
