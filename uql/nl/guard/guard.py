@@ -1,7 +1,7 @@
 """The guard of statements that a model wrote: only one harmless query passes, and what passes is run apart from the user's database.
 
 `check_sql` and `check_uql` read the tree of the statement and refuse what is not on a list of what is allowed; the checked tree is
-written out again, and that text is the one to run, so nothing hides in what two readers may read differently. `run_sql` runs it in
+written out again, and that text is the one to run, so nothing hides in what two readers may read differently. `sql_runner` runs it in
 a DuckDB of its own in a child process, without files, network, extensions or settings to change, with limits of memory, rows and time.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -74,19 +74,6 @@ def check_uql(text: str, tables: Collection[str], *, budget: int = BUDGET, to: C
     if query.to is not None and query.to.lower() not in {name.lower() for name in to}:
         raise _refused(f"it stores under a name that was not given: TO {query.to}")
     return unparse(query)
-
-
-def run_sql(text: str, tables: Mapping[str, pa.Table], *, timeout_s: float = 10.0, max_rows: int = 10_000) -> pa.Table:
-    """The rows of one checked SELECT over copies of these tables, in a DuckDB of its own. Raises: as `sql_runner`.
-
-    Args:
-        text: DuckDB SQL from a model; it is checked first.
-        tables: what FROM may name.
-        timeout_s: after that its process is killed.
-        max_rows: of the result.
-    """
-    with sql_runner(tables, tables.__getitem__, timeout_s=timeout_s, max_rows=max_rows) as run:
-        return run(text)
 
 
 @contextmanager
