@@ -97,15 +97,14 @@ def installed(name: str) -> bool:
     )
 
 
-def adapter(name: str, *, timeout_s: float | None = None) -> ProcessAdapter:
+def adapter(name: str) -> ProcessAdapter:
     """The adapter of an environment that is there. Raises ConfigError (UQL642) where it is not, saying how to get it."""
     what = adapter_spec(name)
     if not installed(name):
         raise ConfigError(f"the adapter {name} is not installed", code="UQL642", help=f"uql adapters install {name}")
     place = folder(name)
     command = (str(_python(place)), "-I", str(WORKERS / "worker.py"), str(WORKERS / f"{name}_worker.py"))
-    process = ProcessAdapter(name, command, what.operators, place / "home")
-    return process if timeout_s is None else ProcessAdapter(name, command, what.operators, place / "home", timeout_s)
+    return ProcessAdapter(name, command, what.operators, place / "home")
 
 
 def install(name: str, *, tell: Callable[[str], None] = lambda text: None, python: str = sys.executable) -> Path:
