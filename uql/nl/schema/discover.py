@@ -451,6 +451,3 @@ def _scores(
 def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
     return {stem(w) for w in (word.lower() for word in _WORD.findall(spaced(text))) if w not in STOP and len(w) > 1}
-
-
-__all__ = ["discover", "schema_text", "shortlist", "stem", "tokens_of", "words_of"]
