@@ -240,8 +240,7 @@ class QuestionSession:
 
     def _read(self, origin: str) -> pa.Table:
         catalog = self._session.catalog
-        relation = catalog.cursor.sql(f"SELECT * FROM {catalog.named(origin).sql}")
-        return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        return catalog.cursor.sql(f"SELECT * FROM {catalog.named(origin).sql}").to_arrow_table()
 
     def _origins(self, scope: Scope) -> dict[str, str]:
         """The tables that a plan calls otherwise than the database does, as SQL writes them there."""
@@ -366,7 +365,7 @@ class _Asking:
         self.executor.mend = None if settled else self.planner.mended
         self.executor.replan = None if settled or self.options.plan is not None else self._replan
         if any(node.kind is NodeKind.ADAPTER for node in checked.plan.nodes):
-            self.executor.answering = self._answerer()
+            self.executor.answering = self._answerer().run
         self.executor.plan = checked.plan
         self._tell_planned(checked.plan)
         if not self._confirmed(checked.plan):
@@ -418,7 +417,8 @@ class _Asking:
             decomposer=self.options.decomposer,
         )
         self.result.tries, self.executor.plan = 1, plan
-        answerer = self.executor.answering = self._answerer()
+        answerer = self._answerer()
+        self.executor.answering = answerer.run
         self._tell_planned(plan)
         if not self._confirmed(plan):
             return False

@@ -206,8 +206,7 @@ class Workspace:
         select_list = ", ".join(map(quote, columns)) if columns is not None else "*"
         most = "" if limit is None else f" LIMIT {int(limit)}"
         with self._cursor() as cursor:
-            relation = cursor.sql(f"SELECT {select_list} FROM {quote(name)}{most}")
-            return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+            return cursor.sql(f"SELECT {select_list} FROM {quote(name)}{most}").to_arrow_table()
 
     def fields(self, name: str) -> tuple[Field, ...]:
         """The columns of a source or a kept result. Raises UnknownTableError."""
