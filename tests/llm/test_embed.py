@@ -216,7 +216,7 @@ def test_each_call_is_a_span_without_the_row(run, monkeypatch: pytest.MonkeyPatc
 
     async def go() -> None:
         async with Gate.open(Settings(ledger=":memory:"), model=Scripted(), calls=None, run=Run("r7")) as g:
-            g.subscribe(spans())
+            g.listeners.append(spans())
             await g.ask(Predicate("it is so"), [row("a secret row")])
 
     run(go())

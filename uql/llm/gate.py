@@ -23,7 +23,7 @@ from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrat
 from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
-from uql.llm.events import Event, Listener
+from uql.llm.events import Event
 from uql.llm.in_flight import InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Slot, collected, distinct, question_key
@@ -52,6 +52,9 @@ class Gate(Sender):
 
     Attributes:
         cost: what was paid so far.  warnings: texts for the user, each once.
+        listeners: called with every event, in the thread of the event loop.
+        on_announce: called before the first row goes to a model that is not of this machine: its name, the columns, rows at most.
+        on_loading: called with the name of a model of this process before it is loaded, which may take long.
         budget: of the run, shared by all its asks.
         calibrated: are calibrations that `uql calibrate` made used?
     """
@@ -80,8 +83,8 @@ class Gate(Sender):
         self._inflight: dict[bytes, InFlight] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
-        self._on_announce: list[Announcement] = []
-        self._on_loading: list[Callable[[str], None]] = []
+        self.on_announce: list[Announcement] = []
+        self.on_loading: list[Callable[[str], None]] = []
         self._started = False
         self._lease: Lease | None = None  # of the run, while others may see its ledger
         self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
@@ -114,7 +117,7 @@ class Gate(Sender):
         gate._providers, gate._opening = self._providers, self._opening
         gate._limiters, gate._inflight = self._limiters, self._inflight
         gate.claims, gate.near = self.claims, self.near
-        gate._announced, gate._on_announce, gate._on_loading = self._announced, self._on_announce, self._on_loading
+        gate._announced, gate.on_announce, gate.on_loading = self._announced, self.on_announce, self.on_loading
         return gate
 
     @classmethod
@@ -200,18 +203,6 @@ class Gate(Sender):
     @property
     def interrupted(self) -> bool:
         return self._interrupted
-
-    def subscribe(self, listener: Listener) -> None:
-        """Call `listener` with every event from now on, in the thread of the event loop."""
-        self.listeners.append(listener)
-
-    def on_announce(self, listener: Announcement) -> None:
-        """Call `listener` before the first row goes to a model that is not of this machine: its name, the columns, rows at most."""
-        self._on_announce.append(listener)
-
-    def on_loading(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the name of a model of this process before it is loaded, which may take long."""
-        self._on_loading.append(listener)
 
     # -------------------------------------------------------------------------------------------------------- the models
     async def provider(self, model: str | Provider | None = None) -> Provider:
@@ -533,7 +524,7 @@ class Gate(Sender):
             if unanswered and not asking.provider.is_local:
                 self._announce(asking.provider, unanswered)
             elif unanswered and getattr(asking.provider, "loads", False):
-                for listener in self._on_loading:
+                for listener in self.on_loading:
                     listener(asking.provider.name)
             await self._work(asking, unanswered, mine)
         finally:
@@ -586,9 +577,9 @@ class Gate(Sender):
         )
         left = self.calls_left
         most = "every row that is asked" if left is None else f"at most {left} rows"
-        say = log.info if self._on_announce else log.warning
+        say = log.info if self.on_announce else log.warning
         say("%s is sent %s of %s", provider.name, ", ".join(columns) or "a question", most)
-        for listener in self._on_announce:
+        for listener in self.on_announce:
             listener(provider.name, tuple(columns), left)
 
     async def _other(self, key: bytes) -> Answer:

@@ -107,7 +107,6 @@ class Sender:
         questions, provider, limiter = asking.questions, asking.provider, asking.limiter
         done: list[Answer | None] = [None] * len(questions)
         errors = [""] * len(questions)
-        failures: list[Event] = []
         attempt, faults = tried, {"wire": 0, "reply": min(tried, 1)}
         before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
         while None in done:
@@ -184,8 +183,8 @@ class Sender:
                     ]
                 )
             self.cost.failed += 1
-            failures.append(self._event("failed", asking, error=problem.kind, message=problem.message, attempt=attempt))
-            await self._record([], failures)
+            failure = self._event("failed", asking, error=problem.kind, message=problem.message, attempt=attempt)
+            await self._record([], [failure])
         return [answer if answer is not None else Answer() for answer in done]
 
     def tokens_at_most(self, asking: Asking, row: Row) -> int:

@@ -103,9 +103,9 @@ async def in_context(
 
         if shared is None:
             closing.push_async_callback(gate.aclose)
-            gate.subscribe(session.emit)
-            gate.on_announce(session.announce)
-            gate.on_loading(lambda model: session.emit(LoadingEvent(model)))
+            gate.listeners.append(session.emit)
+            gate.on_announce.append(session.announce)
+            gate.on_loading.append(lambda model: session.emit(LoadingEvent(model)))
         closing.callback(end)
         session.gates.append(gate)
         if semantic and gate.draws.persistent:
@@ -115,7 +115,7 @@ async def in_context(
             provider = await gate.provider()
             limit = calls if shared is None else gate.calls_left
             plans = session.foresight.knowledge(settings, limit, memory, provider)
-            gate.subscribe(memory.observe)
+            gate.listeners.append(memory.observe)
         ctx = Context(
             gate,
             settings,

@@ -159,7 +159,7 @@ class QuestionSession:
         scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=semantics)
         run = Run(uuid.uuid4().hex[:12], settings.seed, f"ask: {words}")
         async with Gate.open(settings, run=run, model=self._model, calls=_calls(settings)) as gate:
-            gate.subscribe(self._emit)
+            gate.listeners.append(self._emit)
             provider = await gate.provider()
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
@@ -214,7 +214,7 @@ class QuestionSession:
         """
         run = Run(uuid.uuid4().hex[:12], self._settings.seed, f"judge: {question}")
         async with Gate.open(self._settings, run=run, model=self._model, calls=1) as gate:
-            gate.subscribe(self._emit)
+            gate.listeners.append(self._emit)
             with Workspace(self._read, {}, self._settings) as workspace:
                 try:
                     return await semantic_hit(AskContext(question, {}, gate, workspace), question, answer, reference)
