@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from uql.session.events import LoadingEvent, PlanEvent
+from uql.session.events import EstimateEvent, ForetoldEvent, LoadingEvent, PlanEvent
 from uql.session.resume import StatementInput
 
 if TYPE_CHECKING:
@@ -123,8 +123,10 @@ async def in_context(
             duck,
             memory=memory,
             plans=plans,
-            on_estimate=session.estimated if session.listeners else None,
-            on_budget=session.forecast,
+            on_estimate=(lambda name, estimate: session.emit(EstimateEvent(name, estimate)))
+            if session.listeners
+            else None,
+            on_budget=lambda calls: session.emit(ForetoldEvent(calls)),
             features=session.vectors.of(settings, session.home(database)) if semantic else None,
             draws=gate.draws,
             cascade=cascade_of(settings, session.models) if semantic else None,

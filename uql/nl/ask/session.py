@@ -42,8 +42,7 @@ from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
-from uql.session.events import DoneEvent, finished
-from uql.show.progress import watching
+from uql.session.events import finished
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,14 +130,8 @@ class QuestionSession:
 
     def answer(self, question: str, **options: Any) -> Answer:
         """As `ask`, to its end, in place of other statements of the session."""
-        self._session.check_open()
-        progress, has_listeners = self._settings.progress, bool(self._session.listeners)
-        with self._session.lock, watching(self._session.on_event, progress, has_listeners):
-            self._session.catalog.begin()
-            try:
-                return finished(self.ask(question, **options))
-            finally:
-                self._emit(DoneEvent())
+        with self._session.running(self._settings):
+            return finished(self.ask(question, **options))
 
     async def ask(self, question: str, **options: Any) -> Answer:
         """The answer to a question. A question that cannot be answered has one too, which says why.
