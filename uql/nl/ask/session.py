@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
+from uql.features.embedder import Embedder, embedder_of
 from uql.llm.gate import Gate
 from uql.llm.providers.base import LearnsContext, Provider
 from uql.llm.run_record import Run
@@ -47,7 +48,6 @@ from uql.session.events import finished
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.features.embedder import Embedder
     from uql.session.session import Session
 
 Mode = Literal["meta", "dag", "interleaved"]
@@ -146,7 +146,7 @@ class QuestionSession:
         if not words:
             raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
-        embedder = self._embedder()
+        embedder = embedder_of(self._settings)
         path = self._semantic_model(chosen)
         semantics = semantic_model.read_if_present(path)
         scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=semantics)
@@ -239,15 +239,6 @@ class QuestionSession:
         """The tables that a plan calls otherwise than the database does, as SQL writes them there."""
         catalog = self._session.catalog
         return {name: catalog.named(s.origin).sql for name, s in scope.sources.items() if name != s.origin}
-
-    def _embedder(self) -> Embedder | None:
-        from uql.features.static import static_embedder
-
-        if self._settings.embedder is not None:
-            from uql.llm.embed import open_embedder
-
-            return open_embedder(self._settings.embedder, self._settings)
-        return static_embedder()
 
 
 def _alike(embedder: Embedder) -> Callable[[str, Sequence[str]], list[float]]:
