@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.api.packing import Packing, packing
 from uql.base.errors import BudgetError, DataError
+from uql.base.printable import aligned
 from uql.llm.budget import Budget
 from uql.llm.gate import Gate
 from uql.llm.prompts.json_schema import closed
@@ -132,8 +133,7 @@ def _table(evaluations: Sequence[Evaluated]) -> list[str]:
         ]
         for one in evaluations
     ]
-    widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
-    return ["  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in (head, *body)]
+    return aligned([head, *body])
 
 
 # ----------------------------------------------------------------------------------------------------------------- work
