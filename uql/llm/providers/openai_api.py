@@ -48,8 +48,6 @@ CONTEXT, OUTPUT = 128_000, 16_384  # tokens that every model which the vendor se
 def open_provider(rest: str, settings: Settings) -> OpenAI:
     """The vendor's model of a name. Raises AuthError where no key is set."""
     model, _, option = rest.partition("?")
-    if not model:
-        raise ConfigError("openai: needs the name of a model, as openai:MODEL", code="UQL402")
     if option not in ("", *(f"api={api}" for api in APIS)):
         raise ConfigError(
             f"openai:{model} has no option {option!r}",
