@@ -237,7 +237,7 @@ class Gate(Sender):
         """The provider by its batch API. Raises ConfigError (UQL402) where it has none, or there is no time for it."""
         from uql.llm.providers.chat_provider import ChatProvider
 
-        if not isinstance(opened, ChatProvider):
+        if not isinstance(opened, ChatProvider) or opened.batches is None:
             raise ConfigError(
                 f"{opened.name} has no batch API", code="UQL402", help="batch = true is of openai: and anthropic:"
             )

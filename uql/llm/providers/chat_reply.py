@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,14 +53,21 @@ class ChatReply:
         return None
 
 
-def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -> ChatReply:
-    """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
+@contextmanager
+def reading() -> Iterator[None]:
+    """Around what is read of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
     try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
+
+
+def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -> ChatReply:
+    """What `read` makes of a reply. Raises as `reading`."""
+    with reading():
         chat_reply = read(reply)
         text = well_formed(chat_reply.text)
         return chat_reply if text == chat_reply.text else replace(chat_reply, text=text)
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
 
 def counts(reply: dict[str, Any], *names: str) -> tuple[int, ...]:
