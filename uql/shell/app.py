@@ -28,7 +28,7 @@ from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
 from uql.command.script import pieces
-from uql.compiler.parser import parse, parse_script
+from uql.compiler.parser import parse, parse_script, tree_of
 from uql.compiler.syntax import Explain, Query, Select, Union
 from uql.llm.run_record import Cost
 from uql.shell.completion import UQLCompleter, texts_in
@@ -385,10 +385,7 @@ def mistake(con: Connection, text: str) -> str:
 
 def _writes(source: str) -> bool:
     """Is it a statement that runs at once when it is read? It has no price to ask about first."""
-    try:
-        tree = parse(source)
-    except UQLSyntaxError:
-        return True
+    tree = tree_of(source)
     return not isinstance(tree, Query | Explain) or (isinstance(tree, Select | Union) and tree.to is not None)
 
 

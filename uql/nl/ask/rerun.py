@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sqlglot
 from sqlglot import exp
 
-from uql.base.errors import UQLError
-from uql.compiler.parser import parse
+from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import Select, TableName, Union
 from uql.compiler.unparse import quote_name, unparse
 from uql.compiler.walk import with_children
@@ -55,9 +54,8 @@ def statement(text: str, name: str, origins: Mapping[str, str]) -> str:
     'SELECT t.a FROM "my db"."t 1" AS t TO r WITH (budget = 9);'
     """
     low = {own.lower(): sql for own, sql in origins.items()}
-    try:
-        tree = parse(text)
-    except UQLError:
+    tree = tree_of(text)
+    if tree is None:
         return f"CREATE TABLE {quote_name(name)} AS {_sql(text, low)};"
     if not isinstance(tree, Select | Union):
         return f"{text};"

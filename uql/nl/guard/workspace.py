@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.errors import DataError, UnknownTableError, UQLError
+from uql.base.errors import DataError, UnknownTableError
 from uql.base.locked_duckdb import lock
 from uql.base.settings import Settings
-from uql.compiler.parser import parse, parse_script
+from uql.compiler.parser import parse_script, tree_of
 from uql.compiler.sql import literal, quote
 from uql.compiler.syntax import Select, Union
 from uql.engine.outcome import Outcome
@@ -278,10 +278,7 @@ def longest_text(table: pa.Table) -> int:
 
 def budget_of(text: str) -> int | None:
     """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is not a query."""
-    try:
-        tree = parse(text)
-    except UQLError:
-        return None
+    tree = tree_of(text)
     if not isinstance(tree, Select | Union):
         return None
     return next((o.value for o in tree.options if o.name.lower() == "budget" and isinstance(o.value, int)), None)

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import UQLError
 from uql.base.schema import Field
-from uql.compiler.parser import parse
+from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Name, Quoted, Select, TableName
 from uql.compiler.unparse import unparse
 from uql.compiler.walk import walk
@@ -38,10 +37,7 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
     >>> completed('SELECT 1 FROM sold WHERE PROMPT "the review complains"', sold)
     'SELECT 1 FROM sold WHERE PROMPT "the review complains" USING (review)'
     """
-    try:
-        tree = parse(text)
-    except UQLError:
-        return text
+    tree = tree_of(text)
     if not isinstance(tree, Select) or tree.source is None:
         return text
     low = {name.lower(): fields for name, fields in tables.items()}
