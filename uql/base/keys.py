@@ -108,8 +108,6 @@ def store(name: str, key: str, *, in_file: bool = False) -> str:
     """Keep a key, in the keyring where there is one, else in the file. The other of the two forgets it.
 
     Args:
-        name: its variable.
-        key: it.
         in_file: keep it in the file all the same.
 
     Returns: where it is, as `place` says. Raises: ConfigError (UQL402) for a key that is empty or not one printable word, and where the

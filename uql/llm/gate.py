@@ -557,7 +557,6 @@ class Gate(Sender):
         """Count rows that another run has answered while this one was about to ask them, or waited.
 
         Args:
-            asking: the questions.
             slots: the rows that were answered.
             answers: by the key of the row.
         """

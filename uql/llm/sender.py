@@ -224,7 +224,6 @@ class Sender:
         the run's seed and the contents of the rows, not on the table's order.
 
         Args:
-            asking: the questions.
             slots: (n,) the rows, all new.
             indices: where the keys of the questions stand in a slot.
             tried: calls made for each of these rows in larger requests.

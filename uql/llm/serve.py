@@ -100,7 +100,6 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
     """The web application of a gate; requests without the token are refused.
 
     Args:
-        gate: that answers.
         token: that a request must bear.
         model: that answers; None: the gate's own.
         embed: makes vectors of texts; None: that endpoint is not there.

@@ -34,9 +34,7 @@ async def in_context(
     """Does some work with a context of its own and a gate, and closes what it made.
 
     Args:
-        text: the statement.
         calls: its budget; None: without limit.
-        work: what is done.
         semantic: may it ask a model?
         shared: the gate of a run around it; None: a gate of its own.
         statement: of a resumed run, the statement and the run that it continues.

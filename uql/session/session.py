@@ -152,7 +152,6 @@ class Session:
 
         Args:
             query: as the parser gave it.
-            source: its text.
             parameters: values of `$name`.
             frames: data frames by the name that FROM gives them.
             into: the types of the columns that the query's are for, as INSERT has them.
@@ -298,7 +297,6 @@ class Session:
         """Makes files or a data frame tables of this session, as `Connection.register` says.
 
         Args:
-            name: of the table.
             source: as `Connection.register` says.
             type: None: what the endings say.
         """
@@ -339,9 +337,6 @@ class Session:
         """Runs a statement while no other one of this session runs, its errors with their place in the text.
 
         Args:
-            text: of the statement.
-            work: runs it.
-            settings: of the statement.
             bound: returns the bound statement, for the position of an error.
         Raises: what `work` raises; DuckDB's errors as DataError.
         """
@@ -414,7 +409,6 @@ class Session:
         """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns.
 
         Args:
-            model: its name.
             columns: that it is shown.
             rows: at most; None: not known.
         """

@@ -315,7 +315,6 @@ class Session:
         """One whole value and its media type, as `uql.ui.grid.cell` says.
 
         Args:
-            work: a statement that has run.
             row: from 0 on.
             column: from 0 on.
         """

@@ -76,7 +76,6 @@ def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> 
     """The answers by row and question; a row that is missing, there twice or unreadable has a problem, the others their answers.
 
     Args:
-        reply: as it came.
         questions: (q,) that were asked.
         rows: (n,) that were shown.
     """

@@ -35,8 +35,6 @@ def read(question: Question, row: Row, text: str, tokens: Sequence[Token]) -> An
     """The answer in a reply to `body`.
 
     Args:
-        question, row: what was asked.
-        text: the reply.
         tokens: its tokens, each with its likely alternatives.
     """
     reply = question.reply(row)
@@ -55,9 +53,7 @@ def by_token(reply: Shape, top: dict[str, float], text: str) -> Answer:
     A level lies between "little" (0) and "much" (levels − 1).
 
     Args:
-        reply: the form of the answer.
         top: probability by likely word.
-        text: the reply as it came.
     """
     if isinstance(reply, OneOf):
         masses = label_masses([top], reply.letters, [])

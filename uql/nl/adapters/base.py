@@ -135,9 +135,7 @@ def shown_of(name: str, n_rows: int, rows: int) -> str:
     """The note on rows that the model was not shown.
 
     Args:
-        name: of the source.
         n_rows: rows in the prompt.
-        rows: of the source.
 
     >>> shown_of("shops", 88, 120)
     'the model was shown 88 of 120 rows of shops'

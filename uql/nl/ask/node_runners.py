@@ -101,7 +101,6 @@ def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozens
     """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line.
 
     Args:
-        table: the result of a node.
         rows: shown at most.
         hidden: columns that are left out, in lower case.
     """

@@ -130,8 +130,6 @@ class ChildDuckDB:
         """Makes a table of these rows, and runs further statements of UQL's own about it.
 
         Args:
-            name: of the table.
-            table: its rows.
             further: statements, run in their order.
         """
         quoted = '"' + name.replace('"', '""') + '"'

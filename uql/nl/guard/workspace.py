@@ -83,7 +83,6 @@ class Workspace:
         """The outcome of one UQL query, checked by the guard first. Raises as `AskContext.uql`.
 
         Args:
-            text: the query.
             gate: that its calls go through.
             tables: that it may name; None: all.
             to: keeps its rows under this name.
@@ -122,7 +121,6 @@ class Workspace:
         """The rows of one concrete SELECT, in a thread.
 
         Args:
-            text: the SELECT.
             tables: that it may name; None: all.
             to: keeps the rows under this name.
         Raises: GuardError for anything but one SELECT of those tables.

@@ -21,7 +21,6 @@ def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wor
         question: as the user wrote it.
         plan: as text.
         step: the body of the one that failed.
-        error: what it said.
         schema: the tables, as text.
     """
     decided = dict.fromkeys(("plan_flawed", "better_plan", "another_tool", "other_arguments"), BOOLEAN)

@@ -84,7 +84,6 @@ def discover(
     """The tables that a question may need, the nearest first. Asks no model.
 
     Args:
-        question: in words.
         catalog: of the user's database.
         embedder: of names, comments and values; None: words in common alone.
         tables: names to choose from; None: all tables and views that a bare name reaches.
