@@ -13,7 +13,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,11 +84,11 @@ def app(session: Session, token: str) -> Starlette:
         routes=[
             Route("/", handlers.page),
             Route("/static/{name:path}", handlers.asset),
-            Route("/api/schema", handlers.schema),
-            Route("/api/state", handlers.state),
+            Route("/api/schema", handlers.giving(lambda: {"tables": session.schema()})),
+            Route("/api/state", handlers.giving(session.state)),
             Route("/api/settings", handlers.settings, methods=["POST"]),
-            Route("/api/history", handlers.history),
-            Route("/api/saved", handlers.saved),
+            Route("/api/history", handlers.giving(session.history)),
+            Route("/api/saved", handlers.giving(session.saved.texts)),
             Route("/api/saved", handlers.save, methods=["POST"]),
             Route("/api/tabs", handlers.tabs),
             Route("/api/tabs", handlers.keep_tabs, methods=["POST"]),
@@ -96,16 +96,18 @@ def app(session: Session, token: str) -> Starlette:
             Route("/api/check", handlers.check, methods=["POST"]),
             Route("/api/runs", handlers.runs),
             Route("/api/runs", handlers.start, methods=["POST"]),
-            Route("/api/runs/{id}", handlers.run),
+            Route("/api/runs/{id}", handlers.of_run(Work.snapshot)),
             Route("/api/runs/{id}/events", handlers.events),
             Route("/api/runs/{id}/cancel", handlers.cancel, methods=["POST"]),
-            Route("/api/runs/{id}/retry", handlers.retry, methods=["POST"]),
+            Route(
+                "/api/runs/{id}/retry", handlers.of_run(lambda work: session.retry(work).snapshot()), methods=["POST"]
+            ),
             Route("/api/runs/{id}/correct", handlers.correct, methods=["POST"]),
             Route("/api/runs/{id}/rows", handlers.rows),
             Route("/api/runs/{id}/rows.{ending}", handlers.export),
             Route("/api/runs/{id}/cell", handlers.cell),
-            Route("/api/runs/{id}/columns", handlers.columns),
-            Route("/api/runs/{id}/errors", handlers.errors),
+            Route("/api/runs/{id}/columns", handlers.of_run(lambda work: statistics(done(work).run()))),
+            Route("/api/runs/{id}/errors", handlers.of_run(session.errors)),
             Route("/api/runs/{id}/why", handlers.why),
             Route("/api/runs/{id}/chart.svg", handlers.chart),
             Route("/api/diff", handlers.difference),
@@ -139,6 +141,22 @@ class Handlers:
     def __init__(self, session: Session, token: str) -> None:
         self.session, self.token = session, token
 
+    def giving(self, reply: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+        """A route that replies with what the session gives."""
+
+        async def route(request: Request) -> Response:
+            return await _json_reply("", reply)
+
+        return route
+
+    def of_run(self, reply: Callable[[Work], Any]) -> Callable[[Request], Awaitable[Response]]:
+        """A route that replies with what a run gives."""
+
+        async def route(request: Request) -> Response:
+            return await self._with(request, reply)
+
+        return route
+
     # ----------------------------------------------------------------------------------------------------------- page
     async def page(self, request: Request) -> Response:
         if "token" in request.query_params:
@@ -154,23 +172,11 @@ class Handlers:
         return Response(_asset(name), media_type=ASSETS[name])
 
     # ------------------------------------------------------------------------------------------------- before running
-    async def schema(self, request: Request) -> Response:
-        return JSONResponse({"tables": await run_in_threadpool(self.session.schema)})
-
-    async def state(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(self.session.state))
-
     async def settings(self, request: Request) -> Response:
         body = await _object(request)
         if not body.keys() <= set(CHANGEABLE) or not all(isinstance(value, str | None) for value in body.values()):
             raise Refused(400, f"the page changes {' and '.join(CHANGEABLE)}, each a text or null")
         return await _json_reply("", lambda: self.session.configure(**body))
-
-    async def history(self, request: Request) -> Response:
-        return await _json_reply("", self.session.history)
-
-    async def saved(self, request: Request) -> Response:
-        return await _json_reply("", self.session.saved.texts)
 
     async def save(self, request: Request) -> Response:
         body = await _object(request)
@@ -225,9 +231,6 @@ class Handlers:
     async def runs(self, request: Request) -> Response:
         return JSONResponse([work.snapshot() for work in self.session.works()])
 
-    async def run(self, request: Request) -> Response:
-        return await self._with(request, lambda work: work.snapshot())
-
     async def cancel(self, request: Request) -> Response:
         def cancelled(work: Work) -> dict[str, Any]:
             self.session.cancel(work)
@@ -274,9 +277,6 @@ class Handlers:
 
         return await self._with(request, whole)
 
-    async def columns(self, request: Request) -> Response:
-        return await self._with(request, lambda work: statistics(done(work).run()))
-
     async def export(self, request: Request) -> Response:
         ending = request.path_params["ending"]
         if ending not in FILES:
@@ -288,18 +288,12 @@ class Handlers:
 
         return await self._with(request, file)
 
-    async def retry(self, request: Request) -> Response:
-        return await self._with(request, lambda work: self.session.retry(work).snapshot())
-
     async def correct(self, request: Request) -> Response:
         body = await _object(request)
         row, value, clause = body.get("row"), body.get("value"), body.get("clause")
         if not isinstance(row, int) or not isinstance(value, str | None) or not isinstance(clause, str | None):
             raise Refused(400, 'send {"row": 0, "value": …, "clause": …}')
         return await self._with(request, lambda work: self.session.correct(work, row, value, clause))
-
-    async def errors(self, request: Request) -> Response:
-        return await self._with(request, self.session.errors)
 
     async def why(self, request: Request) -> Response:
         (row,) = _numbers(request, row=None)
