@@ -215,7 +215,7 @@ def _question(function: str, text: str, labels: list[str | None]) -> Question:
 
 def _embedder(settings: Settings) -> Any:
     """The embedder of the settings. Raises ConfigError where it is not available."""
-    from uql.features.embedder import embedder_of
+    from uql.features.static import embedder_of
 
     embedder = embedder_of(settings)
     if embedder is None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from uql.base.settings import Settings
 
 Matrix = NDArray[np.float32]
 
@@ -26,15 +23,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str | None]) -> Matrix:
         """(n, d) float32, rows of length 1; zeros for a text that is None or empty."""
-
-
-def embedder_of(settings: Settings) -> Embedder | None:
-    """The embedder of the settings, the static one where they name no other; None where that is not installed."""
-    from uql.features.static import static_embedder
-    from uql.llm.embed import open_embedder
-
-    name = settings.embedder
-    return static_embedder() if name is None or name == "static" else open_embedder(name, settings)
 
 
 class ImageEmbedder(Protocol):

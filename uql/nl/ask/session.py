@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
-from uql.features.embedder import Embedder, embedder_of
+from uql.features.embedder import Embedder
+from uql.features.static import embedder_of
 from uql.llm.gate import Gate
 from uql.llm.providers.base import LearnsContext, Provider
 from uql.llm.run_record import Run

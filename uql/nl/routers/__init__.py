@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def embedder_of(name: str | None) -> Embedder:
     """The embedder of a setting; the static one where it is None. Raises ConfigError (UQL610) where that is not installed."""
-    from uql.features import embedder as features
+    from uql.features import static
 
-    embedder = features.embedder_of(Settings(embedder=name))
+    embedder = static.embedder_of(Settings(embedder=name))
     if embedder is None:
         raise ConfigError("a router needs an embedder", code="UQL610", help=f"{install('local')}, or set embedder")
     return embedder
