@@ -48,6 +48,14 @@ def parse(text: str) -> Statement:
     return _parse(text, 0, len(text))
 
 
+def tree_of(text: str) -> Statement | None:
+    """As `parse`; None for a text that is no statement of UQL."""
+    try:
+        return parse(text)
+    except UQLSyntaxError:
+        return None
+
+
 def parse_script(text: str) -> list[tuple[Statement | str, Span]]:
     """The statements of a script, cut at each `;` outside strings, texts and comments, with their places.
 

@@ -74,7 +74,7 @@ async def bare(count: int, send: Sender) -> float:
 async def gated(count: int, provider: Provider, folder: Path, turn: int) -> float:
     settings = Settings(ledger=str(folder / f"{turn}.sqlite"), concurrency=IN_FLIGHT)
     async with Gate.open(settings, model=provider, calls=None) as gate:
-        gate.on_announce(lambda *_: None)  # the server is this machine's
+        gate.on_announce.append(lambda *_: None)  # the server is this machine's
         began = time.monotonic()
         answers = await gate.ask(SO, rows(count))
         assert not answers.failures

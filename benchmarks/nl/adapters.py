@@ -139,7 +139,7 @@ def opened(names: Sequence[str]) -> Iterator[dict[str, Adapter]]:
             adapter = open_adapter(name)
             if isinstance(adapter, ProcessAdapter):
                 workers.append(Worker(adapter.command, adapter.home))
-                adapter = Resident(name, adapter.command, adapter.operators, adapter.home, worker=workers[-1])
+                adapter = Resident(name, adapter.command, adapter.home, worker=workers[-1])
             made[name] = adapter
         yield made
     finally:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from uql.base.errors import UQLError
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Node as Tree, Quoted
+from uql.compiler.walk import children
 from uql.nl.ask.answer_metrics import exact, list_f1, token_f1, tokens
-from uql.nl.guard.guard import below, tables_of
+from uql.nl.guard.guard import tables_of
 from uql.nl.plan.dag import NodeKind, Plan
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def asks(plan: Plan) -> bool:
             tree = stack.pop()
             if isinstance(tree, Quoted) and (tree.forced or " " in tree.text):
                 return True
-            stack += below(tree)
+            stack += children(tree, queries=True)
     return False
 
 

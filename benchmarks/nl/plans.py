@@ -158,7 +158,7 @@ def _last_statement(nodes: list[Node]) -> str:
 def base_tables(fixture: Fixture) -> set[str]:
     """The tables of the database that a plan reads, in lower case."""
     from uql.compiler.syntax import Node as SyntaxNode, TableName
-    from uql.nl.guard.guard import below
+    from uql.compiler.walk import children
 
     made = {node.name.lower() for node in fixture.plan.nodes}
     found: set[str] = set()
@@ -170,7 +170,7 @@ def base_tables(fixture: Fixture) -> set[str]:
             tree = stack.pop()
             if isinstance(tree, TableName):
                 found.add(tree.parts[-1].lower())
-            stack += below(tree)
+            stack += children(tree, queries=True)
     return found - made
 
 

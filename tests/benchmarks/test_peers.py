@@ -21,7 +21,7 @@ from uql.benchmarks.peers.verdicts import table as verdict_table
 from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.summary import cells
 from uql.llm.prompts import fused
-from uql.llm.providers.chat_provider import json_form
+from uql.llm.prompts.json_schema import json_form
 from uql.llm.providers.oracle import Oracle
 from uql.llm.questions import Cell, Choice, Extract, Predicate, Row
 

@@ -174,11 +174,11 @@ def test_each_cause_that_fails_a_row(run, protocol: str) -> None:
         with served(protocol, lambda name: CAUSES[name][1](protocol)) as (model, _):
             settings = Settings(ledger=":memory:", concurrency=8)
             async with Gate.open(settings, model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 assert not (await g.ask(SO, [row("row well"), row("row fine")])).failures
                 calls = g.cost.calls
                 events: list[Any] = []
-                g.subscribe(events.append)
+                g.listeners.append(events.append)
                 texts = [text for name in causes for text in (f"row {name}.", f"the row beside {name}")]
                 answers = await g.ask(SO, [row(text) for text in texts])
                 kinds = {failure.index: failure.kind for failure in answers.failures}
@@ -207,7 +207,7 @@ def test_each_cause_that_ends_the_run(run, protocol: str) -> None:
         reply: list[Any] = [None]
         with served(protocol, lambda name: reply[0]) as (model, told):
             async with Gate.open(Settings(ledger=":memory:", concurrency=1), model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 await g.ask(SO, [row("row well")])
                 for given, error in ENDS:
                     reply[0], before = given, len(told.bodies)
@@ -226,7 +226,7 @@ def test_a_server_that_is_not_there(run, protocol: str, calls: int | None) -> No
         with served(protocol, lambda name: None) as (model, _):
             pass
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=calls) as g:
-            g.on_announce(lambda *_: None)
+            g.on_announce.append(lambda *_: None)
             with pytest.raises(BackendError, match="cannot be reached"):
                 await g.ask(SO, [row("x")])
 
@@ -256,7 +256,7 @@ def test_no_reply_in_time(run, protocol: str) -> None:
         with served(protocol, lambda name: time.sleep(0.8)) as (model, _):
             settings = Settings(ledger=":memory:", timeout_s=0.4, concurrency=1)
             async with Gate.open(settings, model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 answers = await g.ask(SO, [row("row 408.")])
                 assert [f.kind for f in answers.failures] == ["timeout"] and g.cost.calls == TRIES["timeout"]
                 assert g.cost.input_tokens > 0, "what it may have cost is counted"
@@ -281,7 +281,7 @@ def test_retry_after_as_seconds_and_as_a_date(run, protocol: str, form: str) -> 
     async def go() -> None:
         with served(protocol, busy) as (model, _):
             async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 assert not (await g.ask(SO, [row("row 429.")])).failures
 
     run(go())
@@ -296,7 +296,7 @@ def test_a_provider_that_wants_to_be_left_alone_for_longer_than_the_run_has(run)
     async def go() -> None:
         with served("chat", busy) as (model, _):
             async with Gate.open(Settings(ledger=":memory:", max_seconds=1.0), model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 began = time.monotonic()
                 answers = await g.ask(SO, [row("row 429."), row("row 400."), row("well")])
                 assert time.monotonic() - began < 30 and g.budget.exhausted == "seconds"
@@ -315,7 +315,7 @@ def test_a_second_try_is_shown_what_was_wrong(run) -> None:
     async def go() -> None:
         with served("chat", lambda name: said("chat", '{"q1": "many"}')) as (model, told):
             async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 answers = await g.ask(Extract("n", "BIGINT"), [row("row type.")])
                 assert [f.kind for f in answers.failures] == ["wrong_type"] and len(told.bodies) == 2
                 first, second = (body["messages"][1]["content"] for body in told.bodies)

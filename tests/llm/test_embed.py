@@ -80,6 +80,16 @@ def test_an_embedder_tries_again_and_then_says_so(monkeypatch: pytest.MonkeyPatc
             kind("m", api_key="k", url=f"{told.url}/v1").embed(["a"])
 
 
+@pytest.mark.parametrize("usage", [[1], "none"])
+def test_a_reply_of_another_form_is_an_error_of_the_server(usage: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter, "FIRST_PAUSE_S", 0.0001)
+    with (
+        serve({"/v1/embeddings": lambda body, _: {**vectors(body["input"]), "usage": usage}}) as told,
+        pytest.raises(BackendError, match="form of its protocol"),
+    ):
+        OpenAIEmbedder("m", api_key="k", url=f"{told.url}/v1").embed(["a"])
+
+
 def test_images_are_embedded_by_a_multimodal_model() -> None:
     from PIL import Image
 
@@ -216,7 +226,7 @@ def test_each_call_is_a_span_without_the_row(run, monkeypatch: pytest.MonkeyPatc
 
     async def go() -> None:
         async with Gate.open(Settings(ledger=":memory:"), model=Scripted(), calls=None, run=Run("r7")) as g:
-            g.subscribe(spans())
+            g.listeners.append(spans())
             await g.ask(Predicate("it is so"), [row("a secret row")])
 
     run(go())

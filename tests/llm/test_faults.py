@@ -65,7 +65,7 @@ def test_with_a_fifth_of_faults_of_every_kind_all_affected_rows_are_listed_and_t
         provider = Scripted(script, concurrency=32)
         async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=None, run=Run("r")) as g:
             seen = []
-            g.subscribe(seen.append)
+            g.listeners.append(seen.append)
             answers = await g.ask(SO, rows)
             failed = answers.failed
             assert {i for i, r in enumerate(rows) if r in lasting} <= failed, "every row with a lasting fault is listed"
@@ -361,7 +361,7 @@ def test_before_rows_leave_the_machine_it_is_said_what_goes_where(run) -> None:
         provider = Scripted(lambda request, number: told.append("sent"))
         provider.is_local = False
         async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=9) as g:
-            g.on_announce(lambda *what: told.append(what))
+            g.on_announce.append(lambda *what: told.append(what))
             await g.ask(SO, [row("x", city="Rome")])
             await g.ask(SO, [row("y")])
         assert told == [("scripted", ("city", "text"), 9), "sent", "sent"]
@@ -498,7 +498,7 @@ def test_hedging_sends_late_requests_a_second_time_and_counts_both(run) -> None:
         provider, seen = Late(), []
         with Ledger(":memory:") as ledger:
             g = Gate.open(Settings(hedge=True), model=provider, ledger=ledger, calls=None)
-            g.subscribe(seen.append)
+            g.listeners.append(seen.append)
             began = time.monotonic()
             answers = await g.ask(SO, [row(str(n)) for n in range(120)])
             assert time.monotonic() - began < 10 and not answers.failures

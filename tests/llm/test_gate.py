@@ -367,7 +367,7 @@ def test_events_are_calls_and_cached_and_failed_rows_and_the_ledger_lists_them(r
         seen = []
         ledger = Ledger(path)
         g = Gate.open(SETTINGS, model=Scripted(script), calls=None, run=Run("second"), ledger=ledger)
-        g.subscribe(seen.append)
+        g.listeners.append(seen.append)
         await g.ask(SO, [row(str(n)) for n in range(9)])
         await g.aclose()
         kinds = [e.kind for e in seen]

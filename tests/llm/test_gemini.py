@@ -228,7 +228,7 @@ def test_the_delay_that_an_error_states_is_kept(run) -> None:
     async def go(told: Server) -> None:
         async with gate(told) as g:
             events: list[Any] = []
-            g.subscribe(events.append)
+            g.listeners.append(events.append)
             assert (await g.ask(SO, [row("xx")])).values == [True]
             assert len(told.bodies) == 2
 

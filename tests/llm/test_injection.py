@@ -64,7 +64,7 @@ def answered(texts: list[str], model: Any, together: int) -> list[list[Any]]:
 
     async def go() -> list[list[Any]]:
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as gate:
-            gate.on_announce(lambda *_: None)
+            gate.on_announce.append(lambda *_: None)
             return [a.values for a in await gate.ask(QUESTIONS, [row(text) for text in texts], together=together)]
 
     return asyncio.run(go())
@@ -279,7 +279,7 @@ def names_and_labels(place: str, texts: list[str], helds: list[str], model: Any)
     async def go() -> list[list[Any]]:
         found = []
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as gate:
-            gate.on_announce(lambda *_: None)
+            gate.on_announce.append(lambda *_: None)
             for text in texts:
                 if place == "label":
                     said = await gate.ask([labels_with(held) for held in helds], [row(text)])

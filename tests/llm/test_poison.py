@@ -176,7 +176,7 @@ def test_rows_that_share_a_request(some: str) -> None:
         texts[5] = held
         questions = [Predicate("it is good"), Choice("fruit", ("plum", "pear"))]
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as gate:
-            gate.on_announce(lambda *_: None)
+            gate.on_announce.append(lambda *_: None)
             said = await gate.ask(questions, [row(text) for text in texts], together=8)
         return [list(answers.values) for answers in said], model
 

@@ -60,7 +60,7 @@ def test_rows_that_share_requests_are_a_call_each_and_get_their_own_answers(run)
 
     async def go() -> None:
         async with gate(model) as g:
-            g.subscribe(events.append)
+            g.listeners.append(events.append)
             answers = await g.ask(LONG, ROWS, together=8)
             assert answers.values == expected(LONG, ROWS) and not answers.failures
             assert [len(b.rows) for b in model.batches] == [8, 8, 4] and not model.calls

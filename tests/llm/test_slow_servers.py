@@ -53,7 +53,7 @@ def test_a_request_ends_with_its_time_wherever_the_server_is_slow(run, protocol:
             settings = Settings(ledger=":memory:", timeout_s=0.4)
             model = provider(protocol, port, settings.timeout_s)
             async with Gate.open(settings, model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 began = time.monotonic()
                 answers = await g.ask(SO, [row("one"), row("two")])
                 assert [f.kind for f in answers.failures] == ["timeout", "timeout"]
@@ -69,7 +69,7 @@ def test_a_run_ends_with_its_time_wherever_the_server_is_slow(run, protocol: str
         with slow_server(stage) as port:
             settings = Settings(ledger=":memory:", max_seconds=0.5)
             async with Gate.open(settings, model=provider(protocol, port, 120.0), calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 began = time.monotonic()
                 answers = await g.ask(SO, [row("one"), row("two")])
                 assert len(answers.failures) == 2
@@ -85,9 +85,9 @@ def test_a_connection_that_is_not_made_in_time_costs_neither_a_call_nor_tokens(r
         with unreachable() as port:
             settings = Settings(ledger=":memory:", timeout_s=6.0)
             async with Gate.open(settings, model=provider(protocol, port, 0.6), calls=5) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 events: list[Any] = []
-                g.subscribe(events.append)
+                g.listeners.append(events.append)
                 with pytest.raises(BackendError, match="cannot be reached"):
                     await g.ask(SO, [row("one")])
                 cost = g.cost
@@ -148,7 +148,7 @@ def test_a_run_waits_no_longer_than_it_has(run) -> None:
             settings = Settings(ledger=":memory:", max_seconds=0.6)
             model = provider("chat", int(told.url.rpartition(":")[2]), 5.0)
             async with Gate.open(settings, model=model, calls=None) as g:
-                g.on_announce(lambda *_: None)
+                g.on_announce.append(lambda *_: None)
                 began = time.monotonic()
                 await g.ask(SO, [row(f"row {n}") for n in range(40)])
                 assert time.monotonic() - began < settings.max_seconds + SLACK_S

@@ -27,7 +27,7 @@ def spoken(
     task: str, home: Path, *, calls: int | None = None, timeout_s: float = 30.0, sources: tuple[str, ...] = ("teams",)
 ) -> Any:
     model = scripted(lambda name, text, request: f"{name} says: {text}")
-    adapter = ProcessAdapter("fake", (sys.executable, "-I", str(WORKER)), (Operator.TEXT,), home, timeout_s)
+    adapter = ProcessAdapter("fake", (sys.executable, "-I", str(WORKER)), home, timeout_s)
 
     async def run() -> tuple[SubAnswer, Any]:
         with run_of(model, *sources, calls=calls) as ctx:
@@ -93,7 +93,7 @@ def test_a_worker_whose_reply_nests_too_deep_gave_no_answer(tmp_path: Path) -> N
 
 
 def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
-    adapter = ProcessAdapter("fake", (str(tmp_path / "none"),), (Operator.TEXT,), tmp_path)
+    adapter = ProcessAdapter("fake", (str(tmp_path / "none"),), tmp_path)
 
     async def run() -> None:
         with run_of(scripted(lambda *_: ""), "teams") as ctx:
@@ -205,8 +205,8 @@ def test_an_environment_is_made_once_with_pinned_packages(tmp_path: Path, monkey
         command[1] == "-P" for command in ran
     )  # no pip or venv of the current folder, which somebody may have sent
     assert ran[1][-1] == "dspy==3.4.1" and ran[1][0] == str(place / "bin" / "python")
-    adapter = environments.adapter("dspy", timeout_s=5)
-    assert adapter.timeout_s == 5 and Path(adapter.command[-1]).is_file() and adapter.capable(Operator.IMAGE)
+    adapter = environments.adapter("dspy")
+    assert Path(adapter.command[-1]).is_file() and adapter.capable(Operator.IMAGE)
     (place / environments.READY).write_text(json.dumps({"packages": ["dspy==1.0"]}))  # of an earlier version
     assert (
         not environments.installed("dspy") and environments.install("dspy") == place and environments.installed("dspy")

@@ -33,6 +33,11 @@ def test_a_question_is_planned_run_and_answered_without_words_of_the_model() -> 
     assert answer.steps[1].cost.calls == 30 and answer.steps[1].rows == 1 and answer.steps[1].uql
 
 
+def test_a_question_is_answered_where_the_settings_name_the_static_embedder() -> None:
+    shop = Connected([plan(uql_node("complaints", COUNT))], embedder="static")
+    assert shop.con.ask("How many letters complain?").value == 10
+
+
 def test_the_uql_of_an_answer_runs_again_and_gives_the_same() -> None:
     shop = Connected([plan(uql_node("complaints", COUNT))])
     answer = shop.con.ask("How many letters complain?")

@@ -15,13 +15,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from nl.blow_ups import statements, tables
+from nl.guarded import run_sql
 
 from uql.base.errors import GuardError, UQLError
 from uql.base.schema import Field
 from uql.base.settings import Settings
 from uql.nl.guard import duckdb_process
 from uql.nl.guard.duckdb_process import child_duckdb
-from uql.nl.guard.guard import MEMORY, run_sql
+from uql.nl.guard.guard import MEMORY
 from uql.nl.plan import result_schema
 from uql.nl.plan.result_schema import Shapes
 
@@ -179,8 +180,9 @@ def test_statements_at_the_same_time_do_not_wait_for_each_other(given: dict[str,
 def test_a_process_that_ends_leaves_no_child_behind() -> None:
     script = (
         "import glob, os\n"
-        "from uql.nl.guard.guard import run_sql\n"
-        "run_sql('SELECT 1 AS one', {})\n"
+        "from uql.nl.guard.guard import sql_runner\n"
+        "with sql_runner([], {}.get) as run:\n"
+        "    run('SELECT 1 AS one')\n"
         "print(*[p.split('/')[2] for p in glob.glob('/proc/[0-9]*/status') if f'PPid:\\t{os.getpid()}\\n' in open(p).read()])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

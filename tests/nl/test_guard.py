@@ -6,10 +6,11 @@ import time
 
 import pyarrow as pa
 import pytest
+from nl.guarded import run_sql
 
 from uql.base.errors import GuardError
 from uql.compiler.parser import parse
-from uql.nl.guard.guard import check_sql, check_uql, run_sql, sql_runner
+from uql.nl.guard.guard import check_sql, check_uql, sql_runner
 
 TABLES = ["reviews", "films"]
 

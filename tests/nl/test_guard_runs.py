@@ -9,13 +9,14 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from nl.guarded import run_sql
 from nl.shop import Connected, plan, uql_node
 
 from uql.base.errors import DataError, GuardError
 from uql.base.settings import Settings
 from uql.llm.providers.scripted import Scripted
 from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb
-from uql.nl.guard.guard import check_sql, check_uql, run_sql
+from uql.nl.guard.guard import check_sql, check_uql
 from uql.nl.guard.workspace import MOST_CHARS, Workspace
 from uql.nl.plan.result_schema import Shapes, apart_names
 

@@ -13,7 +13,8 @@ from uql.benchmarks.nl import handwritten, plans, worlds
 from uql.benchmarks.nl.references import references
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Node, Number, String
-from uql.nl.guard.guard import below, check_uql
+from uql.compiler.walk import children
+from uql.nl.guard.guard import check_uql
 from uql.nl.plan.dag import NodeKind
 from uql.nl.plan.nodes.plot import check_plot
 
@@ -35,7 +36,7 @@ FEW = {
 def literals(node: Node) -> list[str]:
     """The texts and numbers that stand in a statement."""
     found = [str(node.value)] if isinstance(node, String) else [node.text] if isinstance(node, Number) else []
-    return found + [text for inner in below(node) for text in literals(inner)]
+    return found + [text for inner in children(node, queries=True) for text in literals(inner)]
 
 
 @pytest.mark.parametrize(("suite", "fixture"), FIXTURES, ids=lambda value: getattr(value, "id", value))

@@ -7,6 +7,7 @@ import json
 import pytest
 from nl.shop import Connected, plan, uql_node
 
+from uql.llm.prompts.json_schema import closed
 from uql.llm.providers import strict
 from uql.llm.providers.scripted import Scripted
 from uql.nl.plan.dag import Operator
@@ -20,7 +21,6 @@ from uql.nl.prompts import (
     faults,
     interleaved,
     misfit,
-    obj,
     operators,
     planner,
     readings,
@@ -72,7 +72,10 @@ def test_a_vendor_gets_no_bounds_and_none_of_the_names_is_lost(wording: Wording)
         f'"{bound}":' in shown for bound in ("maxLength", "minItems", "maxItems", "pattern", "minimum", "maximum")
     )
     assert set(wording.schema["properties"]) == set(sent["properties"])
-    assert strict.schema(json.dumps(obj({"pattern": text(), "maximum": BOOLEAN})))["required"] == ["pattern", "maximum"]
+    assert strict.schema(json.dumps(closed({"pattern": text(), "maximum": BOOLEAN})))["required"] == [
+        "pattern",
+        "maximum",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.api.packing import Packing, packing
 from uql.base.errors import BudgetError, DataError
+from uql.base.printable import aligned
 from uql.llm.budget import Budget
 from uql.llm.gate import Gate
+from uql.llm.prompts.json_schema import closed
 from uql.llm.questions import Choice, Predicate, Question, Row, Write
 from uql.operators.texts import quoted
 from uql.sampling.intervals import Interval, wilson
@@ -131,8 +133,7 @@ def _table(evaluations: Sequence[Evaluated]) -> list[str]:
         ]
         for one in evaluations
     ]
-    widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
-    return ["  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in (head, *body)]
+    return aligned([head, *body])
 
 
 # ----------------------------------------------------------------------------------------------------------------- work
@@ -322,12 +323,7 @@ class _Work:
 
     async def _proposed(self, text: str, model: Any, count: int, at: Codes, codes: Codes, ledger: Ledger) -> list[str]:
         """New wordings by the model, which sees mistakes of the first one; no text twice."""
-        schema = {
-            "type": "object",
-            "properties": {"wordings": {"type": "array", "items": {"type": "string"}}},
-            "required": ["wordings"],
-            "additionalProperties": False,
-        }
+        schema = closed({"wordings": {"type": "array", "items": {"type": "string"}}})
         words = self._request(text, count, at, codes)
         async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
             answers = await gate.ask(Write(words, schema=json.dumps(schema), max_tokens=80 * count + 80), [Row()])

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from uql.api.result import Result
-from uql.base.errors import BindError, UQLSyntaxError
+from uql.base.errors import BindError
 from uql.base.sql_text import literal
 from uql.compiler import syntax as ast
-from uql.compiler.parser import parse
+from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import NO_SPAN
 from uql.compiler.unparse import quote_name, unparse
 
@@ -26,10 +26,7 @@ def table(name: str) -> ast.Select:
     ('SELECT * FROM shop.reviews', "SELECT * FROM 'my file.csv'")
     """
     file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
-    try:
-        tree = None if file else parse(f"SELECT * FROM {name}")
-    except UQLSyntaxError:
-        tree = None
+    tree = None if file else tree_of(f"SELECT * FROM {name}")
     match tree:
         case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):
             return tree

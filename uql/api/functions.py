@@ -65,11 +65,9 @@ def register_functions(
     ...     con.sql("SELECT function_name FROM duckdb_functions() WHERE function_name LIKE 'uql_%' ORDER BY 1").fetchall()
     [('uql_classify',), ('uql_embed',), ('uql_extract',), ('uql_if',), ('uql_score',)]
     """
-    from uql.base import config
+    from uql.api.opening import with_model
 
-    name = model if isinstance(model, str) else None
-    merged, _ = config.load(**({"model": name} if name is not None else {}), **settings)
-    functions = Functions(connection, merged, None if isinstance(model, str) else model)
+    functions = Functions(connection, *with_model(model, **settings))
     create: Any = connection.create_function  # its stubs do not know the short names of the options
     for function, (parameters, returned) in SIGNATURES.items():
         with contextlib.suppress(duckdb.Error):
@@ -216,13 +214,10 @@ def _question(function: str, text: str, labels: list[str | None]) -> Question:
 
 
 def _embedder(settings: Settings) -> Any:
-    """The embedder of the settings; the static one where none is named. Raises ConfigError where it is not available."""
-    from uql.features.static import static_embedder
-    from uql.llm.embed import open_embedder
+    """The embedder of the settings. Raises ConfigError where it is not available."""
+    from uql.features.static import embedder_of
 
-    if settings.embedder not in (None, "static"):
-        return open_embedder(str(settings.embedder), settings)
-    embedder = static_embedder()
+    embedder = embedder_of(settings)
     if embedder is None:
         raise ConfigError("uql_embed needs an embedder", help=f"{install('local')}, or embedder = 'openai:MODEL'")
     return embedder

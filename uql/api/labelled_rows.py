@@ -23,7 +23,6 @@ def labelled_rows(
     """The rows that have a label, as a model is shown them, and their labels.
 
     Args:
-        session: runs the SQL.
         rows: a table, a file, or a SELECT in DuckDB's SQL.
         label: the column of the labels.
         columns: those that are shown; none: all but the label.

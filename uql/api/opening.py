@@ -46,7 +46,7 @@ def connect(
         table.
     """
     models = _models(settings)
-    configured, provider = _configured(model, ledger, concurrency, seed, settings)
+    configured, provider = with_model(model, ledger=ledger, concurrency=concurrency, seed=seed, **settings)
     if cluster is None and shards is not None:
         raise ConfigError(
             "shards are of a cluster", code="UQL105", help='cluster = "process", "local" or an address of Ray'
@@ -84,7 +84,7 @@ def attach(
     Args: as `connect`. In `uql`, temporary tables of the connection may be named too, and USE and SET schema on it are followed.
     """
     models = _models(settings)
-    configured, provider = _configured(model, ledger, concurrency, seed, settings)
+    configured, provider = with_model(model, ledger=ledger, concurrency=concurrency, seed=seed, **settings)
     return Connection(connection, configured, owned=False, model=provider, models=models)
 
 
@@ -98,16 +98,9 @@ def _models(settings: dict[str, Any]) -> dict[str, Provider]:
     return providers
 
 
-def _configured(
-    model: str | Provider | None,
-    ledger: str | None,
-    concurrency: int | None,
-    seed: int | None,
-    settings: dict[str, Any],
-) -> tuple[Settings, Provider | None]:
+def with_model(model: str | Provider | None, **settings: Any) -> tuple[Settings, Provider | None]:
+    """The settings in force with these, and the model where it is a provider and no name."""
     from uql.base import config
 
-    name = model if isinstance(model, str) or model is None else None
-    arguments = {"model": name, "ledger": ledger, "concurrency": concurrency, "seed": seed}
-    merged, _ = config.load(**{k: v for k, v in arguments.items() if v is not None}, **settings)
-    return merged, None if isinstance(model, str) or model is None else model
+    name, provider = (model, None) if isinstance(model, str | None) else (None, model)
+    return config.load(model=name, **settings)[0], provider

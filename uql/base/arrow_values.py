@@ -44,7 +44,6 @@ def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
     """The values of a column.
 
     Args:
-        column: of a result.
         kind: its DuckDB type, which says what Arrow does not: HUGEINT, UUID, a ROW without names.
     Raises: DataError (UQL509) on an interval that Python cannot hold. Dates that it cannot hold are DuckDB's texts of them.
     """
@@ -80,7 +79,6 @@ def duckdb_with(table: pa.Table, name: str) -> Iterator[duckdb.DuckDBPyConnectio
     HUGEINT, for which Arrow has a DECIMAL of 38 digits, is HUGEINT again: its least value as such a DECIMAL breaks DuckDB.
 
     Args:
-        table: of a result.
         name: of the rows in DuckDB.
     Raises: DataError (UQL509) for what DuckDB cannot do with the values.
     """

@@ -14,7 +14,6 @@ whoever opens a folder that was sent to them must not send rows to the sender, n
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -22,7 +21,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from uql.base import toml_file
+from uql.base import json_file, toml_file
 from uql.base.errors import ConfigError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
@@ -106,23 +105,13 @@ def distrust(layers: Sequence[Layer]) -> None:
 def _trusted() -> dict[str, str]:
     path = user_file().with_name(TRUSTED)
     try:
-        digests = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+        return {name: str(digest) for name, digest in json_file.read(path).items()}
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", help="delete it, and trust the files again") from None
-    return {str(name): str(digest) for name, digest in digests.items()}
 
 
 def _keep(digests: Mapping[str, str]) -> None:
-    path = user_file().with_name(TRUSTED)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    whole = path.with_suffix(".part")  # on a full disk the files that were trusted before stay so
-    try:
-        whole.write_text(json.dumps(dict(sorted(digests.items())), indent=2), encoding="utf-8")
-        whole.replace(path)
-    finally:
-        whole.unlink(missing_ok=True)
+    json_file.write(user_file().with_name(TRUSTED), dict(sorted(digests.items())))
 
 
 def misspelt_variables() -> dict[str, str]:

@@ -7,12 +7,12 @@ A key is never in a uql.toml.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+from uql.base import json_file
 from uql.base.config import user_file
 from uql.base.errors import ConfigError
 
@@ -108,8 +108,6 @@ def store(name: str, key: str, *, in_file: bool = False) -> str:
     """Keep a key, in the keyring where there is one, else in the file. The other of the two forgets it.
 
     Args:
-        name: its variable.
-        key: it.
         in_file: keep it in the file all the same.
 
     Returns: where it is, as `place` says. Raises: ConfigError (UQL402) for a key that is empty or not one printable word, and where the
@@ -189,12 +187,9 @@ def _of_keyring(function: str, *arguments: str) -> str | None:
 def _stored() -> dict[str, str]:
     path = keys_file()
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+        return {name: str(key) for name, key in json_file.read(path).items()}
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", help="delete it, and set the keys again") from None
-    return {str(name): str(key) for name, key in entries.items()} if isinstance(entries, dict) else {}
 
 
 def _forget_in_file(name: str) -> bool:
@@ -207,14 +202,4 @@ def _forget_in_file(name: str) -> bool:
 
 
 def _write(values: dict[str, str]) -> None:
-    """Rewrite the file. No other user can read it at any time; a full disk leaves the old one."""
-    path = keys_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-            json.dump(dict(sorted(values.items())), out, indent=2)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    json_file.write(keys_file(), dict(sorted(values.items())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Container, Sequence
 
 _BIDI = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -22,6 +23,21 @@ def printable(text: str) -> str:
         else:
             out.append(char)
     return "".join(out)
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """A line for each row, the cells of a column below each other; those of the columns `right` end together.
+
+    >>> aligned([("name", "n"), ("Ada", "12")], right=(1,))
+    ['name   n', 'Ada   12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def printable_lines(text: str) -> str:

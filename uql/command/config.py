@@ -27,7 +27,7 @@ def show(
 ) -> None:
     """Print every setting with its value and its origin."""
     from uql.base.postgres_url import without_password
-    from uql.base.printable import printable
+    from uql.base.printable import aligned, printable
 
     effective, origins = load(**options.settings_of(settings))
     for name, meant in misspelt_variables().items():
@@ -37,10 +37,8 @@ def show(
     if as_json:
         print_json({name: {"value": value, "origin": origins[name]} for name, value in values.items()})
         return
-    texts = {name: _toml(value) for name, value in values.items()}
-    widths = max(map(len, texts)), max(map(len, texts.values()))
-    for name, text in texts.items():
-        sys.stdout.write(printable(f"{name:<{widths[0]}}  {text:<{widths[1]}}  {origins[name]}") + "\n")
+    for line in aligned([(name, _toml(value), origins[name]) for name, value in values.items()]):
+        sys.stdout.write(printable(line) + "\n")
 
 
 @command(app)

@@ -13,7 +13,7 @@ import typer
 
 from uql.base import config, keys
 from uql.base.errors import UQLError
-from uql.base.printable import printable_lines
+from uql.base.printable import aligned, printable_lines
 from uql.base.settings import Settings
 from uql.base.version import __version__
 from uql.command import options
@@ -71,10 +71,8 @@ def doctor(
 
 
 def _table(checks: list[Check]) -> None:
-    widths = [max(len(getattr(check, part)) for check in checks) for part in ("about", "name", "state")]
-    for check in checks:
-        head = f"{check.about:<{widths[0]}}  {check.name:<{widths[1]}}  {check.state:<{widths[2]}}"
-        line = f"{head}  {check.detail}{f' ({check.help})' if check.help else ''}".rstrip()
+    rows = [(c.about, c.name, c.state, f"{c.detail} ({c.help})" if c.help else c.detail) for c in checks]
+    for line in aligned(rows):
         sys.stdout.write(printable_lines(line) + "\n")
 
 

@@ -29,7 +29,7 @@ def init(database: Database) -> None:
     from uql.nl.schema import semantic_model
     from uql.nl.schema.discover import discover
 
-    path = _there(database).parent / semantic_model.FILE
+    path = options.existing(database).parent / semantic_model.FILE
     if path.exists():
         raise UsageError(f"{path} is there already: edit it")
     with connect(database, read_only=True, ledger=":memory:") as con:
@@ -53,7 +53,7 @@ def check(
     from uql.llm.budget import Budget
     from uql.nl.schema import semantic_model
 
-    path = _there(database).parent / semantic_model.FILE
+    path = options.existing(database).parent / semantic_model.FILE
     if not path.is_file():
         raise UsageError(f"there is no {path}: uql model init {database}")
     description = semantic_model.read(path)
@@ -83,9 +83,3 @@ def _same(table: pa.Table, answer: Answer) -> bool:
     """Has one of the results that the answer rests on these rows, in any order of rows and columns?"""
     results = [answer.results[name].table for name in answer.rests_on if name in answer.results]
     return any(result is not None and key_of(result) == key_of(table) for result in results)
-
-
-def _there(database: Path) -> Path:
-    if not database.is_file():
-        raise UsageError(f"there is no database {database}")
-    return database

@@ -52,6 +52,13 @@ NoProgress = Annotated[bool, typer.Option("--no-progress", help="Show no progres
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
+def existing(database: Path) -> Path:
+    """The path of a database that is there. Raises: UsageError."""
+    if not database.is_file():
+        raise UsageError(f"there is no database {database}")
+    return database
+
+
 def open_ledger(ledger: str | None) -> LedgerFile:
     """The ledger of a path, else that of the settings."""
     from uql.base import config

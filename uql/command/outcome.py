@@ -84,7 +84,6 @@ def command(app: typer.Typer, name: str | None = None, epilog: str | None = None
     """Adds a function to an app: it returns its exit code (None: 0), and its errors are told as `run` does.
 
     Args:
-        app: that gets the command.
         name: None: the function's.
         epilog: stands below the help.
     """
@@ -133,7 +132,6 @@ def call(app: typer.Typer, words: Sequence[str], name: str) -> int:
     """Run a typer app that returns its exit code; typer's own usage errors are 2.
 
     Args:
-        app: that is run.
         words: the arguments, without the program's name.
         name: of the program, in messages.
     Returns: the exit code.

@@ -220,9 +220,7 @@ def execute(con: Connection, request: Request, output: Output) -> int:
     document that holds all.
 
     Args:
-        con: open.
         request: the statements, and what is wanted of them.
-        output: takes the rows.
     Returns: the highest exit code of the statements.
     """
     from uql.show.render import as_document
@@ -266,9 +264,6 @@ def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], 
     """Run one statement with its progress on stderr, and give its rows to `write`.
 
     Args:
-        con: open.
-        make: makes the statement.
-        write: takes the rows.
         request: progress and strictness.
     Returns: the exit code.
     """

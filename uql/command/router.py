@@ -30,8 +30,7 @@ def collect(
     """Run every capable adapter on every sub-query."""
     from uql.nl.routers.collect import collect as collected, read_training
 
-    if not database.is_file():
-        raise UsageError(f"there is no database {database}")
+    options.existing(database)
     training = read_training(questions)
     chosen = open_adapters([name.strip() for name in adapters.split(",") if name.strip()] or available())
 

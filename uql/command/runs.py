@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from uql.base.printable import printable, printable_lines
+from uql.base.printable import aligned, printable, printable_lines
 from uql.command import options
 from uql.command.outcome import UsageError, command, new_app
 from uql.command.output import print_json
@@ -65,13 +65,8 @@ def _list(entries: list[dict[str, Any]], as_json: bool) -> None:
         )
         for entry in entries
     ]
-    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
-    for row in (heads, *rows):
-        cells = [
-            c.rjust(w) if head in ("calls", "cached", "failed", "usd") else c.ljust(w)
-            for c, w, head in zip(row, widths, heads, strict=True)
-        ]
-        print(printable("  ".join(cells).rstrip()))
+    for line in aligned([heads, *rows], right=[heads.index(head) for head in ("calls", "cached", "failed", "usd")]):
+        print(printable(line))
 
 
 def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:

@@ -34,7 +34,6 @@ def plans(con: Connection, text: str, parameters: Mapping[str, Any]) -> Iterator
     """The plan and the price of each statement of a script, as `plan` gives them.
 
     Args:
-        con: open.
         text: statements with `;` between.
         parameters: values of `$name`; each statement gets those that it names.
     """
@@ -50,9 +49,7 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
     """The plan and the price of a statement. Nothing is asked and nothing is written; SET is obeyed, for what follows.
 
     Args:
-        con: open.
         statement: parsed; text where it is DuckDB's own.
-        source: its text.
         parameters: values of `$name`.
     Raises: UQLError of any kind that running it would raise before it asks a model.
     """

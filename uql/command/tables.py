@@ -9,7 +9,7 @@ import typer
 
 from uql.base.printable import printable
 from uql.command import options
-from uql.command.outcome import UsageError, command, new_app
+from uql.command.outcome import command, new_app
 from uql.command.output import print_json
 
 app = new_app()
@@ -26,9 +26,7 @@ def tables(
     """
     from uql.api.opening import connect
 
-    if not database.is_file():
-        raise UsageError(f"there is no database {database}")
-    with connect(database, read_only=True, ledger=":memory:") as con:
+    with connect(options.existing(database), read_only=True, ledger=":memory:") as con:
         names = con.catalog.names()
         counted = [con.catalog.table(tuple(name.split("."))).row_count for name in names]
         semantic_tables = {row["name"]: row for row in con.uql("FROM uql_tables()").arrow().to_pylist()}

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from uql.features.embedder import LONGEST, Matrix, unit_rows
+from uql.base.settings import Settings
+from uql.features.embedder import LONGEST, Embedder, Matrix, unit_rows
 
 CHUNK = 1024  # texts tokenised at once
 
@@ -72,3 +73,11 @@ def static_embedder() -> StaticEmbedder | None:
         return StaticEmbedder()
     except ImportError:
         return None
+
+
+def embedder_of(settings: Settings) -> Embedder | None:
+    """The embedder of the settings, the static one where they name no other; None where that is not installed."""
+    from uql.llm.embed import open_embedder
+
+    name = settings.embedder
+    return static_embedder() if name is None or name == "static" else open_embedder(name, settings)

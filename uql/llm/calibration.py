@@ -170,7 +170,6 @@ def applied(calibrations: Mapping[str, Calibration], question: Question, answers
 
     Args:
         calibrations: by the text of the condition.
-        question: that was asked.
         answers: with the model's own probabilities.
     """
     calibration = calibrations.get(question.text) if isinstance(question.reply(), YesNo) else None

@@ -41,7 +41,6 @@ class Claims:
         """Claim the keys that have no answer and that no other run has in flight.
 
         Args:
-            keys: of answers.
             also: further keys whose answers are looked up.
             waits: they were in flight elsewhere a moment ago: nothing is written before one of them is free.
         """

@@ -137,7 +137,6 @@ def overruled(question: Question, answers: Answers, corrections: dict[int, Answe
     """The answers with those of people in the place of the model's.
 
     Args:
-        question: that was asked.
         answers: (n,) of the model.
         corrections: by position in `answers`.
     """
@@ -180,13 +179,8 @@ def correct(
     """Keeps a person's answer. Returns its number, by which it is taken back.
 
     Args:
-        ledger: that keeps it.
-        question, row: what was answered.
-        answer: of the person.
         before: what the model had answered, as the ledger writes it.
-        model: that had answered.
         run: whose result was corrected.
-        source: the table of the row.
     """
     head, content = head_of(question), content_of(question, row)
     values = (

@@ -131,7 +131,6 @@ def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total,
 
     Args:
         model: with its size and digest.
-        path: of the file.
         tell: called with bytes done, bytes in all, and a text, while the digest is computed.
     """
     if not path.is_file() or path.stat().st_size != model.bytes:

@@ -28,6 +28,7 @@ from uql.llm.failures import FINAL
 from uql.llm.pictures import opened
 from uql.llm.providers.address import address
 from uql.llm.providers.base import CallError, Limits
+from uql.llm.providers.chat_reply import reading
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import posted, retry_after
 
@@ -252,12 +253,10 @@ class OpenAIEmbedder(RemoteEmbedder):
             raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
         finally:
             await opened.close()
-        try:
+        with reading():
             ordered = sorted(reply["data"], key=lambda item: int(item["index"]))
             tokens = (reply.get("usage") or {}).get("total_tokens", 0)  # some servers count none
             return [list(map(float, item["embedding"])) for item in ordered], int(tokens)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
 
 class ServerEmbedder(OpenAIEmbedder):

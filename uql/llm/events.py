@@ -34,24 +34,3 @@ class Event:
 
 
 Listener = Callable[[Event], None]
-
-
-class Events:
-    """Subscribers of a run's events; each is called in the order in which it subscribed, in the event loop's thread."""
-
-    def __init__(self) -> None:
-        self._listeners: list[Listener] = []
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every event from now on; the function returned ends it."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
-
-    def emit(self, event: Event) -> None:
-        for listener in tuple(self._listeners):
-            listener(event)

@@ -23,7 +23,7 @@ from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrat
 from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
-from uql.llm.events import Event, Listener
+from uql.llm.events import Event
 from uql.llm.in_flight import InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Slot, collected, distinct, question_key
@@ -51,7 +51,10 @@ class Gate(Sender):
     """Made by `Gate.open`; used by one event loop at a time.
 
     Attributes:
-        cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
+        cost: what was paid so far.  warnings: texts for the user, each once.
+        listeners: called with every event, in the thread of the event loop.
+        on_announce: called before the first row goes to a model that is not of this machine: its name, the columns, rows at most.
+        on_loading: called with the name of a model of this process before it is loaded, which may take long.
         budget: of the run, shared by all its asks.
         calibrated: are calibrations that `uql calibrate` made used?
     """
@@ -80,8 +83,8 @@ class Gate(Sender):
         self._inflight: dict[bytes, InFlight] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
-        self._on_announce: list[Announcement] = []
-        self._on_loading: list[Callable[[str], None]] = []
+        self.on_announce: list[Announcement] = []
+        self.on_loading: list[Callable[[str], None]] = []
         self._started = False
         self._lease: Lease | None = None  # of the run, while others may see its ledger
         self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
@@ -110,11 +113,11 @@ class Gate(Sender):
             budget=Share(self.budget, calls),
             run=Run(self.run.id, self.run.seed, statement),
         )
-        gate.events, gate._unfinished = self.events, self._unfinished
+        gate.listeners, gate._unfinished = self.listeners, self._unfinished
         gate._providers, gate._opening = self._providers, self._opening
         gate._limiters, gate._inflight = self._limiters, self._inflight
         gate.claims, gate.near = self.claims, self.near
-        gate._announced, gate._on_announce, gate._on_loading = self._announced, self._on_announce, self._on_loading
+        gate._announced, gate.on_announce, gate.on_loading = self._announced, self.on_announce, self.on_loading
         return gate
 
     @classmethod
@@ -201,17 +204,6 @@ class Gate(Sender):
     def interrupted(self) -> bool:
         return self._interrupted
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        return self.events.subscribe(listener)
-
-    def on_announce(self, listener: Announcement) -> None:
-        """Call `listener` before the first row goes to a model that is not of this machine: its name, the columns, rows at most."""
-        self._on_announce.append(listener)
-
-    def on_loading(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with the name of a model of this process before it is loaded, which may take long."""
-        self._on_loading.append(listener)
-
     # -------------------------------------------------------------------------------------------------------- the models
     async def provider(self, model: str | Provider | None = None) -> Provider:
         """The provider of a model's name, opened when first needed. Raises what opening it raises, and UQL402."""
@@ -245,7 +237,7 @@ class Gate(Sender):
         """The provider by its batch API. Raises ConfigError (UQL402) where it has none, or there is no time for it."""
         from uql.llm.providers.chat_provider import ChatProvider
 
-        if not isinstance(opened, ChatProvider):
+        if not isinstance(opened, ChatProvider) or opened.batches is None:
             raise ConfigError(
                 f"{opened.name} has no batch API", code="UQL402", help="batch = true is of openai: and anthropic:"
             )
@@ -532,7 +524,7 @@ class Gate(Sender):
             if unanswered and not asking.provider.is_local:
                 self._announce(asking.provider, unanswered)
             elif unanswered and getattr(asking.provider, "loads", False):
-                for listener in self._on_loading:
+                for listener in self.on_loading:
                     listener(asking.provider.name)
             await self._work(asking, unanswered, mine)
         finally:
@@ -565,7 +557,6 @@ class Gate(Sender):
         """Count rows that another run has answered while this one was about to ask them, or waited.
 
         Args:
-            asking: the questions.
             slots: the rows that were answered.
             answers: by the key of the row.
         """
@@ -585,9 +576,9 @@ class Gate(Sender):
         )
         left = self.calls_left
         most = "every row that is asked" if left is None else f"at most {left} rows"
-        say = log.info if self._on_announce else log.warning
+        say = log.info if self.on_announce else log.warning
         say("%s is sent %s of %s", provider.name, ", ".join(columns) or "a question", most)
-        for listener in self._on_announce:
+        for listener in self.on_announce:
             listener(provider.name, tuple(columns), left)
 
     async def _other(self, key: bytes) -> Answer:

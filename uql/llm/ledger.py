@@ -381,7 +381,6 @@ class Ledger:
         They stay taken, whatever becomes of the process.
 
         Args:
-            run: its id.
             cap: of all its processes together.
             calls: wanted; below 0: so many were not made, and are given back.
         Returns how many were taken.
@@ -401,7 +400,6 @@ class Ledger:
         """Take the next so many seconds of a rate that all users of the ledger share.
 
         Args:
-            model: its name.
             account: whose rate it is; users of one model with other accounts have rates of their own.
             unit: "requests" or "tokens".
             seconds: of the rate.
@@ -428,9 +426,6 @@ class Ledger:
         """Note a run; one that is there already (a resumed one) is running again.
 
         Args:
-            run: its id.
-            statement: its text.
-            model: its name.
             seed: of its draws.
             details: JSON: what a resumed run must know.
         """
@@ -448,7 +443,6 @@ class Ledger:
         """Append the rows that a sampler drew at one step of a run, before they are asked.
 
         Args:
-            run: its id.
             step: which sampler of the run.
             indices: row numbers, in the order drawn.
         """
@@ -587,7 +581,6 @@ class Ledger:
 
         Args:
             source: a table.
-            model: a model's name.
             older_than_s: seconds since the answer.
             max_bytes: of the file.
         Returns how many answers went.

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from uql.llm.failures import TRIES
 from uql.llm.providers.base import Limits
 
 LONGEST_PAUSE_S = 60.0
@@ -100,10 +99,6 @@ class Limiter:
         if limits is not self._limits:
             self._limits = limits
             self._requests.per_minute, self._tokens.per_minute = limits.requests_per_minute, limits.tokens_per_minute
-
-    def tries(self, kind: str) -> int:
-        """How often a row is sent in all when it keeps failing like this."""
-        return TRIES[kind]
 
     @asynccontextmanager
     async def slot(self, tokens: int, within_s: float | None = None) -> AsyncIterator[float | None]:

@@ -194,16 +194,12 @@ def test_model(spec: str, settings: Any = None) -> ModelReport:
 async def _test_model(spec: str, settings: Any) -> ModelReport:
     from uql.base.settings import Settings
     from uql.llm.gate import Gate
+    from uql.llm.prompts.json_schema import closed
     from uql.llm.questions import Cell, Choice, Extract, Predicate, Question, Row, Score, Write
 
     lost = Row((Cell("text", "I lost my bank card 3 days ago in Rome, please block it."),))
     fine = Row((Cell("text", "What a lovely sunny morning, we had breakfast in the garden."),))
-    schema = {
-        "type": "object",
-        "properties": {"name": {"type": "string"}},
-        "required": ["name"],
-        "additionalProperties": False,
-    }
+    schema = closed({"name": {"type": "string"}})
     tried: list[tuple[str, Question, list[Row], Callable[[list[Any]], bool]]] = [
         ("predicate", Predicate("a bank card was lost"), [lost, fine], lambda v: v == [True, False]),
         ("choice", Choice("subject", ("weather", "bank card")), [lost, fine], lambda v: v[0] == "bank card"),

@@ -36,7 +36,6 @@ def holder_of(db: Database, run: str, here: str) -> tuple[str, int] | None:
 
     Args:
         db: the ledger's database.
-        run: its id.
         here: the name of this host.
     """
     row = db.execute("SELECT host, pid, at FROM leases WHERE run = ?", (run,)).fetchone()

@@ -14,8 +14,8 @@ from uql.base.errors import BackendError
 from uql.base.settings import Settings
 from uql.llm import chunks
 from uql.llm.budget import Budget, Reservation
-from uql.llm.events import Event, Events
-from uql.llm.failures import FINAL, TRANSIENT
+from uql.llm.events import Event, Listener
+from uql.llm.failures import FINAL, TRANSIENT, TRIES
 from uql.llm.hedging import first_of
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Slot, row_key
@@ -78,14 +78,15 @@ class Sender:
     """Sends rows one by one and keeps account of them.
 
     Attributes:
-        cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
+        cost: what was paid so far.  warnings: texts for the user, each once.
+        listeners: called with every event, in their order.
         budget: of the run, shared by all its asks.
         near: chooses the pieces of long rows that are asked first; None: the order of the text.
     """
 
     def __init__(self, settings: Settings, ledger: Ledger, budget: Budget, run: Run) -> None:
         self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
-        self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
+        self.cost, self.listeners, self.warnings = Cost(), list[Listener](), list[str]()
         self.near: chunks.Near | None = None
         self._interrupted = False
         self._unfinished: list[Event] = []  # calls in flight when the run ended
@@ -106,7 +107,6 @@ class Sender:
         questions, provider, limiter = asking.questions, asking.provider, asking.limiter
         done: list[Answer | None] = [None] * len(questions)
         errors = [""] * len(questions)
-        failures: list[Event] = []
         attempt, faults = tried, {"wire": 0, "reply": min(tried, 1)}
         before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
         while None in done:
@@ -131,9 +131,7 @@ class Sender:
                 await self._record([], events)
                 wire = fault.kind in TRANSIENT
                 faults["wire" if wire else "reply"] += 1
-                last = fault.kind in FINAL or (
-                    faults["wire"] >= limiter.tries(fault.kind) if wire else faults["reply"] >= 2
-                )
+                last = fault.kind in FINAL or (faults["wire"] >= TRIES[fault.kind] if wire else faults["reply"] >= 2)
                 if last:
                     self._give_up(fault, provider)
                 for j in open_now:
@@ -185,8 +183,8 @@ class Sender:
                     ]
                 )
             self.cost.failed += 1
-            failures.append(self._event("failed", asking, error=problem.kind, message=problem.message, attempt=attempt))
-            await self._record([], failures)
+            failure = self._event("failed", asking, error=problem.kind, message=problem.message, attempt=attempt)
+            await self._record([], [failure])
         return [answer if answer is not None else Answer() for answer in done]
 
     def tokens_at_most(self, asking: Asking, row: Row) -> int:
@@ -226,7 +224,6 @@ class Sender:
         the run's seed and the contents of the rows, not on the table's order.
 
         Args:
-            asking: the questions.
             slots: (n,) the rows, all new.
             indices: where the keys of the questions stand in a slot.
             tried: calls made for each of these rows in larger requests.
@@ -253,7 +250,7 @@ class Sender:
             if fault is not None:
                 await self._record([], events)
                 faults += 1
-                if fault.kind in UNBILLED and faults < limiter.tries(fault.kind):
+                if fault.kind in UNBILLED and faults < TRIES[fault.kind]:
                     await limiter.pause(faults, fault.retry_after_s, self.budget.seconds_left)
                     continue
                 break
@@ -452,4 +449,5 @@ class Sender:
         """Write to the ledger, then tell the listeners."""
         await self.ledger.put(entries, events)
         for event in events:
-            self.events.emit(event)
+            for listener in tuple(self.listeners):
+                listener(event)

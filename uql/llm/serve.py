@@ -100,7 +100,6 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
     """The web application of a gate; requests without the token are refused.
 
     Args:
-        gate: that answers.
         token: that a request must bear.
         model: that answers; None: the gate's own.
         embed: makes vectors of texts; None: that endpoint is not there.
@@ -236,12 +235,10 @@ def _question(body: dict[str, Any]) -> tuple[Write, Row]:
 
 
 def _schema(form: Any) -> str | None:
-    """The JSON schema of a request's `response_format`; any object for `json_object`."""
-    if not isinstance(form, dict) or form.get("type") == "text":
-        return None
-    if form.get("type") == "json_schema":
+    """The JSON schema of a request's `response_format`; None where the words of the prompt say the form."""
+    if isinstance(form, dict) and form.get("type") == "json_schema":
         return json.dumps(form["json_schema"]["schema"])
-    return None  # json_object without a schema: the words of the prompt say the form
+    return None
 
 
 def _image(url: str, number: int) -> Cell:

@@ -60,7 +60,6 @@ async def _run_trial(model: str, settings: Settings) -> Trial:
         seconds = time.monotonic() - began
         cost = gate.cost
         tokens = cost.input_tokens - input_before, cost.output_tokens - output_before
-        price = provider.price
-        usd = None if price is None else (tokens[0] * price.input + tokens[1] * price.output) / 1e6
+        usd = None if provider.price is None else provider.price.usd(*tokens)
         problem = "; ".join(f.message for f in answers.failures)
         return Trial(model, answers.values[0], seconds, *tokens, usd, problem)

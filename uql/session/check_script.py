@@ -38,7 +38,6 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
     """Parses and binds every statement as far as it can be known ahead. Raises: as the statements would.
 
     Args:
-        catalog: of the connection.
         bind: binds a query of a piece.
     """
     try:

@@ -215,7 +215,6 @@ def copy_by_shards(session: Session, tree: CopyQuery, bound: BoundStatement, pie
     Args:
         session: with the cluster.
         tree, bound: the COPY, and its query once bound.
-        piece: its text.
     """
     query = bound.query
     if session.cluster is None or session.caps or Path(tree.path).suffix or not PARQUET.fullmatch(tree.options):

@@ -21,7 +21,7 @@ from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError
 from uql.base.sql_text import first_line, quote
 from uql.compiler.cost import Quote
 from uql.compiler.lexer import Token, closing, is_free_text, tokenize
-from uql.compiler.parser import options, parse
+from uql.compiler.parser import options, parse, tree_of
 from uql.compiler.statement_targets import Change, changed, tokens as tokens_of, without_options
 from uql.compiler.syntax import Query
 from uql.compiler.virtual import SemText
@@ -458,10 +458,7 @@ def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind:
     if not asks or tokens[0].type not in _OPENS or wrapped:  # ((SELECT …)): the parentheses inside stay
         return []
     start, end = tokens[0].lexpos, tokens[-1].endlexpos
-    try:
-        query = parse(source[start:end])
-    except UQLSyntaxError:
-        return []
+    query = tree_of(source[start:end])
     if not isinstance(query, Query):
         return []
     values = {t.value: parameters[t.value] for t in tokens if t.type == "PARAMETER" and t.value in parameters}

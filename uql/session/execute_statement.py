@@ -81,9 +81,6 @@ async def execute(
     """The outcome of a query, run in the event loop of the caller.
 
     Args:
-        bound: the query.
-        plan: of it.
-        settings: of the statement.
         shared: a gate of the caller's, whose budget limits the calls; None: one of its own.
         statement: how the run was asked for: new, or a continuation; None: new.
         watcher: hears of groups and rows as they come.

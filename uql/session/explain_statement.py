@@ -30,7 +30,6 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
     Args:
         piece: EXPLAIN with its mode and format.
         bound: the query inside.
-        source: the text.
     """
     settings = session.settings.with_values(**dict(bound.options))
     inner = prepare(session, bound, source)

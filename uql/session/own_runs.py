@@ -37,8 +37,6 @@ def signed(run: str, statement: str, details: str) -> str:
     """What it takes to continue a run, with the user's signature; without one where the key cannot be kept.
 
     Args:
-        run: its id.
-        statement: its text.
         details: JSON of an object.
     """
     state = json.loads(details)

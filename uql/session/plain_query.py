@@ -91,7 +91,6 @@ def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mappin
     None where a text for a model stands in it, where a stored estimate is read, or where that is not certain without binding it.
 
     Args:
-        tree: the query.
         script: the text that its places are in.
         parameters: values of `$name`.
     """

@@ -30,7 +30,6 @@ def without_recursion(text: str, connection: duckdb.DuckDBPyConnection) -> str:
     Places behind it stay where they are. The statement itself where a recursion reads what a text decides: DuckDB runs it, if at all.
 
     Args:
-        text: of a statement.
         connection: takes the views.
     Raises: UQLSyntaxError (UQL100) for a text inside of a recursion, and for what DuckDB says of one.
     """

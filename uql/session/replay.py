@@ -97,7 +97,6 @@ def drawing_of(
 
     Args:
         normal: the statement in normal form with its parameters.
-        model: the name of the model.
         calls: its budget. Where a design cannot be gone on with, each budget is a run of its own.
     """
     if calls == 0:
@@ -189,7 +188,6 @@ def grew(run: str, calls: int, ledger: Ledger) -> None:
     """A run without a budget was allowed so many calls in the end.
 
     Args:
-        run: its id.
         calls: allowed.
     """
     ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)).rowcount)

@@ -194,10 +194,7 @@ def offer(text: str, ledger: str | None, ledgers: Ledgers, catalog: Catalog) -> 
     """Makes the tables of ours that a statement names, as they are now: those of the ledger, and `uql_tables()`.
 
     Args:
-        text: the statement.
         ledger: its path; None: the default one.
-        ledgers: opens it.
-        catalog: gets the tables.
     """
     if "uql_tables" in text.lower():
         from uql.session.semantic_store import listing

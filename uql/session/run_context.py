@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from uql.session.events import LoadingEvent, PlanEvent
+from uql.session.events import EstimateEvent, ForetoldEvent, LoadingEvent, PlanEvent
 from uql.session.resume import StatementInput
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ async def in_context(
     """Does some work with a context of its own and a gate, and closes what it made.
 
     Args:
-        text: the statement.
         calls: its budget; None: without limit.
-        work: what is done.
         semantic: may it ask a model?
         shared: the gate of a run around it; None: a gate of its own.
         statement: of a resumed run, the statement and the run that it continues.
@@ -103,9 +101,9 @@ async def in_context(
 
         if shared is None:
             closing.push_async_callback(gate.aclose)
-            gate.subscribe(session.emit)
-            gate.on_announce(session.announce)
-            gate.on_loading(lambda model: session.emit(LoadingEvent(model)))
+            gate.listeners.append(session.emit)
+            gate.on_announce.append(session.announce)
+            gate.on_loading.append(lambda model: session.emit(LoadingEvent(model)))
         closing.callback(end)
         session.gates.append(gate)
         if semantic and gate.draws.persistent:
@@ -115,7 +113,7 @@ async def in_context(
             provider = await gate.provider()
             limit = calls if shared is None else gate.calls_left
             plans = session.foresight.knowledge(settings, limit, memory, provider)
-            gate.subscribe(memory.observe)
+            gate.listeners.append(memory.observe)
         ctx = Context(
             gate,
             settings,
@@ -123,8 +121,10 @@ async def in_context(
             duck,
             memory=memory,
             plans=plans,
-            on_estimate=session.estimated if session.listeners else None,
-            on_budget=session.forecast,
+            on_estimate=(lambda name, estimate: session.emit(EstimateEvent(name, estimate)))
+            if session.listeners
+            else None,
+            on_budget=lambda calls: session.emit(ForetoldEvent(calls)),
             features=session.vectors.of(settings, session.home(database)) if semantic else None,
             draws=gate.draws,
             cascade=cascade_of(settings, session.models) if semantic else None,

@@ -147,7 +147,6 @@ def resume(
     """The statement of an earlier run, with its settings and parameters, as a continuation of that run.
 
     Args:
-        before: the earlier run.
         changes: settings that are not as they were.
         frames: data frames by the name that FROM gives them.
     """
@@ -285,7 +284,6 @@ def set_option(session: Session, piece: SetOption, source: str) -> PreparedState
 
     Args:
         piece: SET or RESET.
-        source: its text.
     """
     from uql.compiler.rules import known_names
 

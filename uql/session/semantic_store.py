@@ -162,7 +162,6 @@ def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: in
     """Writes a definition in the place of the earlier one of its name, as refreshed now.
 
     Args:
-        definition: of the table.
         calls: made by this refresh.
     """
     listed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
@@ -252,7 +251,6 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
     """The rows as a temporary table in DuckDB's types: its name, and its columns with their types.
 
     Args:
-        table: the rows.
         types: DuckDB's, of the first columns; "": as Arrow has it.
     """
     from uql.kernels.finish import cast
@@ -271,7 +269,6 @@ def build(duck: Duck, definition: Definition, rows: str) -> Changes:
     """Makes the table from the rows of a temporary one.
 
     Args:
-        definition: of the table.
         rows: name of the temporary table.
     Returns: all rows are new.
     """
@@ -320,7 +317,6 @@ def say(duck: Duck, definition: Definition, exact: bool) -> None:
     What it says of estimates that other statements put there stays.
 
     Args:
-        definition: of the table.
         exact: none of its values is an estimate.
     """
     before = duck.scalar(
@@ -366,7 +362,6 @@ def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.T
     """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone.
 
     Args:
-        definition: of the table.
         candidates: name of the temporary table of keys and digests as they are now.
         answered: keys of rows that people answered about since the last refresh.
     """

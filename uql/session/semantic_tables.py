@@ -55,7 +55,6 @@ def run(session: Session, tree: Statement, piece: Piece) -> PreparedStatement:
     """Runs the statement; its result is one row of what changed.
 
     Args:
-        tree: of the statement.
         piece: where it stands in the script.
     Raises: BindError (UQL203) where the name is taken, (UQL520) where there is no such semantic table, (UQL525) for parameters;
         DataError (UQL521) for a key that is NULL or not unique, (UQL522) where the definition no longer fits its sources, (UQL523) where

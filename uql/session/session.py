@@ -20,7 +20,7 @@ from uql.base.sql_text import first_line, quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight
-from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
+from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent
 from uql.session.resume import StatementInput
 from uql.session.statements import FAILURES, refused, store
 from uql.show.progress import watching
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from uql.llm.budget import Budget
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
-    from uql.sampling.base import Estimate
     from uql.session.replay import Drawing
     from uql.sources.catalog import Catalog
     from uql.sources.media import Media
@@ -84,7 +83,7 @@ class Session:
         self.listeners: list[Callable[[Any], None]] = []
         self.gates: list[Gate] = []  # of the queries that run now
         self.lock = threading.RLock()
-        self.vectors = Vectors(self.announce, self.embedded)
+        self.vectors = Vectors(self.announce, lambda done, rows: self.emit(EmbeddedEvent(done, rows)))
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
         self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
@@ -153,7 +152,6 @@ class Session:
 
         Args:
             query: as the parser gave it.
-            source: its text.
             parameters: values of `$name`.
             frames: data frames by the name that FROM gives them.
             into: the types of the columns that the query's are for, as INSERT has them.
@@ -299,7 +297,6 @@ class Session:
         """Makes files or a data frame tables of this session, as `Connection.register` says.
 
         Args:
-            name: of the table.
             source: as `Connection.register` says.
             type: None: what the endings say.
         """
@@ -323,21 +320,27 @@ class Session:
             self.catalog.begin()
             unregister(self.catalog.cursor, name)
 
+    @contextmanager
+    def running(self, settings: Settings) -> Iterator[None]:
+        """No other statement of this session runs meanwhile; its progress is shown where the settings or nobody else shows it."""
+        self.check_open()
+        with self.lock, watching(self.on_event, settings.progress, bool(self.listeners)):
+            self.catalog.begin()
+            try:
+                yield
+            finally:
+                self.emit(DoneEvent())
+
     def run_locked(
         self, text: str, work: Callable[[], Outcome], settings: Settings, bound: Callable[[], BoundStatement]
     ) -> Outcome:
         """Runs a statement while no other one of this session runs, its errors with their place in the text.
 
         Args:
-            text: of the statement.
-            work: runs it.
-            settings: of the statement.
             bound: returns the bound statement, for the position of an error.
         Raises: what `work` raises; DuckDB's errors as DataError.
         """
-        self.check_open()
-        with self.lock, watching(self.on_event, settings.progress, bool(self.listeners)):
-            self.catalog.begin()
+        with self.running(settings):
             latest, self.last_run = self.last_run, ""
             try:
                 self.catalog.parts.unread()  # those of an EXPLAIN before
@@ -359,7 +362,6 @@ class Session:
                 raise refused(error, place).at(text) from error
             finally:
                 self.last_run = self.last_run or latest
-                self.emit(DoneEvent())
 
     def store(self, source: str) -> Callable[[str, Outcome], None]:
         return lambda name, outcome: store(self.catalog.cursor, name, outcome, source)
@@ -403,20 +405,10 @@ class Session:
         for listener in tuple(self.listeners):
             listener(event)
 
-    def forecast(self, calls: int) -> None:
-        self.emit(ForetoldEvent(calls))
-
-    def estimated(self, name: str, estimate: Estimate) -> None:
-        self.emit(EstimateEvent(name, estimate))
-
-    def embedded(self, done: int, rows: int) -> None:
-        self.emit(EmbeddedEvent(done, rows))
-
     def announce(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
         """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns.
 
         Args:
-            model: its name.
             columns: that it is shown.
             rows: at most; None: not known.
         """

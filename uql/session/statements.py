@@ -51,7 +51,6 @@ def write(
     Args:
         statement: INSERT with the columns that its items are for.
         text: the statement as written.
-        bound: its query.
     Raises: DataError (UQL509); BudgetError (UQL401) where a table has no columns for the interval of an estimate.
     """
     duck = Duck(catalog.cursor)
@@ -139,9 +138,7 @@ def check_target(
     """What is certain to fail when the rows are there fails before they are paid for, at the place of the target.
 
     Args:
-        statement: names the target.
         items: the columns that its query gives.
-        source: its text.
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
     from uql.kernels.finish import null_columns
@@ -207,8 +204,6 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
 
     Args:
-        name: of the table.
-        outcome: its rows.
         text: the statement, for the comment of the table.
     """
     check_to(connection, name, text)
@@ -225,7 +220,6 @@ def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> Non
     """May TO store a table under this name? Raises BindError (UQL203) for one that TO did not make.
 
     Args:
-        name: of the table.
         text: the statement, for the place of the error.
     """
     matches = connection.execute(
@@ -323,7 +317,6 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
 
     Args:
         piece: the statement, which the binder refused.
-        error: why.
     """
     from uql.compiler.bind.own_text import duckdb_text
 
@@ -393,7 +386,6 @@ def done(catalog: Catalog, outcome: Outcome, explained: str, source: str) -> Pre
 
     Args:
         explained: what EXPLAIN says of it.
-        source: its text.
     """
     from uql.compiler.cost import FREE
 

@@ -61,8 +61,7 @@ def check_stored(
     """Raises BudgetError (UQL401) where a statement of DuckDB's would keep estimates, or a part of the rows, as facts.
 
     Args:
-        sql: the statement.
-        change: what it writes to.
+        change: what the statement writes to.
         done, reads: as in `refusal`.
         partial: rows of a table may be kept so, with their intervals; a variable has no place for them.
     """
@@ -168,8 +167,7 @@ def placed(error: BudgetError, source: str, start: int, end: int) -> BudgetError
     """The error with its place in the statement.
 
     Args:
-        source: the text.
-        start, end: positions in it.
+        start, end: positions in `source`.
     """
     error.text, error.start, error.end = source, start, max(end, start + 1)
     return error

@@ -28,7 +28,7 @@ from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
 from uql.command.script import pieces
-from uql.compiler.parser import parse, parse_script
+from uql.compiler.parser import parse, parse_script, tree_of
 from uql.compiler.syntax import Explain, Query, Select, Union
 from uql.llm.run_record import Cost
 from uql.shell.completion import UQLCompleter, texts_in
@@ -385,10 +385,7 @@ def mistake(con: Connection, text: str) -> str:
 
 def _writes(source: str) -> bool:
     """Is it a statement that runs at once when it is read? It has no price to ask about first."""
-    try:
-        tree = parse(source)
-    except UQLSyntaxError:
-        return True
+    tree = tree_of(source)
     return not isinstance(tree, Query | Explain) or (isinstance(tree, Select | Union) and tree.to is not None)
 
 
@@ -414,12 +411,10 @@ def why(shell: Shell, argument: str) -> None:
         return
     number = argument.strip() or "1"
     if not number.isdigit() or int(number) < 1:
-        shell.say(f"error: .why takes the number of a row, from 1 on, not {number!r}")
-        return
-    try:
-        shell.say(str(result.why(int(number) - 1)))
-    except IndexError:
-        shell.say(f"error: the last result has {len(result):,} rows")
+        raise UsageError(f".why takes the number of a row, from 1 on, not {number!r}")
+    if int(number) > len(result):
+        raise UsageError(f"the last result has {len(result):,} rows")
+    shell.say(str(result.why(int(number) - 1)))
 
 
 def errors(shell: Shell, argument: str) -> None:
@@ -481,17 +476,11 @@ def mode(shell: Shell, argument: str) -> None:
 def once(shell: Shell, argument: str) -> None:
     """write the next result to a file: .once rows.csv (.csv .json .jsonl .md .parquet)"""
     if not argument.strip():
-        shell.say("error: .once takes the name of a file")
-        return
+        raise UsageError(".once takes the name of a file")
     path = Path(argument.strip()).expanduser()
     if path.is_dir() or not path.parent.is_dir():
-        shell.say(f"error: {path} cannot be written")
-        return
-    try:
-        format_of_file(path, "csv")
-    except UsageError as error:
-        shell.say(f"error: {error}")
-        return
+        raise UsageError(f"{path} cannot be written")
+    format_of_file(path, "csv")
     shell.once = path
     shell.say(f"the next result goes to {path}")
 
@@ -536,23 +525,19 @@ def read(shell: Shell, argument: str) -> None:
     """run the statements of a file: .read daily.uql"""
     path = Path(argument.strip()).expanduser()
     if not path.is_file():
-        shell.say(f"error: there is no file {path}")
-        return
+        raise UsageError(f"there is no file {path}")
     try:
-        shell.run(path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError:
-        shell.say(f"error: {path} is not UTF-8")
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8") from error
+    shell.run(text)
 
 
 def open_(shell: Shell, argument: str) -> None:
     """another database, with the same settings: .open shop.duckdb"""
     if not argument.strip():
-        shell.say("error: .open takes a DuckDB file")
-        return
-    try:
-        shell.open(str(Path(argument.strip()).expanduser()))
-    except UsageError as error:
-        shell.say(f"error: {error}")
+        raise UsageError(".open takes a DuckDB file")
+    shell.open(str(Path(argument.strip()).expanduser()))
 
 
 def model(shell: Shell, argument: str) -> None:
@@ -610,12 +595,11 @@ def run_command(shell: Shell, line: str) -> None:
     """One dot command. Raises Leave."""
     name, _, argument = line.partition(" ")
     command = COMMANDS.get(name.lower().rstrip(";"))
-    if command is None:
-        close = get_close_matches(name, COMMANDS, 1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        shell.say(f"error: there is no command {name}; {hint}.help lists them")
-        return
     try:
+        if command is None:
+            close = get_close_matches(name, COMMANDS, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise UsageError(f"there is no command {name}; {hint}.help lists them")
         command(shell, argument.rstrip(";"))
-    except UQLError as error:
+    except (UQLError, UsageError) as error:
         shell.say(f"error: {error}")

@@ -44,7 +44,6 @@ def register(
     """Makes files or a data frame a table of the session, as `Connection.register` says.
 
     Args:
-        name: of the table.
         source: as `Connection.register` says.
         type: None: what the endings say.
     Raises: DataError (UQL503) where they cannot be read.

@@ -39,7 +39,7 @@ class Media:
         folder: paths in data are read below it; one that leads out of it is refused.
         urls: may https addresses be fetched?
         seconds: that the run has; None: without limit.
-        parts: reads frames, pages and what is said in recordings; None: nothing does.
+        parts: reads frames, pages and what is said in recordings; None: those of no session.
         listen: are recordings shown as they are, and not as their words?
         given: the only paths and addresses that may be read; None: any.
     """
@@ -54,8 +54,8 @@ class Media:
         listen: bool = False,
         given: Container[str] | None = None,
     ) -> None:
-        self.folder, self.urls, self.parts, self.listen = folder.resolve(), urls, parts, listen
-        self.given = given
+        self.folder, self.urls, self.listen, self.given = folder.resolve(), urls, listen, given
+        self.parts = Parts() if parts is None else parts
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds  # by the monotonic clock
         self._cache: Recent[Loaded] = Recent(KEPT_BYTES)
 
@@ -66,10 +66,8 @@ class Media:
             values: (n,) paths, addresses, or the bytes themselves.
         """
         uncached = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._cache)
-        part = [v for v in uncached if self.parts is not None and isinstance(v, str) and NAME.fullmatch(v)]
-        contents: dict[str | bytes, Loaded] = {}
-        if part and self.parts is not None:
-            contents.update(zip(part, self.parts.images(part), strict=True))
+        part = [v for v in uncached if isinstance(v, str) and NAME.fullmatch(v)]
+        contents: dict[str | bytes, Loaded] = dict(zip(part, self.parts.images(part), strict=True))
         missing = [v for v in uncached if v not in contents]
         if len(missing) > 1:
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="uql-media") as pool:
@@ -87,19 +85,15 @@ class Media:
 
     def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
         """(n,) what is said in recordings, a line an utterance, with the second at which it begins."""
-        if self.parts is None:
-            return [Unreadable("recordings are not heard here")] * len(values)
         return self.parts.transcripts(values)
 
     def digests(self, values: Sequence[object]) -> list[bytes | None]:
         """(n,) 16 bytes that change with what a value means, without reading it: of frames and pages; None for others."""
-        if self.parts is None:
-            return [None] * len(values)
         return self.parts.digests(values)
 
     def seconds(self, values: Sequence[str | bytes | None]) -> list[float]:
         """(n,) seconds that recordings and videos last; 0 where that cannot be read."""
-        return [0.0] * len(values) if self.parts is None else self.parts.seconds(values)
+        return self.parts.seconds(values)
 
     def _remaining_s(self) -> float:
         """Seconds that the run has left."""

@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b, file_digest
 from itertools import count
@@ -31,6 +31,8 @@ from uql.sources.recent import Recent
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+    from uql.llm.ledger import Ledger
 
 # of a part, or of a file whose parts cannot be listed
 NAME = re.compile(PART.replace(NUMBER, rf"{NUMBER}|\?"), re.DOTALL)
@@ -64,13 +66,6 @@ class Files(Protocol):
     def fetched(self, name: str) -> bytes | Unreadable: ...
 
 
-class StatisticsStore(Protocol):
-    """Keeps values between sessions; a `Ledger` does."""
-
-    def statistics(self, scope: str) -> dict[str, Any]: ...
-    def keep_statistics(self, scope: str, values: Mapping[str, Any]) -> None: ...
-
-
 class Parts:
     """The parts of files for one session.
 
@@ -83,7 +78,7 @@ class Parts:
     def __init__(self) -> None:
         self.media: Files | None = None
         self.files: Callable[[], Files] | None = None
-        self.ledger: Callable[[], AbstractContextManager[StatisticsStore]] | None = None
+        self.ledger: Callable[[], AbstractContextManager[Ledger]] | None = None
         self._folder: Path | None = None
         self._listed: dict[tuple[object, ...], Reply | Unreadable] = {}
         self._failed: dict[str, Unreadable] = {}  # by the name of the one row

@@ -13,13 +13,14 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
@@ -28,8 +29,8 @@ from starlette.routing import Route
 from uql.base.errors import UQLError, UQLSyntaxError
 from uql.base.sql_text import first_line
 from uql.compiler.parser import check_brackets
-from uql.ui.grid import FILES
-from uql.ui.session import MAX_WAITING, Session, Work, error_view
+from uql.ui.grid import FILES, exported, statistics, window
+from uql.ui.session import MAX_WAITING, Session, Work, done, error_view
 
 if TYPE_CHECKING:
     from starlette.middleware.base import RequestResponseEndpoint
@@ -57,6 +58,10 @@ POLICY = (
 )
 
 
+class Refused(HTTPException):
+    """Why a request is not answered; JSON says so."""
+
+
 def cookie(port: int | None) -> str:
     """The name of the cookie: another `uql ui`, on another port of this machine, has its own."""
     return f"uql_token_{port or 80}"
@@ -79,11 +84,11 @@ def app(session: Session, token: str) -> Starlette:
         routes=[
             Route("/", handlers.page),
             Route("/static/{name:path}", handlers.asset),
-            Route("/api/schema", handlers.schema),
-            Route("/api/state", handlers.state),
+            Route("/api/schema", handlers.giving(lambda: {"tables": session.schema()})),
+            Route("/api/state", handlers.giving(session.state)),
             Route("/api/settings", handlers.settings, methods=["POST"]),
-            Route("/api/history", handlers.history),
-            Route("/api/saved", handlers.saved),
+            Route("/api/history", handlers.giving(session.history)),
+            Route("/api/saved", handlers.giving(session.saved.texts)),
             Route("/api/saved", handlers.save, methods=["POST"]),
             Route("/api/tabs", handlers.tabs),
             Route("/api/tabs", handlers.keep_tabs, methods=["POST"]),
@@ -91,20 +96,23 @@ def app(session: Session, token: str) -> Starlette:
             Route("/api/check", handlers.check, methods=["POST"]),
             Route("/api/runs", handlers.runs),
             Route("/api/runs", handlers.start, methods=["POST"]),
-            Route("/api/runs/{id}", handlers.run),
+            Route("/api/runs/{id}", handlers.of_run(Work.snapshot)),
             Route("/api/runs/{id}/events", handlers.events),
             Route("/api/runs/{id}/cancel", handlers.cancel, methods=["POST"]),
-            Route("/api/runs/{id}/retry", handlers.retry, methods=["POST"]),
+            Route(
+                "/api/runs/{id}/retry", handlers.of_run(lambda work: session.retry(work).snapshot()), methods=["POST"]
+            ),
             Route("/api/runs/{id}/correct", handlers.correct, methods=["POST"]),
             Route("/api/runs/{id}/rows", handlers.rows),
             Route("/api/runs/{id}/rows.{ending}", handlers.export),
             Route("/api/runs/{id}/cell", handlers.cell),
-            Route("/api/runs/{id}/columns", handlers.columns),
-            Route("/api/runs/{id}/errors", handlers.errors),
+            Route("/api/runs/{id}/columns", handlers.of_run(lambda work: statistics(done(work).run()))),
+            Route("/api/runs/{id}/errors", handlers.of_run(session.errors)),
             Route("/api/runs/{id}/why", handlers.why),
             Route("/api/runs/{id}/chart.svg", handlers.chart),
             Route("/api/diff", handlers.difference),
-        ]
+        ],
+        exception_handlers={Refused: _refusal},
     )
     application.add_middleware(Guard)
     return application
@@ -133,6 +141,22 @@ class Handlers:
     def __init__(self, session: Session, token: str) -> None:
         self.session, self.token = session, token
 
+    def giving(self, reply: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+        """A route that replies with what the session gives."""
+
+        async def route(request: Request) -> Response:
+            return await _json_reply("", reply)
+
+        return route
+
+    def of_run(self, reply: Callable[[Work], Any]) -> Callable[[Request], Awaitable[Response]]:
+        """A route that replies with what a run gives."""
+
+        async def route(request: Request) -> Response:
+            return await self._with(request, reply)
+
+        return route
+
     # ----------------------------------------------------------------------------------------------------------- page
     async def page(self, request: Request) -> Response:
         if "token" in request.query_params:
@@ -148,34 +172,18 @@ class Handlers:
         return Response(_asset(name), media_type=ASSETS[name])
 
     # ------------------------------------------------------------------------------------------------- before running
-    async def schema(self, request: Request) -> Response:
-        return JSONResponse({"tables": await run_in_threadpool(self.session.schema)})
-
-    async def state(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(self.session.state))
-
     async def settings(self, request: Request) -> Response:
         body = await _object(request)
-        if isinstance(body, Response):
-            return body
         if not body.keys() <= set(CHANGEABLE) or not all(isinstance(value, str | None) for value in body.values()):
-            return _bad(f"the page changes {' and '.join(CHANGEABLE)}, each a text or null")
+            raise Refused(400, f"the page changes {' and '.join(CHANGEABLE)}, each a text or null")
         return await _json_reply("", lambda: self.session.configure(**body))
-
-    async def history(self, request: Request) -> Response:
-        return await _json_reply("", self.session.history)
-
-    async def saved(self, request: Request) -> Response:
-        return await _json_reply("", self.session.saved)
 
     async def save(self, request: Request) -> Response:
         body = await _object(request)
-        if isinstance(body, Response):
-            return body
         name, text = body.get("name"), body.get("text")
         if not isinstance(name, str) or not isinstance(text, str) or not name.strip():
-            return _bad('send {"name": …, "text": …}')
-        return await _json_reply("", lambda: self.session.save(name, text))
+            raise Refused(400, 'send {"name": …, "text": …}')
+        return await _json_reply("", lambda: self.session.saved.keep(name, text))
 
     async def tabs(self, request: Request) -> Response:
         open_tabs = self.session.tabs
@@ -183,11 +191,9 @@ class Handlers:
 
     async def keep_tabs(self, request: Request) -> Response:
         body = await _object(request)
-        if isinstance(body, Response):
-            return body
         texts = body.get("texts")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            return _bad('send {"texts": […]}')
+            raise Refused(400, 'send {"texts": […]}')
         return await _json_reply("", lambda: self.session.tabs.keep(texts))
 
     async def file(self, request: Request) -> Response:
@@ -196,7 +202,9 @@ class Handlers:
             async for part in request.stream():
                 upload.write(part)
                 if upload.tell() > LONGEST_FILE:
-                    return _bad(f"a file has at most {LONGEST_FILE // 1_000_000:,} MB here: name its path in FROM", 413)
+                    raise Refused(
+                        413, f"a file has at most {LONGEST_FILE // 1_000_000:,} MB here: name its path in FROM"
+                    )
             upload.seek(0)
 
             def write(path: Path) -> None:
@@ -208,27 +216,20 @@ class Handlers:
 
     async def check(self, request: Request) -> Response:
         text = await _text(request)
-        if isinstance(text, Response):
-            return text
         return JSONResponse(await run_in_threadpool(self.session.check, text))
 
     # -------------------------------------------------------------------------------------------------------- running
     async def start(self, request: Request) -> Response:
         text = await _text(request)
-        if isinstance(text, Response):
-            return text
         if not text.strip():
-            return _bad("there is no statement")
+            raise Refused(400, "there is no statement")
         if self.session.waiting >= MAX_WAITING:
-            return _bad(f"{MAX_WAITING} statements wait: end some of them, or wait", 429)
+            raise Refused(429, f"{MAX_WAITING} statements wait: end some of them, or wait")
         begin = self.session.ask if request.query_params.get("kind") == "ask" else self.session.start
         return JSONResponse(begin(text).snapshot(), 201)
 
     async def runs(self, request: Request) -> Response:
         return JSONResponse([work.snapshot() for work in self.session.works()])
-
-    async def run(self, request: Request) -> Response:
-        return await self._with(request, lambda work: work.snapshot())
 
     async def cancel(self, request: Request) -> Response:
         def cancelled(work: Work) -> dict[str, Any]:
@@ -239,9 +240,7 @@ class Handlers:
 
     async def events(self, request: Request) -> Response:
         """Server-sent events: a snapshot after each change, the last one when it has ended."""
-        work = self.session.work(request.path_params["id"])
-        if work is None:
-            return _missing()
+        work = self._work(request.path_params["id"])
 
         async def changes() -> AsyncIterator[str]:
             last_version = -1
@@ -259,22 +258,18 @@ class Handlers:
 
     # ----------------------------------------------------------------------------------------------------- what came
     async def rows(self, request: Request) -> Response:
-        offset, limit = _number(request, "offset", 0), _number(request, "limit", 200)
-        if offset is None or limit is None:
-            return _bad("offset and limit are numbers")
+        offset, limit = _numbers(request, offset=0, limit=200)
         try:
             order = [int(key) for key in request.query_params.get("order", "").split(",") if key]
             filters = {
                 int(key): str(text) for key, text in json.loads(request.query_params.get("filters", "{}")).items()
             }
         except (ValueError, AttributeError, RecursionError):
-            return _bad('order is columns as 2,-1 and filters are {"2": "text"}')
-        return await self._with(request, lambda work: self.session.rows(work, offset, limit, order, filters))
+            raise Refused(400, 'order is columns as 2,-1 and filters are {"2": "text"}') from None
+        return await self._with(request, lambda work: window(done(work).run(), offset, limit, order, filters))
 
     async def cell(self, request: Request) -> Response:
-        row, column = _number(request, "row", None), _number(request, "column", None)
-        if row is None or column is None:
-            return _bad("row and column are numbers")
+        row, column = _numbers(request, row=None, column=None)
 
         def whole(work: Work) -> Response:
             data, media = self.session.cell(work, row, column)
@@ -282,59 +277,47 @@ class Handlers:
 
         return await self._with(request, whole)
 
-    async def columns(self, request: Request) -> Response:
-        return await self._with(request, self.session.columns)
-
     async def export(self, request: Request) -> Response:
         ending = request.path_params["ending"]
         if ending not in FILES:
-            return _bad(f"rows are exported as {', '.join(FILES)}", 404)
+            raise Refused(404, f"rows are exported as {', '.join(FILES)}")
 
         def file(work: Work) -> Response:
             name = {"Content-Disposition": f'attachment; filename="rows.{ending}"'}
-            return Response(self.session.exported(work, ending), media_type=FILES[ending], headers=name)
+            return Response(exported(done(work).run(), ending), media_type=FILES[ending], headers=name)
 
         return await self._with(request, file)
 
-    async def retry(self, request: Request) -> Response:
-        return await self._with(request, lambda work: self.session.retry(work).snapshot())
-
     async def correct(self, request: Request) -> Response:
         body = await _object(request)
-        if isinstance(body, Response):
-            return body
         row, value, clause = body.get("row"), body.get("value"), body.get("clause")
         if not isinstance(row, int) or not isinstance(value, str | None) or not isinstance(clause, str | None):
-            return _bad('send {"row": 0, "value": …, "clause": …}')
+            raise Refused(400, 'send {"row": 0, "value": …, "clause": …}')
         return await self._with(request, lambda work: self.session.correct(work, row, value, clause))
 
-    async def errors(self, request: Request) -> Response:
-        return await self._with(request, self.session.errors)
-
     async def why(self, request: Request) -> Response:
-        row = _number(request, "row", None)
-        if row is None:
-            return _bad("row is a number")
+        (row,) = _numbers(request, row=None)
         return await self._with(request, lambda work: self.session.why(work, row))
 
     async def chart(self, request: Request) -> Response:
         def draw(work: Work) -> Response:
             dark = request.query_params.get("dark") == "1"
-            return Response(self.session.chart(work, dark=dark), media_type="image/svg+xml")
+            return Response(done(work).plot().svg(dark=dark), media_type="image/svg+xml")
 
         return await self._with(request, draw)
 
     async def difference(self, request: Request) -> Response:
-        one = self.session.work(request.query_params.get("a", ""))
-        other = self.session.work(request.query_params.get("b", ""))
-        if one is None or other is None:
-            return _missing()
+        one, other = (self._work(request.query_params.get(name, "")) for name in ("a", "b"))
         return await _json_reply("", lambda: self.session.difference(one, other))
 
-    async def _with(self, request: Request, work_on: Callable[[Work], Any]) -> Response:
-        work = self.session.work(request.path_params["id"])
+    def _work(self, id: str) -> Work:
+        work = self.session.work(id)
         if work is None:
-            return _missing()
+            raise Refused(404, "there is no such run; the page was restarted?")
+        return work
+
+    async def _with(self, request: Request, work_on: Callable[[Work], Any]) -> Response:
+        work = self._work(request.path_params["id"])
         return await _json_reply(work.text, lambda: work_on(work))
 
 
@@ -342,41 +325,41 @@ def _asset(name: str) -> bytes:
     return files("uql.ui").joinpath("static", name).read_bytes()
 
 
-async def _object(request: Request) -> dict[str, Any] | Response:
-    """The object of the body's JSON, or why it is refused. A body that is too long or too slow is not read to its end."""
+async def _object(request: Request) -> dict[str, Any]:
+    """The object of the body's JSON. A body that is too long or too slow is not read to its end."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for part in request.stream():
                 body += part
                 if len(body) > LONGEST_BODY:
-                    return _bad(f"a body has at most {LONGEST_BODY:,} bytes", 413)
+                    raise Refused(413, f"a body has at most {LONGEST_BODY:,} bytes")
     except TimeoutError:
-        return _bad(f"a body ends within {BODY_TIMEOUT_S} seconds", 408)
+        raise Refused(408, f"a body ends within {BODY_TIMEOUT_S} seconds") from None
     try:
         value = json.loads(body)
         json.dumps(value, ensure_ascii=False).encode()  # a surrogate without its partner is not a character
     except UnicodeEncodeError:
-        return _bad("the text is not Unicode: a lone surrogate")
+        raise Refused(400, "the text is not Unicode: a lone surrogate") from None
     except (ValueError, RecursionError):
-        return _bad("send a JSON object")
-    return value if isinstance(value, dict) else _bad("send a JSON object")
+        raise Refused(400, "send a JSON object") from None
+    if not isinstance(value, dict):
+        raise Refused(400, "send a JSON object")
+    return value
 
 
-async def _text(request: Request) -> str | Response:
-    """The text of the body's JSON, or why it is refused."""
+async def _text(request: Request) -> str:
+    """The text of the body's JSON."""
     body = await _object(request)
-    if isinstance(body, Response):
-        return body
     text = body.get("text")
     if not isinstance(text, str):
-        return _bad('send {"text": …}')
+        raise Refused(400, 'send {"text": …}')
     if len(text) > LONGEST:
-        return _bad(f"a statement has at most {LONGEST:,} characters", 413)
+        raise Refused(413, f"a statement has at most {LONGEST:,} characters")
     try:
         check_brackets(text)
     except UQLSyntaxError as error:
-        return _bad(error.message)
+        raise Refused(400, error.message) from error
     return text
 
 
@@ -389,20 +372,20 @@ async def _json_reply(text: str, work: Callable[[], Any]) -> Response:
     except UQLError as error:
         return JSONResponse({"error": error_view(error, text)}, 400)
     except (duckdb.Error, pa.ArrowException, OverflowError) as error:  # values of a rare type, or beyond a type's range
-        return _bad(f"values of these rows are not of a kind that can be shown so: {first_line(error)}")
+        raise Refused(
+            400, f"values of these rows are not of a kind that can be shown so: {first_line(error)}"
+        ) from error
     return result if isinstance(result, Response) else JSONResponse(result)
 
 
-def _number(request: Request, name: str, default: int | None) -> int | None:
-    value = request.query_params.get(name)
-    if value is None:
-        return default
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 12 else None
+def _numbers(request: Request, **defaults: int | None) -> list[int]:
+    """Numbers of the address by name; one without a default has to be there."""
+    texts = [request.query_params.get(name, str(default)) for name, default in defaults.items()]
+    if not all(text.isascii() and text.isdigit() and len(text) < 12 for text in texts):
+        raise Refused(400, f"{' and '.join(defaults)} {'are numbers' if len(defaults) > 1 else 'is a number'}")
+    return [int(text) for text in texts]
 
 
-def _bad(message: str, status: int = 400) -> Response:
-    return JSONResponse({"error": {"message": message}}, status)
-
-
-def _missing() -> Response:
-    return JSONResponse({"error": {"message": "there is no such run; the page was restarted?"}}, 404)
+def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return JSONResponse({"error": {"message": error.detail}}, error.status_code)

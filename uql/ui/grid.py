@@ -39,7 +39,6 @@ def window(
     """A part of the rows: `total` rows that pass the filters, the `numbers` of those sent, and their `rows` as texts, None for NULL.
 
     Args:
-        outcome: of a statement that has run.
         offset: of the first row, among those that pass.
         limit: rows, at most MAX_PAGE.
         order: columns from 1 on, the first key first, negative for descending; the rows' own order decides between equals.
@@ -92,7 +91,6 @@ def cell(outcome: Outcome, row: int, column: int, load: Callable[[str, str], obj
     """One whole value and its media type: the bytes of an image, a sound or a film, else UTF-8 text; JSON and nested values indented.
 
     Args:
-        outcome: of a statement that has run.
         row: from 0 on.
         column: from 0 on.
         load: reads the file that a value of a column of media names: path and "image", "audio" or "video" → bytes, or why there are none.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import Any
 
+from uql.base import json_file
 from uql.base.errors import DataError
 from uql.base.postgres_url import is_postgres
 from uql.llm.ledger_sqlite import default_path
@@ -32,24 +31,19 @@ class JsonFile:
 
     def read(self) -> dict[str, Any]:
         """The object as the file holds it now. Raises: DataError (UQL503) where it cannot be read."""
-        if self.path is not None and self.path.exists():
+        if self.path is not None:
             try:
-                self._held = dict(json.loads(self.path.read_text("utf-8")))
-            except (OSError, RecursionError, ValueError, TypeError) as error:
+                self._held = json_file.read(self.path)
+            except (OSError, ValueError) as error:
                 raise DataError(f"{self.path} cannot be read: {error}", code="UQL503", help="move it away") from error
         return dict(self._held)
 
     def write(self, values: dict[str, Any]) -> None:
         """Puts the object into the file. Raises: DataError (UQL503) where it cannot be written."""
         self._held = values
-        if self.path is None:
-            return
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = self.path.with_suffix(".part")
-            with open(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                json.dump(values, file, ensure_ascii=False, indent=1)
-            part.replace(self.path)
+            if self.path is not None:
+                json_file.write(self.path, values)
         except OSError as error:
             raise DataError(f"{self.path} cannot be written: {error}", code="UQL503") from error
 

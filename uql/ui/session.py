@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +135,7 @@ class Session:
         self._works: OrderedDict[str, Work] = OrderedDict()
         self._current: Work | None = None
         self._finished_counts = Counts()  # by everything that has ended
-        self._saved = Saved(connection.configured.ledger)
+        self.saved = Saved(connection.configured.ledger)
         database = self._checks.session.database().path
         self.tabs = Tabs(connection.configured.ledger, str(Path(database).resolve() if database else Path.cwd()))
         self._dropped: tempfile.TemporaryDirectory[str] | None = None  # the files that were dropped on the page
@@ -205,14 +205,6 @@ class Session:
             return []
         with session.ledgers.open(ledger) as store:
             return store.runs(MAX_HISTORY)
-
-    def saved(self) -> dict[str, str]:
-        """Saved queries: name → text."""
-        return self._saved.texts()
-
-    def save(self, name: str, text: str) -> dict[str, str]:
-        """Saves a text under a name; an empty one forgets it."""
-        return self._saved.keep(name, text)
 
     def add_file(self, name: str, write: Callable[[Path], None]) -> str:
         """Makes a dropped file a table of this session; the name of the table.
@@ -319,25 +311,10 @@ class Session:
     def work(self, id: str) -> Work | None:
         return self._works.get(id)
 
-    def rows(
-        self, work: Work, offset: int, limit: int, order: Sequence[int] = (), filters: Mapping[int, str] | None = None
-    ) -> dict[str, Any]:
-        """A window of the rows, as `uql.ui.grid.window` says.
-
-        Args:
-            work: a statement that has run.
-            offset: of the first row.
-            limit: rows, at most `uql.ui.grid.MAX_PAGE`.
-            order: columns from 1 on, negative for descending.
-            filters: by column from 1 on.
-        """
-        return grid.window(done(work).run(), offset, limit, order, filters)
-
     def cell(self, work: Work, row: int, column: int) -> tuple[bytes, str]:
         """One whole value and its media type, as `uql.ui.grid.cell` says.
 
         Args:
-            work: a statement that has run.
             row: from 0 on.
             column: from 0 on.
         """
@@ -350,14 +327,6 @@ class Session:
             return media.load([name], Modality.IMAGE if kind == "image" else Modality.AUDIO)[0]
 
         return grid.cell(done(work).run(), row, column, load)
-
-    def columns(self, work: Work) -> list[dict[str, Any]]:
-        """Statistics of each column of the result."""
-        return grid.statistics(done(work).run())
-
-    def exported(self, work: Work, ending: str) -> bytes:
-        """All rows as a file. Args: ending: csv, md or parquet."""
-        return grid.exported(done(work).run(), ending)
 
     def errors(self, work: Work) -> list[dict[str, Any]]:
         """Every missing answer."""
@@ -380,10 +349,6 @@ class Session:
         answer = {"yes": True, "true": True, "no": False, "false": False}.get((value or "").strip().lower(), value)
         correction = _with_row(work, row).correct(row, answer, clause)
         return {"id": correction.id, "value": str(correction.value)}
-
-    def chart(self, work: Work, *, dark: bool = False) -> str:
-        """The plot of a result as SVG, in the colours of the page."""
-        return done(work).plot().svg(dark=dark)
 
     def difference(self, one: Work, other: Work) -> dict[str, Any]:
         """Rows that only one of two results has, counted with their repetitions.

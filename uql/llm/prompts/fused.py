@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from uql.llm.prompts.json_schema import closed
 from uql.operators.record import Prompt, Question, Row
 from uql.operators.replies import Answer, Problem, YesNo, parsed
 from uql.operators.rows import explained, lines, media, tag_for
@@ -51,7 +52,6 @@ def is_word(questions: tuple[Question, ...], row: Row, errors: tuple[str, ...] =
 
     Args:
         questions: (q,) that travel together.
-        row: that is shown.
         errors: (q,) what was wrong with an earlier reply: then a JSON object is asked for.
     """
     return len(questions) == 1 and isinstance(questions[0].reply(), YesNo) and not media(row) and not any(errors)
@@ -101,17 +101,14 @@ def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[s
 @lru_cache(maxsize=64)
 def schema(questions: tuple[Question, ...]) -> dict[str, Any]:
     """The JSON schema of the reply: one required property a question. Not to be changed by the caller."""
-    properties = {key(n): q.reply().json_schema() for n, q in enumerate(questions)}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return closed({key(n): q.reply().json_schema() for n, q in enumerate(questions)})
 
 
 def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer, ...]:
     """The answers of a reply, each read by its own question's rules: one that is wrong does not spoil the others.
 
     Args:
-        reply: as it came.
         questions: (q,) that were asked.
-        row: that was shown.
     Returns: (q,) answers.
     """
     values = parsed(reply)
@@ -125,9 +122,7 @@ def read_object(values: dict[str, Any], questions: tuple[Question, ...], row: Ro
     """The answers in an object with a key a question.
 
     Args:
-        values: read from the reply.
         questions: (q,) that were asked.
-        row: that was shown.
         reply: as it came, for the problems.
     """
     return tuple(_one(values, n, q, row, reply) for n, q in enumerate(questions))

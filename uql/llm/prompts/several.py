@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from uql.llm.prompts import fused
+from uql.llm.prompts.json_schema import closed
 from uql.operators.record import Prompt, Question, Row, Subject
 from uql.operators.replies import Answer, Problem, parsed
 from uql.operators.rows import lines, media, tag_for
@@ -65,18 +66,16 @@ def schema(questions: tuple[Question, ...], rows: int, *, counted: bool = False)
     """
     properties = {"row": {"type": "integer", "enum": list(range(1, rows + 1))}}
     properties |= {fused.key(n): q.reply().json_schema() for n, q in enumerate(questions)}
-    one = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    listed: dict[str, Any] = {"type": "array", "items": one}
+    listed: dict[str, Any] = {"type": "array", "items": closed(properties)}
     if counted:
         listed |= {"minItems": rows, "maxItems": rows}
-    return {"type": "object", "properties": {"rows": listed}, "required": ["rows"], "additionalProperties": False}
+    return closed({"rows": listed})
 
 
 def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> tuple[tuple[Answer, ...], ...]:
     """The answers by row and question; a row that is missing, there twice or unreadable has a problem, the others their answers.
 
     Args:
-        reply: as it came.
         questions: (q,) that were asked.
         rows: (n,) that were shown.
     """

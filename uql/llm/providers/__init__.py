@@ -26,6 +26,7 @@ BUILT_IN = {
     "http": "uql.llm.providers.compatible",
     "https": "uql.llm.providers.compatible",
 }
+NAMED = ("openai", "anthropic", "gemini", *HOSTED)  # whose models have names
 WHOLE = ("http", "https", *HOSTED)  # opened by their whole name
 CHOICES = (
     "local, local:NAME, local:/path/file.gguf, http(s)://host/v1#MODEL, openai:MODEL, anthropic:MODEL, ollama:MODEL, "
@@ -52,6 +53,8 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
     if spec.startswith("local?"):
         spec = spec.replace("?", ":?", 1)
     kind, colon, rest = spec.partition(":")
+    if colon and kind in NAMED and not rest.partition("?")[0]:
+        raise ConfigError(f"{kind}: needs the name of a model, as {kind}:MODEL", code="UQL402")
     if kind in BUILT_IN and (colon or kind == "local"):
         opened: Callable[[str, Settings], Provider] = import_module(BUILT_IN[kind]).open_provider
         return opened(spec if kind in WHOLE else rest, settings)

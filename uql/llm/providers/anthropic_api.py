@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
@@ -30,8 +29,6 @@ CONTEXT, OUTPUT = 200_000, 8_192  # tokens that every model which the vendor ser
 
 def open_provider(rest: str, settings: Settings) -> Anthropic:
     """The vendor's model of a name. Raises AuthError where no key is set."""
-    if not rest:
-        raise ConfigError("anthropic: needs the name of a model, as anthropic:MODEL", code="UQL402")
     key = vendor_key("ANTHROPIC_API_KEY", "Anthropic", offline=settings.offline)
     return Anthropic(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of(f"anthropic:{rest}", settings))
 

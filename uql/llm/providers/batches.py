@@ -46,7 +46,6 @@ class Service(Protocol):
         """Hand requests in.
 
         Args:
-            client: of the vendor.
             path: of the endpoint that all of them go to.
             requests: bodies by id.
             identity: name and model of the provider, for messages.
@@ -57,7 +56,6 @@ class Service(Protocol):
         """The replies; None while it is under way.
 
         Args:
-            client: of the vendor.
             batch: its id.
             identity: name and model of the provider, for messages.
         Raises: CallError where it was refused as a whole; ValueError where the replies are damaged.

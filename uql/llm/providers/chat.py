@@ -122,7 +122,6 @@ def with_probabilities(
 
     Args:
         answers, questions: (q,) what was read, and asked.
-        row: that was shown.
         reply: that the answers were read from.
         tokens: of the reply, each with its likely alternatives.
     Returns: (q,) answers; those that cannot be located stay as they are.

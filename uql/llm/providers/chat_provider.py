@@ -9,9 +9,9 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import ConfigError
 from uql.llm.ledger import Ledger
 from uql.llm.prompts import fused, several
+from uql.llm.prompts.json_schema import json_form
 from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest, Usage
 from uql.llm.providers.batches import Batches, Service
@@ -56,14 +56,10 @@ class ChatProvider:
         """The reply to one message that shows the media of a row, counted; `body` is that of OpenAI's protocol, with `max_tokens`."""
 
     def in_batches(self, ledger: Ledger) -> ChatProvider:
-        """The same model by its vendor's batch API: half the price, replies within a day. Raises ConfigError where it has none."""
-        service = self.batches
-        if service is None:
-            raise ConfigError(
-                f"{self.name} has no batch API", code="UQL402", help="batch = true is of openai: and anthropic:"
-            )
+        """The same model by its vendor's batch API: half the price, replies within a day."""
+        assert self.batches is not None
         provider = copy(self)
-        provider._client = Batches(self._client, service, ledger, name=self.name, model=self.model)
+        provider._client = Batches(self._client, self.batches, ledger, name=self.name, model=self.model)
         provider.limits = Limits(concurrency=IN_A_BATCH, timed=False)
         provider.price = None if self.price is None else self.price.halved()
         return provider
@@ -154,8 +150,3 @@ class ChatProvider:
         if reply.schema is not None and can.schema and not self.is_local:
             return strict.read(chat_reply.text, reply)
         return reply.read(chat_reply.text)
-
-
-def json_form(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """The parameter of OpenAI's protocol that holds a reply to a JSON schema."""
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,14 +53,21 @@ class ChatReply:
         return None
 
 
-def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -> ChatReply:
-    """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
+@contextmanager
+def reading() -> Iterator[None]:
+    """Around what is read of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
     try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
+
+
+def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -> ChatReply:
+    """What `read` makes of a reply. Raises as `reading`."""
+    with reading():
         chat_reply = read(reply)
         text = well_formed(chat_reply.text)
         return chat_reply if text == chat_reply.text else replace(chat_reply, text=text)
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
 
 def counts(reply: dict[str, Any], *names: str) -> tuple[int, ...]:
@@ -78,18 +86,24 @@ def _count(used: Any, path: Sequence[str]) -> int:
     return int(used)
 
 
+def _used(reply: dict[str, Any], read: str, written: str) -> tuple[int, ...]:
+    """The tokens of a reply as the last fields of `ChatReply`; `read`, `written`: what the endpoint calls input and output."""
+    inner = f"{read}_tokens_details"
+    return counts(
+        reply,
+        f"{read}_tokens",
+        f"{written}_tokens",
+        f"{written}_tokens_details.reasoning_tokens",
+        f"{inner}.cached_tokens",
+        f"{inner}.cache_write_tokens",
+    )
+
+
 def completion(reply: dict[str, Any]) -> ChatReply:
     """A chat completion. Raises CallError (empty) where it has no choices."""
-    read, output, reasoned, cached, cache_writes = counts(
-        reply,
-        "prompt_tokens",
-        "completion_tokens",
-        "completion_tokens_details.reasoning_tokens",
-        "prompt_tokens_details.cached_tokens",
-        "prompt_tokens_details.cache_write_tokens",
-    )
+    used = _used(reply, "prompt", "completion")
     if not reply.get("choices"):
-        raise CallError("empty", "the reply has no choices", input_tokens=read, output_tokens=output)
+        raise CallError("empty", "the reply has no choices", input_tokens=used[0], output_tokens=used[1])
     first = reply["choices"][0]
     message = first["message"]
     steps = (first.get("logprobs") or {}).get("content") or ()
@@ -98,47 +112,26 @@ def completion(reply: dict[str, Any]) -> ChatReply:
         first.get("finish_reason") or "",
         _tokens(steps),
         message.get("refusal"),
-        read,
-        output,
-        reasoned,
-        cached,
-        cache_writes,
+        *used,
     )
 
 
 def response(reply: dict[str, Any]) -> ChatReply:
     """A response. Raises CallError where the vendor reports a failure of its own."""
-    read, output, reasoned, cached, cache_writes = counts(
-        reply,
-        "input_tokens",
-        "output_tokens",
-        "output_tokens_details.reasoning_tokens",
-        "input_tokens_details.cached_tokens",
-        "input_tokens_details.cache_write_tokens",
-    )
+    used = _used(reply, "input", "output")
     failure = reply.get("error")
     if reply.get("status") == "failed" or failure:
         code = str((failure or {}).get("code") or "")
         kind = "rate_limit" if "rate_limit" in code else "content_filter" if "policy" in code else "server"
         message = str((failure or {}).get("message") or "the response failed")[:300]
-        raise CallError(kind, message, input_tokens=read, output_tokens=output)
+        raise CallError(kind, message, input_tokens=used[0], output_tokens=used[1])
     parts = [part for item in reply["output"] if item.get("type") == "message" for part in item["content"]]
     why = (reply.get("incomplete_details") or {}).get("reason")
     finish = {"max_output_tokens": "length", None: "stop"}.get(why, str(why))
     refusal = next((str(part["refusal"]) for part in parts if part["type"] == "refusal"), None)
     texts = [part for part in parts if part["type"] == "output_text"]
     steps = [step for part in texts for step in part.get("logprobs") or ()]
-    return ChatReply(
-        "".join(part["text"] for part in texts),
-        finish,
-        _tokens(steps),
-        refusal,
-        read,
-        output,
-        reasoned,
-        cached,
-        cache_writes,
-    )
+    return ChatReply("".join(part["text"] for part in texts), finish, _tokens(steps), refusal, *used)
 
 
 def _text(content: Any) -> str:

@@ -18,11 +18,12 @@ from uql.base.errors import ModelError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
+from uql.llm.prompts.json_schema import closed, json_form
 from uql.llm.providers import direct, server_abilities as remembered
 from uql.llm.providers.address import LOOPBACK, address
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
-from uql.llm.providers.chat_provider import ChatProvider, json_form
+from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import ChatReply, completion, formed
 from uql.llm.providers.http_client import account_of, client
 from uql.llm.providers.wire import call, posted, unstructured
@@ -237,13 +238,7 @@ class Compatible(ChatProvider):
 
     async def _probe(self, usage: Usage) -> Capabilities:
         words = Prompt("You answer with JSON.", 'Is water wet? Answer {"ok": true} or {"ok": false}.')
-        json_schema = {
-            "type": "object",
-            "properties": {"ok": {"type": "boolean"}},
-            "required": ["ok"],
-            "additionalProperties": False,
-        }
-        schema = {"response_format": json_form("ok", json_schema)}
+        schema = {"response_format": json_form("ok", closed({"ok": {"type": "boolean"}}))}
         chances = {"logprobs": True, "top_logprobs": 2}
         offered = {"schema": False, "probabilities": False}
         for names, body in (

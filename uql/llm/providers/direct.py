@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from uql.llm.prompts.json_schema import closed, json_form
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.providers.chat import Token
 from uql.llm.providers.labels import label_masses, yes_no
@@ -22,11 +23,7 @@ def body(question: Question) -> dict[str, Any]:
     reply = question.reply()
     if one_token(reply):
         return {"logprobs": True, "top_logprobs": 20}
-    inner = reply.json_schema()
-    schema = {"type": "object", "properties": {"value": inner}, "required": ["value"], "additionalProperties": False}
-    return {
-        "response_format": {"type": "json_schema", "json_schema": {"name": "value", "schema": schema, "strict": True}}
-    }
+    return {"response_format": json_form("value", closed({"value": reply.json_schema()}))}
 
 
 def tokens(question: Question, bound: int) -> int:
@@ -38,8 +35,6 @@ def read(question: Question, row: Row, text: str, tokens: Sequence[Token]) -> An
     """The answer in a reply to `body`.
 
     Args:
-        question, row: what was asked.
-        text: the reply.
         tokens: its tokens, each with its likely alternatives.
     """
     reply = question.reply(row)
@@ -58,9 +53,7 @@ def by_token(reply: Shape, top: dict[str, float], text: str) -> Answer:
     A level lies between "little" (0) and "much" (levels − 1).
 
     Args:
-        reply: the form of the answer.
         top: probability by likely word.
-        text: the reply as it came.
     """
     if isinstance(reply, OneOf):
         masses = label_masses([top], reply.letters, [])

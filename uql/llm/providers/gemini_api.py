@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from uql.base.errors import ConfigError, ModelError
+from uql.base.errors import ModelError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
@@ -55,8 +55,6 @@ FILTERED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "
 
 def open_provider(rest: str, settings: Settings) -> Gemini:
     """The vendor's model of a name. Raises AuthError where no key is set."""
-    if not rest:
-        raise ConfigError("gemini: needs the name of a model, as gemini:MODEL", code="UQL402")
     key = vendor_key(KEY, TITLE, offline=settings.offline)
     return Gemini(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of(f"gemini:{rest}", settings))
 

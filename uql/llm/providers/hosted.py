@@ -51,12 +51,10 @@ def open_provider(spec: str, settings: Settings) -> Compatible:
 
     Args:
         spec: HOST:MODEL.
-    Raises: ConfigError without a model, or where the address of the host is not set; AuthError without its key.
+    Raises: ConfigError where the address of the host is not set; AuthError without its key.
     """
     kind, _, model = spec.partition(":")
     host = HOSTS[kind]
-    if not model:
-        raise ConfigError(f"{kind}: needs the name of a model, as {kind}:MODEL", code="UQL402")
     url = address_of(kind)
     key = vendor_key(host.key_env, host.title, offline=settings.offline) if host.key_env else None
     rows = ROWS_AT_ONCE if kind in VENDORS_BY_NAME else 1

@@ -96,7 +96,6 @@ class Client:
         Args:
             path: of the endpoint.
             fields: the others of the form.
-            name: of the file.
             data: its contents.
         """
         from aiohttp import FormData

@@ -29,7 +29,7 @@ from uql.llm.providers.base import (
 )
 from uql.llm.providers.batches import OPENAI, Service
 from uql.llm.providers.chat import data_urls, tokens_at_most
-from uql.llm.providers.chat_reply import ChatReply, counts, formed, response
+from uql.llm.providers.chat_reply import ChatReply, counts, formed, reading, response
 from uql.llm.providers.compatible import OPTIONAL, Compatible
 from uql.llm.providers.http_client import VENDOR_URL, vendor_key
 from uql.llm.providers.wire import posted
@@ -48,8 +48,6 @@ CONTEXT, OUTPUT = 128_000, 16_384  # tokens that every model which the vendor se
 def open_provider(rest: str, settings: Settings) -> OpenAI:
     """The vendor's model of a name. Raises AuthError where no key is set."""
     model, _, option = rest.partition("?")
-    if not model:
-        raise ConfigError("openai: needs the name of a model, as openai:MODEL", code="UQL402")
     if option not in ("", *(f"api={api}" for api in APIS)):
         raise ConfigError(
             f"openai:{model} has no option {option!r}",
@@ -217,7 +215,7 @@ class OpenAI(Compatible):
         usage.requests += 1
         body = {"model": self.model, "input": content, "questions": questions}
         reply = await posted(self._client, "/decisions", body, name=self.name, model=self.model)
-        try:
+        with reading():
             read, cached, cache_writes = counts(
                 reply,
                 "input_tokens",
@@ -226,8 +224,6 @@ class OpenAI(Compatible):
             )
             usage.add(read, 0, cached, cache_writes)
             return {answer["name"]: answer for answer in reply["answers"]}
-        except (KeyError, TypeError, ValueError) as error:
-            raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
 
 def _wants_responses(error: Exception) -> bool:

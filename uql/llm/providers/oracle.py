@@ -174,18 +174,16 @@ class Oracle:
         if question.operator.subject is Subject.PAIR and isinstance(reply, OneOf):
             return self._more(question, row, wrong)
         truth, sql = self.truth(question.text, row)
+        if truth is None and isinstance(reply, YesNo | Level):
+            return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
         match reply:
             case YesNo():
-                if truth is None:
-                    return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
                 yes = bool(truth) != wrong
                 return Answer(yes, float(yes))
             case OneOf():
                 return self._choice(question.text, reply, truth, row, wrong)
             case Level(levels):
                 value = self._level(truth, sql, levels)
-                if value is None:
-                    return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
                 return Answer(levels - 1 - value if wrong else value)
             case Value():
                 return Answer(self._other(truth, sql, row) if wrong else truth, 1.0)
@@ -222,10 +220,8 @@ class Oracle:
         above = _sort_key(self.truth(question.text, second)[0]) > _sort_key(self.truth(question.text, first)[0])
         return Answer(two if above != wrong else one, 1.0)
 
-    def _level(self, truth: Any, sql: str, levels: int) -> float | None:
+    def _level(self, truth: Any, sql: str, levels: int) -> float:
         """The truth on 0 … levels − 1: as it is where all labels are in that range, else stretched to it."""
-        if truth is None:
-            return None
         if isinstance(truth, bool):
             return float(truth) * (levels - 1)
         try:

@@ -87,12 +87,11 @@ class ScriptedModel:
         *,
         readers: Provider | None = None,
         latency_s: float = 0.0,
-        concurrency: int = 16,
         name: str = "scripted",
         capabilities: Capabilities | None = None,
     ) -> None:
         self.name, self.latency_s, self._readers = name, latency_s, readers
-        self.limits = Limits(concurrency=concurrency)
+        self.limits = Limits(concurrency=16)
         self.capabilities = capabilities or Capabilities(probabilities=True, schema=True, judges=False)
         self.left = list(replies)
         self.asked: list[tuple[str, str]] = []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,6 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from uql.base import json_file
 from uql.llm.ledger_sqlite import default_path
 from uql.llm.providers.base import Capabilities
 
@@ -46,18 +44,12 @@ def facts(name: str, now: float | None = None) -> dict[str, Any]:
 
 def keep_facts(name: str, facts: Mapping[str, Any]) -> None:
     """Keep plain values about a server and model instead of what was kept."""
-    path = file()
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({**_all(), name: {**facts, "at": time.time()}}, stream, indent=1)
-        os.replace(temporary, path)
+        json_file.write(file(), {**_all(), name: {**facts, "at": time.time()}})
 
 
-def _all() -> dict[str, object]:
+def _all() -> dict[str, Any]:
     try:
-        content = json.loads(file().read_text(encoding="utf-8"))
+        return json_file.read(file())
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}

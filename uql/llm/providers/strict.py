@@ -10,6 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from uql.llm.prompts.json_schema import closed
 from uql.operators.replies import Answer, Problem, Text, parsed
 
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "uniqueItems")
@@ -27,7 +28,7 @@ def schema(text: str) -> dict[str, Any]:
     plain = _plain(json.loads(text))
     if plain.get("type") == "object":
         return dict(plain)
-    return {"type": "object", "properties": {VALUE: plain}, "required": [VALUE], "additionalProperties": False}
+    return closed({VALUE: plain})
 
 
 def _plain(node: Any) -> Any:

@@ -178,7 +178,6 @@ def read(body: dict[str, Any], key: str, question: Question, row: Row) -> Answer
     Args:
         body: the object of the reply.
         key: of the question in it.
-        question, row: what was asked.
     """
     reply = question.reply(row)
     match reply:

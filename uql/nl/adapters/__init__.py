@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from uql.base.errors import ConfigError
@@ -10,24 +11,21 @@ from uql.base.errors import ConfigError
 if TYPE_CHECKING:
     from uql.nl.adapters.base import Adapter
 
-HERE = ("uql", "single_model", "structgpt")  # in this process
+IN_PROCESS = {  # the class of each that runs in this process
+    "uql": ("uql.nl.adapters.uql_adapter", "Uql"),
+    "single_model": ("uql.nl.adapters.single_model", "SingleModel"),
+    "structgpt": ("uql.nl.adapters.structgpt", "StructGPT"),
+}
+HERE = tuple(IN_PROCESS)
 APART = ("lotus", "dspy", "llamaindex")  # in an environment of their own
 
 
 def open_adapter(name: str) -> Adapter:
     """The adapter of a name. Raises ConfigError (UQL642) on an unknown one, and on one that is not installed."""
-    if name == "uql":
-        from uql.nl.adapters.uql_adapter import Uql
-
-        return Uql()
-    if name == "single_model":
-        from uql.nl.adapters.single_model import SingleModel
-
-        return SingleModel()
-    if name == "structgpt":
-        from uql.nl.adapters.structgpt import StructGPT
-
-        return StructGPT()
+    if name in IN_PROCESS:
+        module, kind = IN_PROCESS[name]
+        opened: Adapter = getattr(import_module(module), kind)()
+        return opened
     if name in APART:
         from uql.nl.adapters.environments import adapter
 

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from uql.base.media_types import media_type
 from uql.base.schema import Modality
+from uql.llm.prompts.json_schema import closed
 from uql.llm.questions import Cell
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
-from uql.nl.prompts import BOOLEAN, Schema, array, obj, one_of, text
+from uql.nl.prompts import BOOLEAN, Schema, array, one_of, text
 from uql.nl.schema.scope import Source
 from uql.operators.texts import neutral, quoted
 
@@ -45,7 +46,7 @@ class Adapter(Protocol):
 
 def answer_schema(sources: Sequence[str]) -> Schema:
     """The form of an answer in words: whether there is one, the answer, and the sources it rests on."""
-    return obj({"found": BOOLEAN, "answer": text(1200), "sources": array(one_of(list(sources)), len(sources))})
+    return closed({"found": BOOLEAN, "answer": text(1200), "sources": array(one_of(list(sources)), len(sources))})
 
 
 def sub_answer(reply: Mapping[str, Any], adapter: str) -> SubAnswer:
@@ -134,9 +135,7 @@ def shown_of(name: str, n_rows: int, rows: int) -> str:
     """The note on rows that the model was not shown.
 
     Args:
-        name: of the source.
         n_rows: rows in the prompt.
-        rows: of the source.
 
     >>> shown_of("shops", 88, 120)
     'the model was shown 88 of 120 rows of shops'

@@ -16,7 +16,6 @@ from pathlib import Path
 from uql.base.errors import ConfigError, DataError
 from uql.base.user_folder import user_folder
 from uql.nl.adapters.process import ProcessAdapter
-from uql.nl.plan.dag import Operator
 
 WORKERS = Path(__file__).parent / "workers"
 READY = "installed.json"  # in the folder of an environment that is whole
@@ -31,7 +30,6 @@ class AdapterSpec:
         name: of it, and of its worker's script.
         packages: pinned.
         module: imported to see that they work.
-        operators: that it can take.
         about: one line.
         megabytes: that its environment takes, about.
     """
@@ -39,7 +37,6 @@ class AdapterSpec:
     name: str
     packages: tuple[str, ...]
     module: str
-    operators: tuple[Operator, ...]
     about: str
     megabytes: int
 
@@ -51,7 +48,6 @@ KNOWN = {
             "lotus",
             ("lotus-ai==1.2.4", "torch==2.13.0"),  # the build without GPU libraries, where pip finds it
             "lotus",
-            (Operator.TEXT, Operator.TABLE, Operator.IMAGE),
             "LOTUS: sem_map over images, sem_agg over the rows",
             6_300,
         ),
@@ -59,7 +55,6 @@ KNOWN = {
             "dspy",
             ("dspy==3.4.1",),
             "dspy",
-            (Operator.TEXT, Operator.TABLE, Operator.IMAGE),
             "DSPy: a signature with ChainOfThought",
             400,
         ),
@@ -67,7 +62,6 @@ KNOWN = {
             "llamaindex",
             ("llama-index-core==0.14.25", "llama-index-llms-openai-like==0.8.1"),
             "llama_index.llms.openai_like",
-            (Operator.TEXT, Operator.TABLE, Operator.IMAGE),
             "LlamaIndex: retrieval, then an answer; a baseline",
             300,
         ),
@@ -97,15 +91,13 @@ def installed(name: str) -> bool:
     )
 
 
-def adapter(name: str, *, timeout_s: float | None = None) -> ProcessAdapter:
+def adapter(name: str) -> ProcessAdapter:
     """The adapter of an environment that is there. Raises ConfigError (UQL642) where it is not, saying how to get it."""
-    what = adapter_spec(name)
     if not installed(name):
         raise ConfigError(f"the adapter {name} is not installed", code="UQL642", help=f"uql adapters install {name}")
     place = folder(name)
     command = (str(_python(place)), "-I", str(WORKERS / "worker.py"), str(WORKERS / f"{name}_worker.py"))
-    process = ProcessAdapter(name, command, what.operators, place / "home")
-    return process if timeout_s is None else ProcessAdapter(name, command, what.operators, place / "home", timeout_s)
+    return ProcessAdapter(name, command, place / "home")
 
 
 def install(name: str, *, tell: Callable[[str], None] = lambda text: None, python: str = sys.executable) -> Path:

@@ -38,24 +38,22 @@ STDERR = 2_000  # characters of what a worker complained, kept for the error
 
 @dataclass(frozen=True, slots=True)
 class ProcessAdapter:
-    """An adapter in another process.
+    """An adapter in another process; for every operator.
 
     Attributes:
         name: of the adapter.
         command: the program and its arguments; the interpreter of the adapter's environment and its worker.
-        operators: that it can take.
         home: a folder that the worker may write to, its HOME.
         timeout_s: of one sub-query, the start of the process included.
     """
 
     name: str
     command: Sequence[str]
-    operators: tuple[Operator, ...]
     home: Path
     timeout_s: float = TIMEOUT_S
 
     def capable(self, operator: Operator) -> bool:
-        return operator in self.operators
+        return True
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         """As in `Adapter`, in a process of its own, which is sent the sources whole.

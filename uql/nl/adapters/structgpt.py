@@ -11,10 +11,11 @@ from typing import Any
 from uql.base.errors import GuardError
 from uql.base.schema import Field, Modality
 from uql.compiler.sql import literal, quote
+from uql.llm.prompts.json_schema import closed
 from uql.nl.adapters.base import answer_schema, fitting, shown_of, sub_answer, tokens_of, written
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
-from uql.nl.prompts import Wording, array, obj, one_of, text
+from uql.nl.prompts import Wording, array, one_of, text
 from uql.nl.schema.scope import Source
 from uql.operators.rows import fenced
 
@@ -68,7 +69,7 @@ class StructGPT:
         )
         names = list(sources)
         prompt = f"Tables:\n{schema}\n\nQuestion: {subquery}\nThe table that holds the answer, and the columns needed:"
-        form = obj({"table": one_of(names), "columns": array(text(64), 12)})
+        form = closed({"table": one_of(names), "columns": array(text(64), 12)})
         reply = await ctx.say(Wording("structgpt_schema", "", SYSTEM, prompt, form))
         source = sources.get(str(reply.get("table")), sources[names[0]])
         by_lowercase = {f.name.lower(): f.name for f in _columns(source)}
@@ -80,12 +81,12 @@ class StructGPT:
     ) -> str:
         """The SELECT of the columns with the conditions that the model names."""
         column_lines = "\n".join(f"{c} ({fields[c].type}): {', '.join(table.samples.get(c, ())[:5])}" for c in columns)
-        condition = obj({"column": one_of(list(columns)), "operator": one_of(OPERATORS), "value": text(120)})
+        condition = closed({"column": one_of(list(columns)), "operator": one_of(OPERATORS), "value": text(120)})
         prompt = (
             f"Table {table.name}, columns with some values:\n{column_lines}\n\nQuestion: {subquery}\n"
             "Conditions on rows that the question states (none where it is about all rows):"
         )
-        form = obj({"conditions": array(condition, 4)})
+        form = closed({"conditions": array(condition, 4)})
         reply = await ctx.say(Wording("structgpt_rows", "", SYSTEM, prompt, form))
         conditions = [_condition(c, fields) for c in reply.get("conditions", ()) if c.get("column") in fields]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

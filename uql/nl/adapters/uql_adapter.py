@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
+from uql.llm.prompts.json_schema import closed
 from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.outputs import caveats
@@ -20,7 +21,7 @@ from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.private_lineage import marked, without_values
 from uql.nl.plan.read_plan import SELECTS, statement_of
 from uql.nl.plan.result_schema import Shapes, fields_of
-from uql.nl.prompts import Wording, obj, text
+from uql.nl.prompts import Wording, text
 from uql.nl.prompts.planner import SQL
 from uql.nl.schema.discover import schema_text
 from uql.nl.schema.scope import Scope, Source
@@ -59,7 +60,7 @@ class Uql:
             prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
             statement = ""
             try:
-                reply = await ctx.say(Wording(NAME, "", SQL, prompt, obj({"sql": text(1500)})))
+                reply = await ctx.say(Wording(NAME, "", SQL, prompt, closed({"sql": text(1500)})))
                 statement = completed(statement_of(str(reply.get("sql", ""))), fields)
                 Shapes(sources).of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))

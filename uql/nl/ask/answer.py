@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -339,6 +339,3 @@ def _escaped(text: str) -> str:
 def hidden_columns(sources: Mapping[str, Any]) -> frozenset[str]:
     """Lower-case names of the private columns of these sources."""
     return frozenset(f.name.lower() for source in sources.values() for f in source.fields if f.private)
-
-
-__all__: Sequence[str] = ("Answer", "PlanView", "hidden_columns")

@@ -127,7 +127,8 @@ async def semantic_hit(ctx: AskContext | None, question: str, answer: str, refer
         return 1.0
     if ctx is None:
         return 0.0
-    from uql.nl.prompts import BOOLEAN, Wording, obj
+    from uql.llm.prompts.json_schema import closed
+    from uql.nl.prompts import BOOLEAN, Wording
 
     wording = Wording(
         "judge",
@@ -135,7 +136,7 @@ async def semantic_hit(ctx: AskContext | None, question: str, answer: str, refer
         "You judge answers. Other words for the same thing are right; a missing, wrong or contradicting fact is not.",
         f"Question: {question}\nReference answer: {reference}\nAnswer given: {answer}\n"
         "Does the answer given say the same as the reference answer to this question?",
-        obj({"same": BOOLEAN}),
+        closed({"same": BOOLEAN}),
         max_tokens=20,
     )
     return float(bool((await ctx.say(wording)).get("same")))

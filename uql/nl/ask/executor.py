@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from uql.base.errors import (
     AuthError,
@@ -55,12 +54,7 @@ def limit_of(ctx: AskContext) -> str:
     return f"{name} = {getattr(ctx.settings, name):g}" if name else ""
 
 
-class Answering(Protocol):
-    """Runs adapter nodes: operators and adapters in their order until one answers validly."""
-
-    async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, report: Step) -> Output: ...
-
-
+Answering = Callable[[Node, Mapping[str, Output], AskContext, Step], Awaitable[Output]]
 Mend = Callable[[Node, str, Mapping[str, tuple[Field, ...]], AskContext, str], Awaitable[Node]]
 Replan = Callable[[list[Node], str, AskContext], Awaitable[Checked]]
 
@@ -74,7 +68,7 @@ class Executor:
         mend: a node, its error, the columns of its inputs and their rows in words → the node written again, checked; None: nodes
             do not debug themselves.
         replan: nodes that have run and what went wrong → a checked plan that begins with them; None: no re-plan.
-        answering: for adapter nodes.
+        answering: runs adapter nodes: operators and adapters in their order until one answers validly.
         limits: hard ones.
         hidden: lower-case names of columns that no model may see.
     """
@@ -256,7 +250,7 @@ class Executor:
         if node.kind is NodeKind.ADAPTER:
             if self.answering is None:
                 raise QuestionError("there is no adapter for an adapter node")
-            return await self.answering.run(node, self.outputs, step, report)
+            return await self.answering(node, self.outputs, step, report)
         return await run_node(node, self.outputs, step)
 
     def _share(self) -> int | None:

@@ -101,7 +101,6 @@ def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozens
     """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line.
 
     Args:
-        table: the result of a node.
         rows: shown at most.
         hidden: columns that are left out, in lower case.
     """
@@ -113,7 +112,7 @@ def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozens
     return short_rows
 
 
-def result_text(name: str, output: Output, *, rows: int = OBSERVED, hidden: frozenset[str] = frozenset()) -> str:
+def result_text(name: str, output: Output, *, hidden: frozenset[str] = frozenset()) -> str:
     """A result in a line, as a prompt shows it: its columns, how many rows it has, and the first of them.
 
     Args:
@@ -123,7 +122,7 @@ def result_text(name: str, output: Output, *, rows: int = OBSERVED, hidden: froz
     fields = ", ".join(f"{f.name} {f.type}" for f in output.fields if f.name.lower() not in hidden)
     head = f"{name} ({fields})" if fields else name
     if output.table is not None:
-        first = json.dumps(preview(output.table, rows=rows, hidden=hidden), default=str, ensure_ascii=False)
+        first = json.dumps(preview(output.table, rows=OBSERVED, hidden=hidden), default=str, ensure_ascii=False)
         return f"{head}, {output.table.num_rows:,} rows: {first[:MOST_CHARS]}"
     if output.plots:
         return f"{head}: {len(output.plots)} plots"

@@ -103,8 +103,6 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
     """Why an output is not valid; None: it is. Its type, its columns, rows, words that say nothing, sources that are not there.
 
     Args:
-        node: that made it.
-        output: of the node.
         sources: names that an answer may cite.
     """
     if output.sub is not None:

@@ -68,7 +68,6 @@ class Planner:
         """The planner for a model, by the room that it declares.
 
         Args:
-            ctx: of the question.
             scope: the tables that a prompt shows.
             model: that plans.
         """
@@ -126,8 +125,6 @@ class Planner:
         """A node that failed, written again by the model and checked.
 
         Args:
-            node: that failed.
-            error: what it said.
             inputs: columns of the results that it reads.
             step: the context of the node.
             results: its inputs with rows.

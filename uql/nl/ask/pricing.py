@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uql.base.errors import UQLError
-from uql.compiler.parser import parse
+from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Call, Cast, Number, Quoted, Select
-from uql.nl.guard.guard import BUDGET, every
+from uql.compiler.walk import walk
+from uql.nl.guard.guard import BUDGET
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 
 if TYPE_CHECKING:
@@ -96,9 +97,8 @@ def rows_at_most(node: Node, row_counts: Mapping[str, int]) -> int:
     widest = max(read, default=1)
     if node.kind not in (NodeKind.UQL, NodeKind.SQL):
         return widest
-    try:
-        tree = parse(node.body)
-    except UQLError:
+    tree = tree_of(node.body)
+    if tree is None:
         return widest
     if not isinstance(tree, Select):
         return sum(read) or 1
@@ -125,11 +125,10 @@ def _dependent(
 
 def _texts(body: str) -> int:
     """How many texts of a statement a model reads."""
-    try:
-        tree = parse(body)
-    except UQLError:
+    tree = tree_of(body)
+    if tree is None:
         return 1
-    return len({q.text for q in every(tree) if isinstance(q, Quoted) and (q.forced or " " in q.text)})
+    return len({q.text for q in walk(tree, queries=True) if isinstance(q, Quoted) and (q.forced or " " in q.text)})
 
 
 def _adapter(node: Node, sources: Mapping[str, Source], recorded: Recorded | None) -> tuple[float, float, bool]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
 from sqlglot import exp
 
-from uql.base.errors import UQLError
-from uql.compiler.parser import parse
-from uql.compiler.syntax import Node, Select, TableName, Union
+from uql.compiler.parser import parse, tree_of
+from uql.compiler.syntax import Select, TableName, Union
 from uql.compiler.unparse import quote_name, unparse
+from uql.compiler.walk import with_children
 from uql.nl.plan.row_lineage import literal
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def statement(text: str, name: str, origins: Mapping[str, str]) -> str:
     'SELECT t.a FROM "my db"."t 1" AS t TO r WITH (budget = 9);'
     """
     low = {own.lower(): sql for own, sql in origins.items()}
-    try:
-        tree = parse(text)
-    except UQLError:
+    tree = tree_of(text)
+    if tree is None:
         return f"CREATE TABLE {quote_name(name)} AS {_sql(text, low)};"
     if not isinstance(tree, Select | Union):
         return f"{text};"
@@ -86,14 +85,7 @@ def _placed(node: Any, paths: Mapping[str, tuple[str, ...]]) -> Any:
     if isinstance(node, Select | Union):
         cte_names = {cte.name.lower() for cte in node.ctes}
         paths = {name: path for name, path in paths.items() if name not in cte_names}
-    updates: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Node):
-            updates[f.name] = _placed(value, paths)
-        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-            updates[f.name] = tuple(_placed(item, paths) if isinstance(item, Node) else item for item in value)
-    return replace(node, **updates)
+    return with_children(node, lambda part: _placed(part, paths))
 
 
 def _sql(text: str, origins: Mapping[str, str]) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
+from uql.features.embedder import Embedder
+from uql.features.static import embedder_of
 from uql.llm.gate import Gate
 from uql.llm.providers.base import LearnsContext, Provider
 from uql.llm.run_record import Run
@@ -42,13 +44,11 @@ from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
-from uql.session.events import DoneEvent, finished
-from uql.show.progress import watching
+from uql.session.events import finished
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.features.embedder import Embedder
     from uql.session.session import Session
 
 Mode = Literal["meta", "dag", "interleaved"]
@@ -131,14 +131,8 @@ class QuestionSession:
 
     def answer(self, question: str, **options: Any) -> Answer:
         """As `ask`, to its end, in place of other statements of the session."""
-        self._session.check_open()
-        progress, has_listeners = self._settings.progress, bool(self._session.listeners)
-        with self._session.lock, watching(self._session.on_event, progress, has_listeners):
-            self._session.catalog.begin()
-            try:
-                return finished(self.ask(question, **options))
-            finally:
-                self._emit(DoneEvent())
+        with self._session.running(self._settings):
+            return finished(self.ask(question, **options))
 
     async def ask(self, question: str, **options: Any) -> Answer:
         """The answer to a question. A question that cannot be answered has one too, which says why.
@@ -153,13 +147,13 @@ class QuestionSession:
         if not words:
             raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
-        embedder = self._embedder()
+        embedder = embedder_of(self._settings)
         path = self._semantic_model(chosen)
         semantics = semantic_model.read_if_present(path)
         scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=semantics)
         run = Run(uuid.uuid4().hex[:12], settings.seed, f"ask: {words}")
         async with Gate.open(settings, run=run, model=self._model, calls=_calls(settings)) as gate:
-            gate.subscribe(self._emit)
+            gate.listeners.append(self._emit)
             provider = await gate.provider()
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
@@ -214,7 +208,7 @@ class QuestionSession:
         """
         run = Run(uuid.uuid4().hex[:12], self._settings.seed, f"judge: {question}")
         async with Gate.open(self._settings, run=run, model=self._model, calls=1) as gate:
-            gate.subscribe(self._emit)
+            gate.listeners.append(self._emit)
             with Workspace(self._read, {}, self._settings) as workspace:
                 try:
                     return await semantic_hit(AskContext(question, {}, gate, workspace), question, answer, reference)
@@ -240,22 +234,12 @@ class QuestionSession:
 
     def _read(self, origin: str) -> pa.Table:
         catalog = self._session.catalog
-        relation = catalog.cursor.sql(f"SELECT * FROM {catalog.named(origin).sql}")
-        return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        return catalog.cursor.sql(f"SELECT * FROM {catalog.named(origin).sql}").to_arrow_table()
 
     def _origins(self, scope: Scope) -> dict[str, str]:
         """The tables that a plan calls otherwise than the database does, as SQL writes them there."""
         catalog = self._session.catalog
         return {name: catalog.named(s.origin).sql for name, s in scope.sources.items() if name != s.origin}
-
-    def _embedder(self) -> Embedder | None:
-        from uql.features.static import static_embedder
-
-        if self._settings.embedder is not None:
-            from uql.llm.embed import open_embedder
-
-            return open_embedder(self._settings.embedder, self._settings)
-        return static_embedder()
 
 
 def _alike(embedder: Embedder) -> Callable[[str, Sequence[str]], list[float]]:
@@ -366,7 +350,7 @@ class _Asking:
         self.executor.mend = None if settled else self.planner.mended
         self.executor.replan = None if settled or self.options.plan is not None else self._replan
         if any(node.kind is NodeKind.ADAPTER for node in checked.plan.nodes):
-            self.executor.answering = self._answerer()
+            self.executor.answering = self._answerer().run
         self.executor.plan = checked.plan
         self._tell_planned(checked.plan)
         if not self._confirmed(checked.plan):
@@ -418,7 +402,8 @@ class _Asking:
             decomposer=self.options.decomposer,
         )
         self.result.tries, self.executor.plan = 1, plan
-        answerer = self.executor.answering = self._answerer()
+        answerer = self._answerer()
+        self.executor.answering = answerer.run
         self._tell_planned(plan)
         if not self._confirmed(plan):
             return False

@@ -103,8 +103,8 @@ class ChildDuckDB:
         self._left = seconds
 
     # ------------------------------------------------------------------------------------------- as DuckDB's connection
-    def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> _Rows:
-        return _Rows(self._rows(sql, parameters))
+    def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> _Relation:
+        return _Relation(self, sql, [], [], self._rows(sql, parameters))
 
     def sql(self, sql: str, *, params: Sequence[Any] | Mapping[str, Any] | None = None) -> _Relation | None:
         if params:
@@ -130,8 +130,6 @@ class ChildDuckDB:
         """Makes a table of these rows, and runs further statements of UQL's own about it.
 
         Args:
-            name: of the table.
-            table: its rows.
             further: statements, run in their order.
         """
         quoted = '"' + name.replace('"', '""') + '"'
@@ -232,18 +230,8 @@ class ChildDuckDB:
         return f"it needs more memory than {self._memory} MB, or DuckDB failed on it"
 
 
-class _Rows:
-    """The rows that a statement gave, as Python has them."""
-
-    def __init__(self, table: pa.Table | None) -> None:
-        self._table = table
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        return list(zip(*(c.to_pylist() for c in self._table.columns), strict=True)) if self._table is not None else []
-
-
 class _Relation:
-    """A query on a child's DuckDB, which runs when its rows are wanted."""
+    """A query on a child's DuckDB, which runs when its rows are wanted; of a statement that has run, the rows that it gave."""
 
     def __init__(
         self, duck: ChildDuckDB, sql: str, columns: list[str], types: list[str], rows: pa.Table | None = None
@@ -256,6 +244,10 @@ class _Relation:
 
     def to_arrow_table(self) -> pa.Table:
         return self._rows if self._rows is not None else self._duck.arrow(self._sql)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows of a statement that has run."""
+        return list(zip(*(c.to_pylist() for c in self._rows.columns), strict=True)) if self._rows is not None else []
 
 
 @contextmanager

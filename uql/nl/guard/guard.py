@@ -1,7 +1,7 @@
 """The guard of statements that a model wrote: only one harmless query passes, and what passes is run apart from the user's database.
 
 `check_sql` and `check_uql` read the tree of the statement and refuse what is not on a list of what is allowed; the checked tree is
-written out again, and that text is the one to run, so nothing hides in what two readers may read differently. `run_sql` runs it in
+written out again, and that text is the one to run, so nothing hides in what two readers may read differently. `sql_runner` runs it in
 a DuckDB of its own in a child process, without files, network, extensions or settings to change, with limits of memory, rows and time.
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import GuardError, UQLError
@@ -20,6 +19,7 @@ from uql.base.sqlglot_trees import read_sql, write_sql
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
+from uql.compiler.walk import children, walk, with_children
 from uql.nl.guard.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, UQL_NODES
 from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb, stopped
 
@@ -74,19 +74,6 @@ def check_uql(text: str, tables: Collection[str], *, budget: int = BUDGET, to: C
     if query.to is not None and query.to.lower() not in {name.lower() for name in to}:
         raise _refused(f"it stores under a name that was not given: TO {query.to}")
     return unparse(query)
-
-
-def run_sql(text: str, tables: Mapping[str, pa.Table], *, timeout_s: float = 10.0, max_rows: int = 10_000) -> pa.Table:
-    """The rows of one checked SELECT over copies of these tables, in a DuckDB of its own. Raises: as `sql_runner`.
-
-    Args:
-        text: DuckDB SQL from a model; it is checked first.
-        tables: what FROM may name.
-        timeout_s: after that its process is killed.
-        max_rows: of the result.
-    """
-    with sql_runner(tables, tables.__getitem__, timeout_s=timeout_s, max_rows=max_rows) as run:
-        return run(text)
 
 
 @contextmanager
@@ -239,7 +226,7 @@ def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
         if count > MOST_NODES:
             raise _refused("it is too large")
         _check_uql_node(node, visible, budget)
-        parts = list(below(node))
+        parts = list(children(node, queries=True))
         if isinstance(node, Select | Union):
             for cte in node.ctes:  # each sees those before it
                 stack.append((cte, visible))
@@ -273,36 +260,9 @@ def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
             raise _refused(f"the budget is at most {budget:,} calls")
 
 
-def below(node: Node) -> Iterator[Node]:
-    """The nodes directly below one of UQL's tree."""
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node))
-
-
-def every(node: Node) -> Iterator[Node]:
-    """A node of UQL's tree and all below it."""
-    yield node
-    for part in below(node):
-        yield from every(part)
-
-
 def rebuilt(tree: Any, change: Callable[[Any], Any]) -> Any:
     """UQL's tree with `change` applied to every node, those below first; the same object where nothing changes."""
-    updates: dict[str, Any] = {}
-    for f in fields(tree):
-        value = getattr(tree, f.name)
-        new: Any = value
-        if isinstance(value, Node):
-            new = rebuilt(value, change)
-        elif isinstance(value, tuple):
-            new = tuple(rebuilt(v, change) if isinstance(v, Node) else v for v in value)
-        if new != value:
-            updates[f.name] = new
-    return change(replace(tree, **updates) if updates else tree)
+    return change(with_children(tree, lambda part: rebuilt(part, change)))
 
 
 def tables_named(text: str) -> set[str]:
@@ -318,7 +278,7 @@ def tables_named(text: str) -> set[str]:
 
 def tables_in(query: Node) -> set[str]:
     """The names of tables in a tree of UQL's, lower case."""
-    return {node.parts[-1].lower() for node in every(query) if isinstance(node, TableName)}
+    return {node.parts[-1].lower() for node in walk(query, queries=True) if isinstance(node, TableName)}
 
 
 def _named_in(tree: Any) -> set[str]:

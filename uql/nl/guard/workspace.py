@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.errors import DataError, UnknownTableError, UQLError
+from uql.base.errors import DataError, UnknownTableError
 from uql.base.locked_duckdb import lock
 from uql.base.settings import Settings
-from uql.compiler.parser import parse, parse_script
+from uql.compiler.parser import parse_script, tree_of
 from uql.compiler.sql import literal, quote
 from uql.compiler.syntax import Select, Union
 from uql.engine.outcome import Outcome
@@ -83,7 +83,6 @@ class Workspace:
         """The outcome of one UQL query, checked by the guard first. Raises as `AskContext.uql`.
 
         Args:
-            text: the query.
             gate: that its calls go through.
             tables: that it may name; None: all.
             to: keeps its rows under this name.
@@ -122,7 +121,6 @@ class Workspace:
         """The rows of one concrete SELECT, in a thread.
 
         Args:
-            text: the SELECT.
             tables: that it may name; None: all.
             to: keeps the rows under this name.
         Raises: GuardError for anything but one SELECT of those tables.
@@ -206,8 +204,7 @@ class Workspace:
         select_list = ", ".join(map(quote, columns)) if columns is not None else "*"
         most = "" if limit is None else f" LIMIT {int(limit)}"
         with self._cursor() as cursor:
-            relation = cursor.sql(f"SELECT {select_list} FROM {quote(name)}{most}")
-            return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+            return cursor.sql(f"SELECT {select_list} FROM {quote(name)}{most}").to_arrow_table()
 
     def fields(self, name: str) -> tuple[Field, ...]:
         """The columns of a source or a kept result. Raises UnknownTableError."""
@@ -279,10 +276,7 @@ def longest_text(table: pa.Table) -> int:
 
 def budget_of(text: str) -> int | None:
     """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is not a query."""
-    try:
-        tree = parse(text)
-    except UQLError:
-        return None
+    tree = tree_of(text)
     if not isinstance(tree, Select | Union):
         return None
     return next((o.value for o in tree.options if o.name.lower() == "budget" and isinstance(o.value, int)), None)

@@ -40,7 +40,6 @@ class Router(Protocol):
         """The adapters, the best first; those that it does not know last, in the order given.
 
         Args:
-            subquery: one question.
             operator: that answers it.
             adapters: to choose from.
         """
@@ -170,7 +169,6 @@ class Answerer:
         """The first valid answer over operators and adapters in their order; equal sub-queries are answered once.
 
         Args:
-            node: holds the sub-query.
             outputs: of the nodes before, by name.
             step: the context of the node.
             report: the record of the step, which is filled in.

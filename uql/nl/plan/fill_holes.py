@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import UQLError
 from uql.base.schema import Field
-from uql.compiler.parser import parse
+from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Name, Quoted, Select, TableName
 from uql.compiler.unparse import unparse
-from uql.nl.guard.guard import every, rebuilt
+from uql.compiler.walk import walk
+from uql.nl.guard.guard import rebuilt
 from uql.nl.schema.discover import words_of
 
 _HOLE = re.compile(r"\{([^{}]+)\}")
@@ -37,16 +37,13 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
     >>> completed('SELECT 1 FROM sold WHERE PROMPT "the review complains"', sold)
     'SELECT 1 FROM sold WHERE PROMPT "the review complains" USING (review)'
     """
-    try:
-        tree = parse(text)
-    except UQLError:
-        return text
+    tree = tree_of(text)
     if not isinstance(tree, Select) or tree.source is None:
         return text
     low = {name.lower(): fields for name, fields in tables.items()}
     read = [
         (t.alias or t.parts[-1], f)
-        for t in every(tree.source)
+        for t in walk(tree.source, queries=True)
         if isinstance(t, TableName)
         for f in low.get(t.parts[-1].lower(), ())
     ]

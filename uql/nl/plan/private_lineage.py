@@ -15,7 +15,7 @@ from uql.base.schema import Field
 from uql.compiler import syntax
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, TableName, Union
-from uql.nl.guard.guard import below, every
+from uql.compiler.walk import children, walk
 from uql.nl.plan.dag import Node, NodeKind
 
 
@@ -68,7 +68,7 @@ def _private_names(node: Node, columns: Sequence[str], private: Collection[str])
 
 def _of_query(tree: syntax.Node, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
     private_names = {name.lower() for name in private}
-    nodes = list(every(tree))
+    nodes = list(walk(tree, queries=True))
     tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
     rows = {name.lower() for node in tables for name in _called(node)}
     whole = any(isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in rows for node in nodes)
@@ -134,4 +134,4 @@ def _names(tree: syntax.Node, private_names: Collection[str]) -> bool:
         return any(
             "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in private_names
         ) or (not tree.forced and tree.text.lower() in private_names)
-    return any(_names(part, private_names) for part in below(tree))
+    return any(_names(part, private_names) for part in children(tree, queries=True))

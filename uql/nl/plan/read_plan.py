@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import QuestionError, UQLError
+from uql.base.errors import QuestionError
 from uql.base.schema import Field
-from uql.compiler.parser import parse
+from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Call, Quoted, Select, String, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import rebuilt, tables_named
@@ -90,10 +90,7 @@ def statement_of(sql: str) -> str:
     'SELECT name FROM t WHERE PROMPT "it is red"'
     """
     stripped = sql.strip().rstrip(";").strip()
-    try:
-        tree = parse(stripped)
-    except UQLError:
-        return stripped
+    tree = tree_of(stripped)
     if not isinstance(tree, Select | Union):
         return stripped
     return unparse(replace(rebuilt(tree, _unwrap_ask), to=None))

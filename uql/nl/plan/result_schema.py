@@ -50,7 +50,6 @@ class Shapes:
         """A table that a statement may name from now on; another of that name is replaced.
 
         Args:
-            name: of the table.
             fields: its columns; equal names are set apart.
             rows: about, for the plan.
         """
@@ -83,7 +82,6 @@ class Shapes:
         """The columns of a UQL query, or of DuckDB's SQL in its place.
 
         Args:
-            text: the query.
             settings: under which it is bound.
             to: names that its TO may have.
         Raises: UQLSyntaxError, BindError, GuardError.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,16 +27,6 @@ class Wording:
     grammar: str = ""
     temperature: float = 0.0
     seed: int = 0
-
-
-def obj(properties: Mapping[str, Schema]) -> Schema:
-    """The schema of an object of these properties, in this order, all required."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def text(most: int = 300) -> Schema:
@@ -84,7 +74,8 @@ def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
         schema: made by the functions of this module.
         where: the value, in the message.
 
-    >>> misfit({"a": 1}, obj({"a": BOOLEAN}))
+    >>> from uql.llm.prompts.json_schema import closed
+    >>> misfit({"a": 1}, closed({"a": BOOLEAN}))
     'the reply.a is not of the type boolean'
     """
     if "anyOf" in schema:

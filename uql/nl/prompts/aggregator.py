@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uql.nl.prompts import BOOLEAN, Wording, array, obj, one_of, rules_text, text
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import BOOLEAN, Wording, array, one_of, rules_text, text
 
 VERSION = "aggregator-2"
 SHORT_WORDS = 10
@@ -49,7 +50,7 @@ def wording(question: str, findings: str, sources: Sequence[str], rules: Sequenc
         "there was a conflict. Where the findings do not hold the answer, answerable is false and the reason says what is missing; "
         "where more could be computed from the data, need_more is true.",
         f"{rules_text(rules)}Question: {question}\n\nFindings:\n{findings}\n\n{SHORT if style == 'short' else FULL}",
-        obj(fields),
+        closed(fields),
     )
 
 
@@ -67,5 +68,5 @@ def picking(question: str, findings: str, count: int) -> Wording:
         "You say which of the findings answers a question. The later ones rest on the earlier ones, so mostly the last one does; "
         f"where the question asks for several things, each found on its own, {ALL} of them do.",
         f"Question: {question}\n\nFindings:\n{findings}\n\nThe question was: {question}\nWhich finding answers it?",
-        obj({"finding": one_of([*(str(n) for n in range(1, count + 1)), ALL])}),
+        closed({"finding": one_of([*(str(n) for n in range(1, count + 1)), ALL])}),
     )

@@ -5,7 +5,8 @@ Source: Meta Engine (Li et al., 2026), section 4.1.
 
 from __future__ import annotations
 
-from uql.nl.prompts import Wording, array, obj, one_of
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import Wording, array, one_of
 
 VERSION = "checker-2"
 COMPLEX = {
@@ -33,5 +34,5 @@ def wording(question: str, sources: str) -> Wording:
         "You judge whether a question is simple or complex. Where you are not sure, it is complex.",
         f"Data:\n{sources}\n\nA question is complex when one of these signs holds:\n{complex_signs}\n\nIt is simple when none of them "
         f"does, and these hold:\n{simple_signs}\n\nQuestion: {question}\n\nName the signs that hold, then the verdict.",
-        obj({"signs": array(one_of([*COMPLEX, *SIMPLE]), 10), "verdict": one_of(["simple", "complex", "unsure"])}),
+        closed({"signs": array(one_of([*COMPLEX, *SIMPLE]), 10), "verdict": one_of(["simple", "complex", "unsure"])}),
     )

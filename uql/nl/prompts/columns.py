@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from uql.nl.prompts import Wording, array, obj, one_of
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import Wording, array, one_of
 
 VERSION = "columns-2"
 
@@ -22,5 +23,5 @@ def wording(question: str, schema: str, columns: list[str]) -> Wording:
         "them.",
         f"{schema}\n\nQuestion: {question}\n\nList the columns that are needed to answer it: those to filter, to join, to read and to "
         "show.",
-        obj({"columns": array(one_of(columns), 12, 1)}),
+        closed({"columns": array(one_of(columns), 12, 1)}),
     )

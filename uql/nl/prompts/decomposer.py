@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from uql.nl.prompts import Wording, array, obj, text
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import Wording, array, text
 
 VERSION = "decomposer-2"
 MOST = 3
@@ -34,7 +35,7 @@ SHOTS = "\n\n".join(
 
 
 def wording(question: str, sources: str) -> Wording:
-    part = obj({"query": text(240), "uses": array({"type": "integer", "minimum": 1, "maximum": 2}, 2)})
+    part = closed({"query": text(240), "uses": array({"type": "integer", "minimum": 1, "maximum": 2}, 2)})
     return Wording(
         "decomposer",
         VERSION,
@@ -42,7 +43,7 @@ def wording(question: str, sources: str) -> Wording:
         "about, with no 'it' or 'they'. They go from finding facts to drawing conclusions. A sub-query that needs the answer of an "
         "earlier one says 'found in sub-query N' and lists N under uses. Together they answer the question, and none repeats another.",
         f"{SHOTS}\n\nData:\n{sources}\n\nQuestion: {question}",
-        obj({"sub_queries": array(part, MOST, 1)}),
+        closed({"sub_queries": array(part, MOST, 1)}),
     )
 
 
@@ -55,5 +56,5 @@ def refining(query: str, earlier: str) -> Wording:
         "What was found is a table too: where it has more than five rows, or where not all of them are shown, write 'the rows of "
         "TABLE' with its name in their place. You add nothing else and answer nothing.",
         f"Found so far:\n{earlier}\n\nQuestion: {query}\n\nThe question with names, values and tables filled in:",
-        obj({"query": text(600)}),
+        closed({"query": text(600)}),
     )

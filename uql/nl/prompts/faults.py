@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from uql.nl.prompts import BOOLEAN, Wording, obj, text
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import BOOLEAN, Wording, text
 
 VERSION = "faults-2"
 QUESTIONS = """1. What are the causes of this error?
@@ -20,7 +21,6 @@ def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wor
         question: as the user wrote it.
         plan: as text.
         step: the body of the one that failed.
-        error: what it said.
         schema: the tables, as text.
     """
     decided = dict.fromkeys(("plan_flawed", "better_plan", "another_tool", "other_arguments"), BOOLEAN)
@@ -29,5 +29,5 @@ def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wor
         VERSION,
         "You find out why a step of a plan failed.",
         f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: {error}\n\n{QUESTIONS}",
-        obj({"causes": text(240), "fix": text(240), **decided}),
+        closed({"causes": text(240), "fix": text(240), **decided}),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from uql.nl.prompts import NAME, Schema, Wording, array, obj, one_of, rules_text, text
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import NAME, Schema, Wording, array, one_of, rules_text, text
 from uql.nl.prompts.planner import SQL, node_forms
 
 VERSION = "interleaved-3"
@@ -121,7 +122,7 @@ def steps(
         WHOLE if names else FINE,
         f"Examples, over a database of another library:\n{shots}\n\nDatabase:\n{schema}\n\n{rules_text(rules)}{there}{again}"
         f"Question: {question}\n\nThe steps:",
-        obj({"steps": array(obj(step), MOST_WHOLE if names else MOST, 1)}),
+        closed({"steps": array(closed(step), MOST_WHOLE if names else MOST, 1)}),
     )
 
 
@@ -142,5 +143,5 @@ def mapping(question: str, step: str, schema: str, observed: str, why: str = "")
         f"{SQL}\nYou write one step of a plan: a uql query, Python over lists of dictionaries by their names, or a plot.",
         f"Tables:\n{schema}\n\nResults so far, with rows:\n{observed}\n\nThe whole question: {question}\n\n{again}The step: {step}"
         "\n\nThe node:",
-        obj({"node": {"anyOf": node_forms()}}),
+        closed({"node": {"anyOf": node_forms()}}),
     )

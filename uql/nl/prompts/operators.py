@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from uql.nl.prompts import Wording, array, obj, one_of
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import Wording, array, one_of
 
 VERSION = "operators-2"
 RANGES = ((0.7, 0.95), (0.5, 0.75), (0.3, 0.6))  # of the confidence of the first, middle and last operator
@@ -33,5 +34,5 @@ def wording(query: str, captions: str, operators: Sequence[str], sources: Sequen
         "3. Where several operators may answer, list them all, the one whose title or caption is nearest first.\n"
         "4. Confidence: 0.7 to 0.95 for the first, 0.5 to 0.75 for the middle one, 0.3 to 0.6 for the last.",
         f"Sources:\n{captions}\n\nQuestion: {query}",
-        obj({"operators": array(obj(operator), 3, 1)}),
+        closed({"operators": array(closed(operator), 3, 1)}),
     )

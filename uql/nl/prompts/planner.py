@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from uql.llm.prompts.json_schema import closed
 from uql.nl.plan.dag import MAX_NODES
-from uql.nl.prompts import NAME, Schema, Wording, array, obj, one_of, rules_text, text
+from uql.nl.prompts import NAME, Schema, Wording, array, one_of, rules_text, text
 
 VERSION = "planner-3"
 MARKS = ("bar", "line", "point", "arc", "area", "boxplot", "rect")
@@ -49,16 +50,16 @@ def wording(
 
 def node_forms() -> list[Schema]:
     """One node: a query, Python, or a plot."""
-    query = obj({"kind": one_of(["uql"]), "name": NAME, "sql": text(1500)})
+    query = closed({"kind": one_of(["uql"]), "name": NAME, "sql": text(1500)})
     python = {"kind": one_of(["python"]), "name": NAME, "inputs": array(NAME, 4, 1), "python": text(2000)}
     column = {"type": "string", "maxLength": 40}
     plot = {"kind": one_of(["plot"]), "name": NAME, "input": NAME, "mark": one_of(MARKS), "x": column, "y": column}
-    return [query, obj(python), obj({**plot, "color": column, "title": text(80)})]
+    return [query, closed(python), closed({**plot, "color": column, "title": text(80)})]
 
 
 def text_form() -> Schema:
     """A plan: its nodes, or why there is none."""
-    return obj({"cannot": text(200), "nodes": array({"anyOf": node_forms()}, MAX_NODES - 1)})
+    return closed({"cannot": text(200), "nodes": array({"anyOf": node_forms()}, MAX_NODES - 1)})
 
 
 def repaired(plan: str, problems: str) -> str:
@@ -90,5 +91,5 @@ def debugging(question: str, kind: str, body: str, error: str, schema: str, inpu
         VERSION,
         SQL if kind in ("uql", "sql") else "You mend one step of a plan.",
         f"Database:\n{schema}\n\n{read}Question: {question}\n\nThis {what} failed:\n{body}\n\nWhy: {error}\n\nThe {what}, mended:",
-        obj({"body": text(2000)}),
+        closed({"body": text(2000)}),
     )

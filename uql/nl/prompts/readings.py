@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from uql.nl.prompts import BOOLEAN, Wording, array, obj, text
+from uql.llm.prompts.json_schema import closed
+from uql.nl.prompts import BOOLEAN, Wording, array, text
 
 VERSION = "readings-2"
 
@@ -14,5 +15,5 @@ def wording(question: str, schema: str) -> Wording:
         "You say whether a question to a database can be read in ways that give different answers: a word that fits two columns, a "
         "period or a measure that is not named. Differences in wording alone are no readings.",
         f"{schema}\n\nQuestion: {question}\n\nIs it ambiguous? If so, write up to three precise questions, the most probable first.",
-        obj({"ambiguous": BOOLEAN, "readings": array(text(200), 3)}),
+        closed({"ambiguous": BOOLEAN, "readings": array(text(200), 3)}),
     )

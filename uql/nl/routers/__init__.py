@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from uql.base.errors import ConfigError, DataError
 from uql.base.extras import install
+from uql.base.settings import Settings
 
 if TYPE_CHECKING:
     from uql.features.embedder import Embedder
@@ -17,13 +18,9 @@ if TYPE_CHECKING:
 
 def embedder_of(name: str | None) -> Embedder:
     """The embedder of a setting; the static one where it is None. Raises ConfigError (UQL610) where that is not installed."""
-    if name is not None and name != "static":
-        from uql.llm.embed import open_embedder
+    from uql.features import static
 
-        return open_embedder(name)
-    from uql.features.static import static_embedder
-
-    embedder = static_embedder()
+    embedder = static.embedder_of(Settings(embedder=name))
     if embedder is None:
         raise ConfigError("a router needs an embedder", code="UQL610", help=f"{install('local')}, or set embedder")
     return embedder

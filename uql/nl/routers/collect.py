@@ -125,9 +125,7 @@ def semantic(session: Session, question: str, answer: str, reference: str) -> fl
     """Semantic Hit; the connection's model is the judge, where the words do not settle it.
 
     Args:
-        question: that was asked.
         answer: the answer; "": none.
-        reference: the right answer.
     Returns: in [0, 1].
     """
     if not answer:

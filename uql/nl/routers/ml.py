@@ -92,13 +92,11 @@ class MLRouter:
 
     # -------------------------------------------------------------------------------------------------------- learning
     @classmethod
-    def fit(
-        cls, traces: Iterable[Trace], embedder: Embedder, *, hidden: tuple[int, ...] = HIDDEN, seed: int = 0
-    ) -> MLRouter:
+    def fit(cls, traces: Iterable[Trace], embedder: Embedder, *, seed: int = 0) -> MLRouter:
         """Trains encoder head and layers on traces.
 
         Args:
-            hidden: widths of the hidden layers.
+            seed: of the layers before training.
         Raises: DataError (UQL514) where the traces hold no sub-query that two adapters were tried on.
         """
         need("routers", "routers", "sklearn")
@@ -111,10 +109,10 @@ class MLRouter:
         classes = tuple(sorted(set(best)))
         if len(classes) == 1:  # one adapter is best everywhere: nothing to learn but that
             width = features.shape[1]
-            layers = _random_layers(width, hidden, seed)
+            layers = _random_layers(width, seed)
             router = cls(embedder, classes, layers[0], layers[1], 0.0, len(subqueries))
             return router.with_adapters(traces, names)
-        network = MLPClassifier(hidden, alpha=DECAY, max_iter=EPOCHS, random_state=seed, solver="lbfgs")
+        network = MLPClassifier(HIDDEN, alpha=DECAY, max_iter=EPOCHS, random_state=seed, solver="lbfgs")
         _fit_weighted(network, features, best, weights)
         coefficients, intercepts = list(network.coefs_), list(network.intercepts_)
         if len(classes) == 2:  # one logistic output: the same as two of a softmax
@@ -184,7 +182,6 @@ class MLRouter:
         """Of each adapter that it knows, that it is the best.
 
         Args:
-            subquery: one question.
             operator: that answers it.
             modality: of the sources; None: that of the operator.
         Returns: by adapter, summing to 1.
@@ -291,10 +288,10 @@ def _fit_weighted(network: Any, features: Matrix, best: Sequence[str], weights: 
         network.fit(features, list(best), sample_weight=weights)
 
 
-def _random_layers(width: int, hidden: tuple[int, ...], seed: int) -> tuple[tuple[Matrix, ...], tuple[Matrix, ...]]:
+def _random_layers(width: int, seed: int) -> tuple[tuple[Matrix, ...], tuple[Matrix, ...]]:
     """Layers before any training, with a last one of a single output."""
     rng = np.random.default_rng(seed)
-    sizes = (width, *hidden, 1)
+    sizes = (width, *HIDDEN, 1)
     pairs = list(pairwise(sizes))
     return (
         tuple(rng.normal(0.0, np.sqrt(2.0 / a), (a, b)) for a, b in pairs),

@@ -84,7 +84,6 @@ def discover(
     """The tables that a question may need, the nearest first. Asks no model.
 
     Args:
-        question: in words.
         catalog: of the user's database.
         embedder: of names, comments and values; None: words in common alone.
         tables: names to choose from; None: all tables and views that a bare name reaches.
@@ -451,6 +450,3 @@ def _scores(
 def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
     return {stem(w) for w in (word.lower() for word in _WORD.findall(spaced(text))) if w not in STOP and len(w) > 1}
-
-
-__all__ = ["discover", "schema_text", "shortlist", "stem", "tokens_of", "words_of"]

@@ -42,8 +42,6 @@ def foreign_words(question: str, scope: Scope, near: Near | None) -> list[str]:
     """The words of a question that are near to no table, plain column, comment or value, in lower case.
 
     Args:
-        question: in words.
-        scope: its tables.
         near: cosine of a word and names; None: only equal words and stems are near.
     """
     names: set[str] = set()

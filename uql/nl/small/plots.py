@@ -18,9 +18,7 @@ def plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> Nod
     """A plot node over the rows of another node; None where they are not two columns, one of them numbers.
 
     Args:
-        name: of the plot node.
         rows: the name of the node that makes the rows.
-        fields: its columns.
     """
     columns = [f for f in fields if not f.is_unstructured]
     numbers = [f for f in columns if vega_type(f) == "quantitative"]

@@ -45,7 +45,6 @@ def picture_notes(lines: list[str], pictures: list[Any], question: str) -> list[
     Args:
         lines: the rows in words.
         pictures: of each row, as a data: address; None: it has none.
-        question: the question.
     """
     import pandas as pd
     from lotus.dtype_extensions import ImageArray  # type: ignore[import-not-found,unused-ignore]
