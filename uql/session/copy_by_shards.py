@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import BudgetError, ConfigError, DataError
-from uql.base.sql_text import quote
+from uql.base.sql_text import first_line, quote
+from uql.cluster.messages import broken
 from uql.compiler.bound import BoundSelect, BoundStatement, BoundTable
 from uql.compiler.physical import Block
 from uql.compiler.subqueries import expressions, in_expressions
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 ROWS = 8_192  # that a shard asks about at a time
 MOST_ERRORS = 1_000  # of a shard, that a result lists
+OWN_FILE = re.compile(r"\.data_[0-9a-f]{16}")
 PARQUET = re.compile(r"\s*FORMAT\s+'?PARQUET'?\s*", re.IGNORECASE)
 OF_THE_WHOLE = ("precision", "recall", "proxy", "audit", "describe")  # settings that look at all rows together
 
@@ -172,6 +174,8 @@ class CopyByShards:
             self._folder,
         )
         self._written = await cluster.work(write_share, scan, gate.ledger if cluster.alone else None)
+        for written, count in zip(self._written, counts, strict=True):
+            self._check_written(written, count)
         firsts = [0, *accumulate(counts)]
         outcome = replace(
             text_outcome([], None),
@@ -200,6 +204,20 @@ class CopyByShards:
                 help=f"WITH (budget = {rows}) or WITH (budget = 'all'); answers in the ledger cost nothing",
             )
         self._folder.mkdir(exist_ok=True)
+
+    def _check_written(self, written: Written, candidates: int) -> None:
+        """Raises: DataError (UQL503) where a shard's file is not what it says, or misses rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not OWN_FILE.fullmatch(written.file):
+            raise broken("it names a file of another name")
+        try:
+            rows = pq.read_metadata(self._folder / written.file).num_rows
+        except (OSError, pa.ArrowInvalid) as error:
+            raise broken(f"its file in {self._folder} cannot be read: {first_line(error)}") from error
+        if rows != written.rows or not (written.partial or written.candidates == candidates):
+            raise broken(f"its file holds {rows:,} rows of {written.candidates:,}, and {candidates:,} were asked about")
 
     def _announce(self, model: Provider, rows: int) -> None:
         assert isinstance(self._bound.query, BoundSelect)
