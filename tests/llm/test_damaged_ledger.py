@@ -208,3 +208,28 @@ def test_a_value_of_another_type_is_set_aside(tmp_path: Path, column: str, value
     db.close()
     assert asked() == before
     used(path)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "probability = 7.0",
+        "probability = -0.5",
+        "probability = 9e999",
+        "input_tokens = -5, output_tokens = 0",
+        "input_tokens = 1, output_tokens = 1, usd = -2.5",
+        "input_tokens = 1, output_tokens = 1, usd = 9e999",
+        """answer = '{"v": "a", "d": [0.5, 99]}'""",
+        """answer = '{"v": "a", "d": [0.5, NaN]}'""",
+        """answer = '{"v": "a", "p": 1e300}'""",
+        """answer = '{"v": "a", "c": [-1, 1, null]}'""",
+        r"""answer = '{"v": "\ud800"}'""",
+        r"""answer = '{"v": [{"\udfff": 1}]}'""",
+    ],
+)
+def test_an_answer_with_a_number_or_a_text_that_it_cannot_have_is_set_aside(tmp_path: Path, forged: str) -> None:
+    filled(tmp_path / "l")
+    with contextlib.closing(sqlite3.connect(tmp_path / "l")) as db, db:
+        db.execute(f"UPDATE answer_rows SET {forged} WHERE key = ?", (KEYS[0],))
+    with Ledger(tmp_path / "l") as ledger:
+        assert set(ledger.answers(KEYS)) == set(KEYS[1:]) and ledger.damaged == {KEYS[0]}
