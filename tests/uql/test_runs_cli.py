@@ -19,7 +19,7 @@ import uql
 from uql.base.errors import ConfigError
 from uql.cli import main
 from uql.llm.ledger import Ledger
-from uql.session.own_runs import key_file
+from uql.base.own_key import key_file
 from uql.session.resume import find
 
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"'
