@@ -255,7 +255,9 @@ def test_an_answer_with_a_number_or_a_text_that_it_cannot_have_is_set_aside(tmp_
 def test_a_forged_answer_of_a_type_that_no_reply_has_is_asked_again(tmp_path: Path, question: Any, forged: str) -> None:
     async def ask() -> tuple[list[Any], int]:
         async with Gate.open(Settings(ledger=str(tmp_path / "l")), model=HashModel(), calls=None) as gate:
+            (kept,) = await gate.ledger_answers([question], [row("a text")])
             said = await gate.ask(question, [row("a text")])
+            assert kept.values == [None] if gate.cost.calls else kept.values == said.values
             return said.values, gate.cost.calls
 
     paid = asyncio.run(ask())

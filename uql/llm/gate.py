@@ -449,7 +449,7 @@ class Gate(Sender):
             if self.run.replays:
                 later = await self._later(list(by_key))
                 by_key = {key: answer for key, answer in by_key.items() if key not in later}
-            answers = [_known_answers(slot, by_key) for slot in chunk]
+            answers = [_known_answers(asking, slot, by_key) for slot in chunk]
             await self._record_cached(asking, sum(None not in row for row in answers))
             for slot, row in zip(chunk, answers, strict=True):
                 for j, answer in enumerate(row):

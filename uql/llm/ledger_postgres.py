@@ -11,7 +11,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -72,11 +72,11 @@ class _Text(StrDumper):
 class _Connection(psycopg.Connection[tuple[Any, ...]]):
     """Waits no longer than ANSWER_S for a statement: a server that hangs says nothing, one that drips never ends."""
 
-    def wait(self, gen: Any, *arguments: Any, **given: Any) -> Any:
+    def wait(self, gen: Generator[Any, Any, T], *arguments: Any, **given: Any) -> T:
         return super().wait(_within(gen, time.monotonic() + ANSWER_S), *arguments, **given)
 
 
-def _within(steps: Any, end: float) -> Iterator[Any]:
+def _within(steps: Generator[Any, Any, T], end: float) -> Generator[Any, Any, T]:
     """The steps of a statement, until a moment of the monotonic clock. Raises: psycopg.OperationalError."""
     try:
         wanted = next(steps)
@@ -86,7 +86,8 @@ def _within(steps: Any, end: float) -> Iterator[Any]:
                 raise psycopg.OperationalError(f"no answer from the server within {ANSWER_S:.0f} s")
             wanted = steps.send(ready)
     except StopIteration as done:
-        return done.value
+        result: T = done.value
+        return result
 
 
 class _Number(IntLoader):
