@@ -101,6 +101,32 @@ def test_a_folder_that_holds_files_is_left_alone(lake: Path, tmp_path: Path) -> 
         assert raised.value.code == "UQL510" and con.uql("SELECT * FROM uql_calls()").fetchall() == []
 
 
+@pytest.mark.parametrize("what", ["a file", "a link to nothing", "a name of 300 letters", "below a file"])
+def test_a_folder_that_cannot_be_made_is_an_error_before_a_call(lake: Path, tmp_path: Path, what: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    folder = {"a file": "file", "a link to nothing": "link", "below a file": "file/out"}.get(what, "x" * 300)
+    with opened(lake, "process", 2) as con:
+        with pytest.raises(DataError) as raised:
+            con.uql(copy(EVERY, tmp_path / folder))
+        assert raised.value.code in ("UQL509", "UQL510")
+        assert con.uql("SELECT * FROM uql_calls()").fetchall() == []
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_hidden_files_of_others_stay(lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".data_mine").write_text("mine")
+    (tmp_path / "out" / f".data_{'0' * 16}").write_text("of a shard that was killed")
+    with opened(lake, "process", 2) as con:
+        con.uql(copy(EVERY, tmp_path / "out")).run()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        ".data_mine",
+        "data_0.parquet",
+        "data_1.parquet",
+    ]
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hash_model import HashModel
 from scripted import row
 from typer.testing import CliRunner
 
 from uql.base.errors import UQLError
+from uql.base.settings import Settings
 from uql.command.runs import app
 from uql.llm.corrections import People, correct
+from uql.llm.gate import Gate
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import SCHEMA, Entry, Failed
 from uql.llm.providers.base import Answer
-from uql.llm.questions import Predicate
+from uql.llm.questions import Choice, Predicate, Score, Write
 from uql.llm.run_lease import Lease
 from uql.session.resume import find
 
@@ -208,3 +211,57 @@ def test_a_value_of_another_type_is_set_aside(tmp_path: Path, column: str, value
     db.close()
     assert asked() == before
     used(path)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "probability = 7.0",
+        "probability = -0.5",
+        "probability = 9e999",
+        "input_tokens = -5, output_tokens = 0",
+        "input_tokens = 1, output_tokens = 1, usd = -2.5",
+        "input_tokens = 1, output_tokens = 1, usd = 9e999",
+        """answer = '{"v": "a", "d": [0.5, 99]}'""",
+        """answer = '{"v": "a", "d": [0.5, NaN]}'""",
+        """answer = '{"v": "a", "p": 1e300}'""",
+        """answer = '{"v": "a", "c": [-1, 1, null]}'""",
+        r"""answer = '{"v": "\ud800"}'""",
+        r"""answer = '{"v": [{"\udfff": 1}]}'""",
+    ],
+)
+def test_an_answer_with_a_number_or_a_text_that_it_cannot_have_is_set_aside(tmp_path: Path, forged: str) -> None:
+    filled(tmp_path / "l")
+    with contextlib.closing(sqlite3.connect(tmp_path / "l")) as db, db:
+        db.execute(f"UPDATE answer_rows SET {forged} WHERE key = ?", (KEYS[0],))
+    with Ledger(tmp_path / "l") as ledger:
+        assert set(ledger.answers(KEYS)) == set(KEYS[1:]) and ledger.damaged == {KEYS[0]}
+
+
+@pytest.mark.parametrize(
+    ("question", "forged"),
+    [
+        (Predicate("it is so"), '"yes"'),
+        (Predicate("it is so"), "1"),
+        (Score("how nice", 5), '"abc"'),
+        (Score("how nice", 5), "99"),
+        (Score("how nice", 5), '{"$decimal": "sNaN"}'),
+        (Score("how nice", 5), '{"$interval": [999999999, 0, 0]}'),
+        (Choice("the kind", ("a", "b")), "7"),
+        (Choice("the kinds", ("a", "b"), many=True), '["a", 7]'),
+        (Write("a summary"), '{"a": 1}'),
+    ],
+)
+def test_a_forged_answer_of_a_type_that_no_reply_has_is_asked_again(tmp_path: Path, question: Any, forged: str) -> None:
+    async def ask() -> tuple[list[Any], int]:
+        async with Gate.open(Settings(ledger=str(tmp_path / "l")), model=HashModel(), calls=None) as gate:
+            (kept,) = await gate.ledger_answers([question], [row("a text")])
+            said = await gate.ask(question, [row("a text")])
+            assert kept.values == [None] if gate.cost.calls else kept.values == said.values
+            return said.values, gate.cost.calls
+
+    paid = asyncio.run(ask())
+    assert paid[1] == 1 and asyncio.run(ask()) == (paid[0], 0)
+    with contextlib.closing(sqlite3.connect(tmp_path / "l")) as db, db:
+        db.execute("UPDATE answer_rows SET answer = ?", (f'{{"v": {forged}}}',))
+    assert asyncio.run(ask()) == paid

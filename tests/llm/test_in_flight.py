@@ -92,11 +92,25 @@ def test_waiting_ends_at_max_seconds_and_when_it_is_interrupted(tmp_path: Path) 
         while not owner.paid:
             time.sleep(0.005)
         assert two.uql('SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (exact, max_seconds = 0.3)').partial
-        threading.Timer(0.2, two.interrupt).start()
-        assert two.uql(EVERY).partial
+        waiting = ThreadPoolExecutor(1).submit(lambda: two.uql(EVERY).partial)
+        while not waiting.done():  # an interrupt before it runs is of no statement
+            two.interrupt()
+            time.sleep(0.02)
+        assert waiting.result()
         assert thread.is_alive() and not waiter.paid, "both ended while the owner had no answer"
         owner.held.set()
         thread.join()
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupt_before_the_first_row_is_sent_ends_the_statement_and_no_later_one(tmp_path: Path) -> None:
+    model = Slow(0)
+    with connect(tmp_path, model, rows=8) as con:
+        stop = con.on_event(lambda event: con.interrupt() if event.kind == "plan" else None)
+        assert con.uql(EVERY).partial and not model.paid
+        stop()
+        con.interrupt()  # nothing runs
+        assert not con.uql(EVERY).partial and len(model.paid) == 8
 
 
 def test_a_row_that_fails_is_not_held_longer_than_its_question(tmp_path: Path) -> None:

@@ -131,8 +131,11 @@ def test_another_user_of_the_server_is_told_which_rights_are_missing(server: Ser
     url = f"postgresql://ada:{quote(PASSWORD, safe='')}@127.0.0.1:{server.port}/{name}"
     with pytest.raises(ConfigError, match="permission denied") as caught:
         Ledger(url)
-    assert "GRANT ALL ON ALL TABLES IN SCHEMA uql" in str(caught.value.help)
-    server.sql("GRANT USAGE ON SCHEMA uql TO ada; GRANT ALL ON ALL TABLES IN SCHEMA uql TO ada", name)
+    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA uql" in str(caught.value.help)
+    server.sql(
+        "GRANT USAGE ON SCHEMA uql TO ada; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA uql TO ada",
+        name,
+    )
     with Ledger(url) as ledger:
         assert ledger.answers([b"k"])[b"k"].value is True
         asyncio.run(ledger.put([Entry(b"l", Answer(True), "m")]))

@@ -12,6 +12,7 @@ from threading import Thread
 
 import pytest
 
+from uql.base.own_key import key_file
 from uql.llm.providers.prompt_states import HEAD, KEPT, LEAST, PromptStates
 
 KEY = "key"
@@ -54,6 +55,12 @@ class Slot:
         begun, self.state = self.state, user
         states.save(self.address, KEY, messages, evaluated)
         return begun
+
+
+@pytest.fixture(autouse=True)
+def key_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the key of whoever runs the tests."""
+    monkeypatch.setattr("uql.base.own_key.user_file", lambda: tmp_path / "config" / "uql.toml")
 
 
 @pytest.fixture
@@ -114,3 +121,42 @@ def test_where_no_state_can_be_saved_or_read_the_prompt_is_evaluated(slot: Slot)
     slot.ask(PromptStates(slot.folder, "model"), TABLES)
     slot.close()
     assert slot.ask(PromptStates(slot.folder, "model"), TABLES) == TABLES  # of the slot itself: nobody answers
+
+
+@pytest.mark.parametrize("how", ["other content", "another's name", "a link", "cut off", "no key"])
+def test_a_state_that_somebody_else_wrote_is_not_restored(slot: Slot, how: str, tmp_path: Path) -> None:
+    slot.ask(PromptStates(slot.folder, "model"), TABLES)
+    (file,) = slot.folder.iterdir()
+    match how:
+        case "other content":
+            file.write_text("HIJACK")
+        case "another's name":
+            slot.ask(PromptStates(slot.folder, "other"), "HIJACK".ljust(HEAD))
+            (other,) = (path for path in slot.folder.iterdir() if path != file)
+            other.replace(file)
+        case "a link":
+            (tmp_path / "elsewhere").write_text("HIJACK")
+            file.unlink()
+            file.symlink_to(tmp_path / "elsewhere")
+        case "cut off":
+            file.write_text(file.read_text()[:-1])
+        case _:
+            key_file().unlink()
+    slot.state = ""
+    assert slot.ask(PromptStates(slot.folder, "model"), TABLES, evaluated=0) == "" and slot.restored == 0
+
+
+def test_a_folder_that_others_may_write_to_is_closed_before_a_state_is_read(slot: Slot) -> None:
+    slot.ask(PromptStates(slot.folder, "model"), TABLES)
+    slot.folder.chmod(0o777)
+    slot.ask(PromptStates(slot.folder, "model"), TABLES, evaluated=0)
+    assert slot.restored == 1 and stat.S_IMODE(slot.folder.stat().st_mode) == 0o700
+
+
+def test_files_that_are_no_states_stay(slot: Slot) -> None:
+    slot.folder.mkdir()
+    mine = [slot.folder / f"prompt {n}.txt" for n in range(2 * KEPT)]
+    for path in mine:
+        path.write_text("mine")
+    slot.ask(PromptStates(slot.folder, "model"), TABLES)
+    assert all(path.read_text() == "mine" for path in mine)

@@ -71,6 +71,10 @@ def test_an_assistant_lists_prices_explains_and_runs(own_world: Path) -> None:
         _, plan = await call("explain", statement=f"SELECT id FROM reviews WHERE {POSITIVE} AND stars > 3")
         assert plan["plan"]["inputs"][0]["operator"] == "SemFilter" and plan["price"]["calls"]["expected"] == 3
 
+        for of_duckdb in ("SUMMARIZE reviews", "VALUES (1)"):
+            failed, plan = await call("explain", statement=of_duckdb)
+            assert not failed and plan, of_duckdb
+
         statement = f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (budget = 3)"
         _, estimated = await call("run", statement=statement)
         (row,), (estimate,) = estimated["rows"], estimated["estimates"]["n"]

@@ -121,6 +121,14 @@ def test_a_read_only_connection_refuses_every_statement_that_changes_something(
         unchanged(lambda statement: cursor.uql(statement).run(), duck, tmp_path / "out")
 
 
+@pytest.mark.parametrize("statement", ["SELECT '\ud800'", "SUMMARIZE SELECT '\udfff'", "SHOW \ud800"])
+def test_half_of_a_character_is_an_error_in_words(statement: str) -> None:
+    with uql.connect(ledger=":memory:") as con:
+        con.only_read()
+        with pytest.raises(UQLError):
+            con.uql(statement).run()
+
+
 @pytest.mark.parametrize("statement", QUERIES)
 def test_queries_of_all_kinds_run_in_a_read_only_session(file: Path, statement: str) -> None:
     con = uql.attach(duckdb.connect(file, read_only=True), model=HashModel(), ledger=":memory:")

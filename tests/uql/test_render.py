@@ -33,6 +33,7 @@ from uql.show.render import (
     write_markdown,
     write_parquet,
 )
+from uql.ui.grid import exported
 
 GROUPS = pa.table({"reason": ["late", "rude", None], "n": [120, 33, 5]})
 ESTIMATES = {
@@ -117,6 +118,26 @@ def test_csv_reads_back_with_null_and_empty_apart() -> None:
     out = written(write_csv, data)
     assert list(csv.reader(io.StringIO(out)))[1:5] == [["x,y", "1"], ['say "hi"', "2"], ["", "3"], ["", "4"]]
     assert out.splitlines()[3:5] == ['"",3', ",4"]
+
+
+def test_what_a_spreadsheet_may_take_for_a_formula_is_written_as_duckdb_and_the_page_write_it(tmp_path: Path) -> None:
+    """Whatever stands before a formula would be read back as a part of the value: docs/security.md says that this is not promised."""
+    data = pa.table({"=name": ["=1+1", "@SUM(A1)", "-2+3", "+1", "\t=1", '=HYPERLINK("http://x","y")']})
+    duckdb.execute(f"COPY data TO '{tmp_path}/duckdb.csv' (HEADER)")
+    out = written(write_csv, data)
+    with duckdb.connect() as con:
+        theirs, ours = (
+            con.execute(f"FROM read_csv('{path}', header = true, all_varchar = true, delim = ',')").fetchall()
+            for path in (tmp_path / "duckdb.csv", _kept(tmp_path / "ours.csv", out))
+        )
+    assert ours == theirs == [(value,) for value in data.column(0).to_pylist()]
+    assert exported(Outcome(data, ["VARCHAR"], {}, [], Cost()), "csv").decode() == out
+    assert out.splitlines()[:2] == ["=name", "=1+1"]
+
+
+def _kept(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
 
 
 def test_csv_and_json_are_read_by_duckdb(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ import pytest
 
 import uql
 from uql.base.errors import ConfigError
+from uql.base.own_key import key_file
 from uql.cli import main
 from uql.llm.ledger import Ledger
-from uql.session.own_runs import key_file
 from uql.session.resume import find
 
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"'

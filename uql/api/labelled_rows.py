@@ -14,6 +14,7 @@ from uql.llm.questions import Cell, Row
 if TYPE_CHECKING:
     from uql.session.session import Session
 
+MOST_NAMES = 50  # of columns, in an error
 WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}  # labels of a condition
 
 
@@ -38,7 +39,7 @@ def labelled_rows(
         raise DataError(
             f"the labelled rows have no column {label!r} beside those to show",
             code="UQL517",
-            help=f"columns: {', '.join(table.column_names)}",
+            help=f"columns: {', '.join(table.column_names[:MOST_NAMES])}",
         )
     names = tuple(columns) or tuple(name for name in table.column_names if name != label)
     for name in names:
@@ -46,7 +47,7 @@ def labelled_rows(
             raise DataError(
                 f"the labelled rows have no column {name!r}",
                 code="UQL517",
-                help=f"columns: {', '.join(table.column_names)}",
+                help=f"columns: {', '.join(table.column_names[:MOST_NAMES])}",
             )
     examples, labels = [], []
     for one in table.to_pylist():

@@ -5,10 +5,8 @@ A row is drawn by the hash of its number among the rows that the plain condition
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -18,10 +16,12 @@ import duckdb
 import numpy as np
 
 from uql.base.errors import ConfigError, DataError
-from uql.base.extras import need
 from uql.base.sql_text import first_line, quote
 from uql.cluster.lake import LakeTable, tables_of
-from uql.cluster.shard import SCORE, SHARES, Below, Head, Near, Shard, nearest
+from uql.cluster.messages import broken, checked, joined, number, scores, unpack
+from uql.cluster.ray_actors import on_ray
+from uql.cluster.selection import SCORE, Below, Head, Near, Selection
+from uql.cluster.shard import SHARES, Shard, nearest
 from uql.features.store import FOLDER
 from uql.sampling.row_hash import LARGEST, bound_for, lowest
 
@@ -89,7 +89,8 @@ class Cluster:
     def counts(self, sql: str) -> list[int]:
         """The same, of each shard."""
         if sql not in self._counts:
-            self._counts[sql] = self._each("count", [(sql,)] * self.shards)
+            most = max(table.total for table in self.tables.values())
+            self._counts[sql] = [number(answer, most) for answer in self._each("count", [(sql,)] * self.shards)]
         return self._counts[sql]
 
     def draw(self, sql: str, count: int) -> pa.Table:
@@ -105,6 +106,8 @@ class Cluster:
         bound = LARGEST if count == total else bound_for(count, total)
         rows = self._rows(sql, Below(bound))
         while rows.num_rows < count:  # one draw in a hundred million
+            if bound == LARGEST:
+                raise broken(f"it holds {rows.num_rows:,} of {total:,} rows")
             bound = min(LARGEST, 2 * bound)
             rows = self._rows(sql, Below(bound))
         return rows.filter(lowest(rows.column("__row").to_numpy(), count))
@@ -122,8 +125,8 @@ class Cluster:
     def near(self, sql: str, selection: Near) -> pa.Table:
         """The rows that are nearest to a text, of all shards, in the order of their numbers; `sql` is over `share_of` a table."""
         parts = self._each("best", [(sql, selection)] * self.shards)
-        scores = np.concatenate([np.frombuffer(part, np.float32) for part in parts])
-        least = float(np.partition(scores, -selection.most)[-selection.most]) if len(scores) >= selection.most else -1.0
+        found = np.concatenate([scores(part, selection.most) for part in parts])
+        least = float(np.partition(found, -selection.most)[-selection.most]) if len(found) >= selection.most else -1.0
         rows = self._rows(sql, replace(selection, score=least))
         return rows.take(nearest(rows.column(SCORE).to_numpy(), selection.most)).drop_columns(SCORE)
 
@@ -131,10 +134,8 @@ class Cluster:
         """Of each shard the CPU seconds of its process so far, and bytes of memory at most."""
         return self._each("usage", [()] * self.shards)
 
-    def _rows(self, sql: str, chosen: Below | Head | Near) -> pa.Table:
-        """The rows that the shards choose, in rounds of one message a shard."""
-        import pyarrow as pa
-
+    def _rows(self, sql: str, chosen: Selection) -> pa.Table:
+        """The rows that the shards choose, in rounds of one message a shard. Raises: DataError (UQL503) where they are others."""
         counts = self.counts(sql)
         firsts = [0, *accumulate(counts)]
         parts: list[list[pa.Table]] = [[] for _ in counts]
@@ -143,11 +144,14 @@ class Cluster:
             had = [sum(part.num_rows for part in parts[i]) for i in open_]
             requests = [(sql, firsts[i], counts[i], chosen, n) for i, n in zip(open_, had, strict=True)]
             left = {}
-            for i, (answer, left[i]) in zip(open_, self._each("rows", requests, open_), strict=True):
-                self.traffic.add(len(answer))
-                parts[i].append(pa.ipc.open_stream(answer).read_all())
+            for i, n, answer in zip(open_, had, self._each("rows", requests, open_), strict=True):
+                rows, left[i] = unpack(answer)
+                number(n + rows.num_rows + left[i], counts[i])
+                self.traffic.add(len(answer[0]))
+                parts[i].append(rows)
             open_ = [i for i in open_ if left[i]]
-        return pa.concat_tables([part for batches in parts for part in batches], promote_options="permissive")
+        shares = zip(parts, firsts, counts, strict=False)
+        return joined([checked(joined(batches), first, count, chosen) for batches, first, count in shares])
 
     def _each(self, method: str, arguments: Sequence[tuple[Any, ...]], of: Sequence[int] | None = None) -> list[Any]:
         places = range(self.shards) if of is None else of
@@ -181,7 +185,7 @@ def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.Du
     vectors = folder.with_name(f"{folder.name}{FOLDER}") / "shards"
     alone = address == PROCESS
     n, call, work, close = (
-        _in_process(tables, vectors, shards or 1) if alone else _on_ray(tables, vectors, address, shards)
+        _in_process(tables, vectors, shards or 1) if alone else on_ray(tables, vectors, address, shards)
     )
     views = dict(
         duck.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
@@ -204,68 +208,3 @@ def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> Shar
         return [await do(one, *arguments) for one in workers]
 
     return shards, call, work, workers.clear
-
-
-def _on_ray(tables: Sequence[LakeTable], vectors: Path, address: str, shards: int | None) -> Shards:
-    """Actors of Ray, spread over the nodes. One that is lost is started again from the files, and its call repeated."""
-    need("clusters", "cluster", "ray")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-    from ray.exceptions import RayError, RayTaskError
-
-    begun = not ray.is_initialized()
-    if begun:
-        own: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level="error", **own)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                f"there is no Ray cluster at {address}: {first_line(error)}",
-                code="UQL105",
-                help="'ray start --head' on one machine and 'ray start --address=HOST:6379' on the others make one; "
-                "cluster = 'local' starts one on this machine, 'process' does without Ray",
-            ) from error
-    n = shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
-    actor = ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(Shard)
-    actors = [actor.remote(tables, i, n, vectors) for i in range(n)]
-
-    @contextmanager
-    def as_errors() -> Iterator[None]:
-        try:
-            yield
-        except RayTaskError as error:
-            raise error.cause from None
-        except RayError as error:
-            raise DataError(
-                f"the cluster lost a shard and could not start it again: {first_line(error)}",
-                code="UQL503",
-                help="what was answered is in the ledger: run the statement again once the nodes are back",
-            ) from error
-
-    def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        with as_errors():
-            sent = [getattr(one, method).remote(*a) for one, a in zip(actors, arguments, strict=True) if a is not None]
-            return list(ray.get(sent))
-
-    async def work(do: Callable[..., Awaitable[Any]], *arguments: Any) -> list[Any]:
-        with as_errors():
-            sent = [one.work.remote(do, *arguments) for one in actors]
-            answers: list[Any] | None = None
-            try:
-                answers = list(await asyncio.gather(*sent))
-            finally:
-                if answers is None:  # one shard failed, or this process is interrupted: the others stop too
-                    for one, under_way in zip(actors, sent, strict=True):
-                        ray.cancel(under_way)
-                        ray.kill(one, no_restart=False)
-            return answers
-
-    def close() -> None:
-        if not ray.is_initialized():
-            return
-        for one in actors:
-            ray.kill(one)
-        if begun:
-            ray.shutdown()
-
-    return n, call, work, close

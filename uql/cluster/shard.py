@@ -6,7 +6,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -19,54 +18,18 @@ from numpy.typing import NDArray
 from uql.base.extras import need
 from uql.base.sql_text import quote
 from uql.cluster.lake import LakeTable, reading, view
+from uql.cluster.messages import pack
+from uql.cluster.selection import SCORE, Below, Head, Near, Selection
 from uql.features.cache import forget_pages, save_parts
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.static import static_embedder
 from uql.sampling.row_hash import rows_below
 
-MESSAGE = 64 * 1024  # bytes of an answer at most, of more than one row
 PLACE = "__uql_place"  # the column of the place of a row in its share
-SCORE = "__score"  # the column of the cosine of a row that is near
 DIGITS = 4  # of a cosine: the sums of its products round otherwise in another share
 DIMENSIONS = 64  # of the vectors that nearness is told by: 128 bytes a row
 SLICE = 8_192  # rows embedded or scored at a time
 SHARES = "share"  # the schema of the views of the shard's own rows
-
-
-@dataclass(frozen=True, slots=True)
-class Below:
-    """The rows whose numbers have hashes of at most `bound`."""
-
-    bound: int
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The first `limit` rows by SQL of an ORDER BY, in which `__row` settles ties."""
-
-    order: str
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """The rows of a table that are nearest to a text in meaning.
-
-    Attributes:
-        table: of the lake.
-        place: the name under which a query has `__uql_place`.
-        text_sql: SQL of the text of the table's rows.
-        text: what they are near to.
-        most: rows; of equally near ones the first.
-        score: the least cosine of a row with the text.
-    """
-
-    table: str
-    place: str
-    text_sql: str
-    text: str
-    most: int
-    score: float = -1.0
 
 
 class Shard:
@@ -97,7 +60,7 @@ class Shard:
         rows = self._duck.execute(f"SELECT count(*) FROM ({sql})").fetchall()
         return int(rows[0][0])
 
-    def rows(self, sql: str, first: int, count: int, selection: Below | Head | Near, start: int) -> tuple[bytes, int]:
+    def rows(self, sql: str, first: int, count: int, selection: Selection, start: int) -> tuple[bytes, int]:
         """Some rows of a query over the share, from the `start`-th of these on.
 
         Args:
@@ -106,12 +69,12 @@ class Shard:
             count: its rows.
             selection: which of them.
             start: how many rows the caller has.
-        Returns: an Arrow stream of as many rows as a message holds, `__row` being a row's number; and how many are left after them.
+        Returns: a message of as many rows as it holds, `__row` being a row's number; and how many are left after them.
         """
         key = (sql, first, selection)
         if self._chosen is None or self._chosen[0] != key:
             self._chosen = key, self._choose(sql, first, count, selection)
-        return _message(self._chosen[1].slice(start))
+        return pack(self._chosen[1].slice(start))
 
     def best(self, sql: str, selection: Near) -> bytes:
         """The greatest scores of the rows of a query, as (n ≤ wanted.most,) float32."""
@@ -144,7 +107,7 @@ class Shard:
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return time.process_time(), memory
 
-    def _choose(self, sql: str, first: int, count: int, selection: Below | Head | Near) -> pa.Table:
+    def _choose(self, sql: str, first: int, count: int, selection: Selection) -> pa.Table:
         numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
         if isinstance(selection, Head):
             relation = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {selection.order} LIMIT {selection.limit}")
@@ -215,17 +178,3 @@ def _short(vectors: Matrix) -> Matrix:
     Source: Kusupati et al. (2022), Matryoshka representation learning.
     """
     return unit_rows(np.ascontiguousarray(vectors[:, :DIMENSIONS]))
-
-
-def _message(rows: pa.Table) -> tuple[bytes, int]:
-    """As many of the first rows as fit, compressed, and how many are left."""
-    each = max(1.0, rows.nbytes / max(1, rows.num_rows))
-    n = min(rows.num_rows, max(1, int(4 * MESSAGE / each)))  # text is compressed to a third or so
-    while True:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
-            stream.write_table(rows.slice(0, n).combine_chunks())
-        data = sink.getvalue()
-        if data.size <= MESSAGE or n <= 1:
-            return data.to_pybytes(), rows.num_rows - n
-        n = max(1, min(n - 1, int(0.95 * n * MESSAGE / data.size)))

@@ -216,7 +216,7 @@ class Tools:
         """
         with self._query() as con:
             one_query(con, statement)
-            return "\n".join(str(line) for (line,) in con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
+            return "\n".join(str(row[-1]) for row in con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
 
     def run(self, statement: str, rows: int = 100) -> str:
         """Runs a query within the server's caps: rows, whether they are exact, estimates with their intervals, what it cost.

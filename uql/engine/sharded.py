@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from uql.base.errors import BudgetError, DataError
 from uql.base.schema import Field
-from uql.base.sql_text import literal
+from uql.base.sql_text import first_line, literal
 from uql.cluster.cluster import Cluster
 from uql.cluster.lake import LakeTable
-from uql.cluster.shard import PLACE, Near
+from uql.cluster.messages import broken
+from uql.cluster.selection import Near
+from uql.cluster.shard import PLACE
 from uql.compiler.bound import BoundTable
 from uql.compiler.join_plans import sources_of
 from uql.compiler.physical import Block, Goal
@@ -19,7 +23,7 @@ from uql.compiler.subqueries import leaves
 from uql.compiler.syntax import Column
 from uql.compiler.walk import is_semantic
 from uql.kernels.base import Context
-from uql.kernels.duck import Duck, quote, typed_columns
+from uql.kernels.duck import Duck, quote
 from uql.kernels.finish import order_by
 from uql.kernels.relation import FirstStage, Relation
 from uql.sampling.two_stage import WORTH, most_rows
@@ -111,13 +115,22 @@ def candidates(
             help="LIMIT, or plain conditions that leave fewer rows; COUNT, SUM, AVG and GROUP BY take any number, and so does "
             "COPY (SELECT …) TO 'folder' (FORMAT parquet) of rows of one table",
         )
-    listed = typed_columns(rows.column_names, [fields[c].type if c in fields else "" for c in block.scan.columns])
     hidden = ["__row", quote(place.label)] if block.scan.columns else ["__row"]
     limit = f" LIMIT {head}" if head is not None and total >= most else ""
-    name, n = ctx.duck.create(
-        f"SELECT * EXCLUDE ({', '.join(hidden)}) FROM (SELECT {listed} FROM __rows) ORDER BY {order}{limit}",
-        {"__rows": rows},
+    types = {c.label: fields[c].type for c in block.scan.columns if c in fields}
+    if not types.keys() <= set(rows.column_names):
+        raise broken("a column is missing")
+    listed = ", ".join(
+        f"CAST({quote(name)} AS {types[name]}) AS {quote(name)}" if name in types else quote(name)
+        for name in rows.column_names
     )
+    try:
+        name, n = ctx.duck.create(
+            f"SELECT * EXCLUDE ({', '.join(hidden)}) FROM (SELECT {listed} FROM __rows) ORDER BY {order}{limit}",
+            {"__rows": rows},
+        )
+    except (duckdb.BinderException, duckdb.ConversionException) as error:
+        raise broken(first_line(error)) from error
     whole = total < most or (head is not None and block.filter.formula is None)
     stage = None if whole else FirstStage(total, sql_of(block))
     if block.aggregate.present and stage is not None:

@@ -14,6 +14,7 @@ from typing import Any
 from uql.llm.providers.base import Answer
 
 Column = str | bytes | int | float | None
+ROUNDING = 1e-6  # of probabilities, beyond [0, 1]
 TEXT_OF: dict[bool | None, str] = {True: "true", False: "false", None: "null"}  # what needs no JSON
 PLAIN: dict[Column, bool | None] = {form: value for value, text in TEXT_OF.items() for form in (text, text.encode())}
 _TAGS = ("$date", "$datetime", "$time", "$interval", "$decimal", "$bytes", "$float", "$dict")
@@ -48,6 +49,9 @@ def _pack(value: Any) -> Any:
 def _unpack(value: Any) -> Any:
     if isinstance(value, list):
         return [_unpack(item) for item in value]
+    if isinstance(value, str):
+        value.encode()  # half a surrogate pair is no text
+        return value
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
@@ -68,8 +72,8 @@ def _unpack(value: Any) -> Any:
             case "$float":
                 return float(content)
             case "$dict":
-                return {key: _unpack(item) for key, item in content.items()}
-    return {key: _unpack(item) for key, item in value.items()}
+                return {_unpack(key): _unpack(item) for key, item in content.items()}
+    return {_unpack(key): _unpack(item) for key, item in value.items()}
 
 
 def dumps(answer: Answer) -> str:
@@ -118,7 +122,7 @@ def loads(
     Raises: ValueError where it is damaged.
     """
     try:
-        sure = math.nan if probability is None else _number(probability)
+        sure = math.nan if probability is None else _probability(probability)
         paid = None if input_tokens is None else _paid(input_tokens, output_tokens, usd)
         if text in PLAIN:
             return Answer(PLAIN[text], sure, None, None, paid)
@@ -126,8 +130,8 @@ def loads(
         distribution, cost = record.get("d"), record.get("c")
         return Answer(
             value=_unpack(record["v"]),
-            probability=_number(record["p"]) if "p" in record else sure,
-            distribution=None if distribution is None else tuple(map(float, distribution)),
+            probability=_probability(record["p"]) if "p" in record else sure,
+            distribution=None if distribution is None else tuple(map(_probability, distribution)),
             paid=paid if cost is None else _paid(*cost),
         )
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -140,10 +144,20 @@ def _number(value: Any) -> float:
     return float(value)
 
 
+def _probability(value: Any) -> float:
+    number = _number(value)
+    if not -ROUNDING <= number <= 1 + ROUNDING:
+        raise ValueError(f"{number} is not a probability")
+    return number
+
+
 def _paid(input_tokens: Any, output_tokens: Any, usd: Any) -> tuple[int, int, float | None]:
     if not (isinstance(input_tokens, int) and isinstance(output_tokens, int)):
         raise TypeError(f"{input_tokens!r} and {output_tokens!r} are not numbers of tokens")
-    return input_tokens, output_tokens, None if usd is None else _number(usd)
+    cost_usd = None if usd is None else _number(usd)
+    if min(input_tokens, output_tokens, cost_usd or 0) < 0:
+        raise ValueError("a call cost less than nothing")
+    return input_tokens, output_tokens, cost_usd
 
 
 def readable(rows: Iterable[tuple[Any, ...]]) -> tuple[dict[bytes, Answer], list[bytes]]:

@@ -441,7 +441,7 @@ class Gate(Sender):
             if self.run.replays:
                 later = await self._later(list(by_key))
                 by_key = {key: answer for key, answer in by_key.items() if key not in later}
-            answers = [_known_answers(slot, by_key) for slot in chunk]
+            answers = [_known_answers(asking, slot, by_key) for slot in chunk]
             await self._record_cached(asking, sum(None not in row for row in answers))
             for slot, row in zip(chunk, answers, strict=True):
                 for j, answer in enumerate(row):
@@ -496,7 +496,7 @@ class Gate(Sender):
             events: list[Event] = []
             whole = 0  # rows that the ledger answered
             for slot in slots:
-                slot.answers = _known_answers(slot, answers)
+                slot.answers = _known_answers(asking, slot, answers)
                 for key, answer in zip(slot.keys, slot.answers, strict=True):
                     if answer is not None:
                         mine.settle(key, answer)
@@ -736,7 +736,7 @@ class _Turns:
         status = await claims.take(keys, single_keys, waits=self._waits)
         free, answered = [], []
         for slot in slots:
-            answers = _known_answers(slot, status.answers)
+            answers = _known_answers(self._asking, slot, status.answers)
             for j, key in enumerate(slot.keys):
                 answer = answers[j]
                 if answer is not None and self._mine.is_open(key):
@@ -771,12 +771,17 @@ def _all_keys(slots: Sequence[Slot]) -> list[bytes]:
     return list(dict.fromkeys(key for slot in slots for key in (*slot.keys, *slot.single_keys)))
 
 
-def _known_answers(slot: Slot, answers: Mapping[bytes, Answer]) -> list[Answer | None]:
-    """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may."""
-    if slot.keys is slot.single_keys:
-        return [answers.get(key) for key in slot.keys]
+def _known_answers(asking: Asking, slot: Slot, answers: Mapping[bytes, Answer]) -> list[Answer | None]:
+    """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may.
+
+    A value that no reply to the question can have is not used: others may write to the ledger, and a file may be damaged.
+    """
+    found = [answers.get(key) for key in slot.single_keys]
+    if slot.keys is not slot.single_keys:
+        found = [answer or answers.get(key) for answer, key in zip(found, slot.keys, strict=True)]
     return [
-        answers.get(single_key) or answers.get(key) for single_key, key in zip(slot.single_keys, slot.keys, strict=True)
+        answer if answer is None or answer.value is None or shape.holds(answer.value) else None
+        for answer, shape in zip(found, asking.shapes, strict=True)
     ]
 
 

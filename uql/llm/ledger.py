@@ -22,9 +22,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uql.base.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError, UQLError
 from uql.base.extras import install, need
 from uql.base.postgres_url import is_postgres, without_password
+from uql.base.sql_text import first_line
 from uql.llm import codec
 from uql.llm.events import Event
 from uql.llm.ledger_database import Database, upsert
@@ -52,6 +53,7 @@ from uql.llm.run_owner import killed
 T = TypeVar("T")
 log = logging.getLogger("uql")
 MOST_AHEAD_S = 86_400.0  # that a rate can be taken in advance: a moment beyond it is of a clock that was wrong, or of a damaged file
+MOST_SAID = 500  # characters of what a database says of an error
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
@@ -72,7 +74,7 @@ class _Write:
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[None]
 
-    def end(self, failure: DataError | None) -> None:
+    def end(self, failure: UQLError | None) -> None:
         """Wake the one who waits, in its own loop."""
         if self.done.done():
             return
@@ -241,7 +243,9 @@ class Ledger:
     def _failure(self, error: Exception) -> DataError:
         lost = f"; answers that were paid for and are not kept: {self.n_lost:,}" if self.n_lost else ""
         return DataError(
-            f"the ledger {self.path} cannot be used: {error}{lost}", code="UQL415", help=self._db.advice(error)
+            f"the ledger {self.path} cannot be used: {first_line(error)[:MOST_SAID]}{lost}",
+            code="UQL415",
+            help=self._db.advice(error),
         )
 
     def _begin_here(self) -> bool:
@@ -356,14 +360,12 @@ class Ledger:
         with self._using:
             with self._lock:
                 writes, self._waiting = self._waiting, []
-            failure = None
-            no_memory = (MemoryError, RuntimeError, ImportError)  # of a thread, of a library that is loaded
-            unwritten: tuple[type[Exception], ...] = (*self._db.errors, *no_memory, TypeError, ValueError)
+            failure: UQLError | None = None
             try:
                 self._db.run(partial(_keep, writes), atomic=True, begun=begun)
-            except unwritten as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
                 self.n_lost += sum(len(write.entries) for write in writes)
-                failure = self._failure(error)
+                failure = error if isinstance(error, UQLError) else self._failure(error)
         try:
             here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:

@@ -34,6 +34,7 @@ from uql.llm.providers.base import (
 )
 from uql.llm.questions import Question, Row
 from uql.llm.run_record import Cost, Run
+from uql.operators.replies import Shape
 
 UNBILLED = tuple(kind for kind in TRANSIENT if kind != "timeout")  # of a request that was not answered
 UNTOLD = ("timeout", "truncated")  # faults of which the vendor may want to be paid without saying so
@@ -62,10 +63,12 @@ class Asking:
     shared: Sequence[bytes] = ()  # the same for rows that share requests; empty where they do not
     kinds: str = field(init=False)  # of the questions, and the first one's text, as events show them
     text: str = field(init=False)
+    shapes: tuple[Shape, ...] = field(init=False)  # of the replies to the questions
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", "+".join(q.operator.key.name for q in self.questions))
         object.__setattr__(self, "text", self.questions[0].text[:80])
+        object.__setattr__(self, "shapes", tuple(q.reply() for q in self.questions))
 
     def only(self, indices: Sequence[int]) -> Asking:
         """The same with some of its questions."""

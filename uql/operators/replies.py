@@ -58,6 +58,10 @@ class YesNo:
         """Tokens that the value may have in JSON, at most."""
         return ONE_WORD
 
+    def holds(self, value: Any) -> bool:
+        """May an answer have this value, not counting NULL?"""
+        return isinstance(value, bool)
+
     def json_schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
 
@@ -100,6 +104,11 @@ class OneOf:
         if self.many:
             return 20 + sum(len(label) // 2 + 4 for label in self.labels)
         return 20 + max((len(label) // 2 for label in self.options), default=8)
+
+    def holds(self, value: Any) -> bool:
+        """May an answer have this value, not counting NULL? Labels are told apart where they are read."""
+        labels = value if self.many and isinstance(value, list) else [value]
+        return all(isinstance(label, str) for label in labels)
 
     def json_schema(self) -> dict[str, Any]:
         if self.many:
@@ -160,6 +169,10 @@ class Level:
         """Tokens that the value may have in JSON, at most."""
         return ONE_WORD
 
+    def holds(self, value: Any) -> bool:
+        """May an answer have this value, not counting NULL?"""
+        return isinstance(value, int | float) and 0 <= value <= self.levels - 1
+
     def json_schema(self) -> dict[str, Any]:
         return {"type": "integer", "enum": list(range(self.levels))} if self.levels <= 20 else {"type": "integer"}
 
@@ -183,6 +196,10 @@ class Value:
     def tokens(self) -> int:
         """Tokens that the value may have in JSON, at most."""
         return 400
+
+    def holds(self, value: Any) -> bool:
+        """May an answer have this value? DuckDB casts it to the type, and what it cannot cast is a failure of the row."""
+        return True
 
     def json_schema(self) -> dict[str, Any]:
         kind = parse_type(self.type)
@@ -216,6 +233,10 @@ class Text:
     def tokens(self) -> int:
         """Tokens that the reply may have, at most."""
         return self.max_tokens
+
+    def holds(self, value: Any) -> bool:
+        """May an answer have this value?"""
+        return self.schema is not None or isinstance(value, str)
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string"} if self.schema is None else json.loads(self.schema)

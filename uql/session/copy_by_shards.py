@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import BudgetError, ConfigError, DataError
-from uql.base.sql_text import quote
+from uql.base.sql_text import first_line, quote
+from uql.cluster.messages import broken
 from uql.compiler.bound import BoundSelect, BoundStatement, BoundTable
 from uql.compiler.physical import Block
 from uql.compiler.subqueries import expressions, in_expressions
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 ROWS = 8_192  # that a shard asks about at a time
 MOST_ERRORS = 1_000  # of a shard, that a result lists
+OWN_FILE = re.compile(r"\.data_[0-9a-f]{16}")
 PARQUET = re.compile(r"\s*FORMAT\s+'?PARQUET'?\s*", re.IGNORECASE)
 OF_THE_WHOLE = ("precision", "recall", "proxy", "audit", "describe")  # settings that look at all rows together
 
@@ -133,8 +135,9 @@ class CopyByShards:
         """Gives the files their names, once all are there."""
         for n, written in enumerate(self._written):
             (self._folder / written.file).replace(self._folder / f"data_{n}.parquet")
-        for left_behind in self._folder.glob(".data_*"):
-            left_behind.unlink()
+        for left_behind in self._folder.iterdir():
+            if OWN_FILE.fullmatch(left_behind.name):
+                left_behind.unlink()
         return counted(outcome, [(sum(written.rows for written in self._written),)])
 
     async def _run(self) -> Outcome:
@@ -172,6 +175,8 @@ class CopyByShards:
             self._folder,
         )
         self._written = await cluster.work(write_share, scan, gate.ledger if cluster.alone else None)
+        for written, count in zip(self._written, counts, strict=True):
+            self._check_written(written, count)
         firsts = [0, *accumulate(counts)]
         outcome = replace(
             text_outcome([], None),
@@ -190,7 +195,9 @@ class CopyByShards:
         return outcome
 
     def _check(self, rows: int, calls: int | None) -> None:
-        if any(not path.name.startswith(".") for path in self._folder.glob("*")):
+        with _in_folder(self._folder):
+            names = os.listdir(self._folder) if self._folder.is_dir() else []
+        if any(not name.startswith(".") for name in names):
             raise DataError(
                 f"the folder {self._folder} holds files", code="UQL510", help="name a folder that is new, or empty it"
             )
@@ -199,13 +206,41 @@ class CopyByShards:
                 f"each of {rows:,} rows of {self._table.name} is asked about, and the budget has {calls:,} calls; nothing was sent",
                 help=f"WITH (budget = {rows}) or WITH (budget = 'all'); answers in the ledger cost nothing",
             )
-        self._folder.mkdir(exist_ok=True)
+        with _in_folder(self._folder):
+            self._folder.mkdir(exist_ok=True)
+
+    def _check_written(self, written: Written, candidates: int) -> None:
+        """Raises: DataError (UQL503) where a shard's file is not what it says, or misses rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not OWN_FILE.fullmatch(written.file):
+            raise broken("it names a file of another name")
+        try:
+            rows = pq.read_metadata(self._folder / written.file).num_rows
+        except (OSError, pa.ArrowInvalid) as error:
+            raise broken(f"its file in {self._folder} cannot be read: {first_line(error)}") from error
+        if rows != written.rows or not (written.partial or written.candidates == candidates):
+            raise broken(f"its file holds {rows:,} rows of {written.candidates:,}, and {candidates:,} were asked about")
 
     def _announce(self, model: Provider, rows: int) -> None:
         assert isinstance(self._bound.query, BoundSelect)
         reads = {c.name for column in self._bound.query.virtuals for c in (*column.reads, *column.holes)}
         if not model.is_local:
             self._session.announce(model.name, tuple(sorted(reads)), rows)
+
+
+@contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    """Raises: DataError (UQL510) where files of the folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"the folder {folder} cannot be written: {error.strerror or first_line(error)}",
+            code="UQL510",
+            help="name a folder that is new, on a disk that all shards share and that has room",
+        ) from error
 
 
 def copy_by_shards(session: Session, tree: CopyQuery, bound: BoundStatement, piece: Piece) -> CopyByShards | None:
@@ -275,7 +310,7 @@ async def _write(shard: Shard, scan: Scan, session: Session, gate: Gate) -> Writ
     await gate.provider()
     written = Written(f".data_{secrets.token_hex(8)}")
     writer: Any = None
-    with ExitStack() as closing:
+    with _in_folder(scan.folder), ExitStack() as closing:
         for share in shard.slices(scan.table, ROWS):
             session.duck.execute(f"CREATE OR REPLACE VIEW {quote(scan.table)} AS {share}")
             session.catalog.begin()

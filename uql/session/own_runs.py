@@ -9,15 +9,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uql.base.config import user_file
 from uql.base.errors import ConfigError
+from uql.base.own_key import own_key
 from uql.base.printable import printable
 
 if TYPE_CHECKING:
@@ -25,12 +21,6 @@ if TYPE_CHECKING:
 
 SIGNATURE = "signature"  # of a run, among what it takes to continue it
 SHOWN = 200  # characters of a statement in an error
-_BYTES = 32
-
-
-def key_file() -> Path:
-    """The user's key of runs, there or not."""
-    return user_file().with_name("runs.key")
 
 
 def signed(run: str, statement: str, details: str) -> str:
@@ -40,14 +30,14 @@ def signed(run: str, statement: str, details: str) -> str:
         details: JSON of an object.
     """
     state = json.loads(details)
-    key = _key(make=True)
+    key = own_key(make=True)
     return details if key is None else json.dumps({**state, SIGNATURE: _signature(key, run, statement, state)})
 
 
 def is_own(run: StoredRun) -> bool:
     """Did this user begin the run, as the ledger has it now?"""
     state = json.loads(run.details)
-    signature, key = state.pop(SIGNATURE, None), _key()
+    signature, key = state.pop(SIGNATURE, None), own_key()
     if key is None or not isinstance(signature, str):
         return False
     return hmac.compare_digest(_signature(key, run.id, run.statement, state).encode(), signature.encode())
@@ -67,20 +57,3 @@ def check_own(run: StoredRun) -> None:
 def _signature(key: bytes, run: str, statement: str, state: Mapping[str, Any]) -> str:
     text = json.dumps([run, statement, state], sort_keys=True)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-
-
-def _key(make: bool = False) -> bytes | None:
-    """The user's key; None where there is none, or it cannot be made."""
-    path = key_file()
-    with suppress(OSError):
-        if make and not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(file, "wb") as opened:
-                    opened.write(secrets.token_bytes(_BYTES))
-        if path.is_file():
-            with path.open("rb") as opened:
-                key = opened.read(_BYTES)
-            return key if len(key) == _BYTES else None
-    return None

@@ -112,7 +112,7 @@ def _is_query(text: str) -> bool:
         kinds = [statement.type for statement in duckdb.extract_statements(text)]
     except duckdb.Error:
         return _has_query_words(text)
-    except ValueError:  # a kind that the client has no name for, as UPDATE EXTENSIONS
+    except (ValueError, TypeError):  # a kind that the client has no name for, as UPDATE EXTENSIONS; half of a character
         return False
     if kinds == [duckdb.StatementType.SELECT]:
         try:

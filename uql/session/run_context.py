@@ -105,7 +105,7 @@ async def in_context(
             gate.on_announce.append(session.announce)
             gate.on_loading.append(lambda model: session.emit(LoadingEvent(model)))
         closing.callback(end)
-        session.gates.append(gate)
+        session.opened(gate)
         if semantic and gate.draws.persistent:
             session.last_run = gate.run.id
         plans = None

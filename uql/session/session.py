@@ -83,6 +83,8 @@ class Session:
         self.listeners: list[Callable[[Any], None]] = []
         self.gates: list[Gate] = []  # of the queries that run now
         self.lock = threading.RLock()
+        self._running = 0  # statements, each within the one before
+        self._stop = False  # the running one was interrupted: gates that it opens from now on send nothing
         self.vectors = Vectors(self.announce, lambda done, rows: self.emit(EmbeddedEvent(done, rows)))
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
@@ -136,7 +138,14 @@ class Session:
 
     def interrupt(self) -> None:
         """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
+        self._stop = self._running > 0
         for gate in tuple(self.gates):
+            gate.interrupt()
+
+    def opened(self, gate: Gate) -> None:
+        """Notes the gate of a query that begins to run."""
+        self.gates.append(gate)
+        if self._stop:
             gate.interrupt()
 
     # --------------------------------------------------------------------------------------------------- statements
@@ -342,6 +351,7 @@ class Session:
         """
         with self.running(settings):
             latest, self.last_run = self.last_run, ""
+            self._running += 1
             try:
                 self.catalog.parts.unread()  # those of an EXPLAIN before
                 with memory_errors():
@@ -361,6 +371,8 @@ class Session:
                     place = bound()
                 raise refused(error, place).at(text) from error
             finally:
+                self._running -= 1
+                self._stop = self._stop and self._running > 0
                 self.last_run = self.last_run or latest
 
     def store(self, source: str) -> Callable[[str, Outcome], None]:

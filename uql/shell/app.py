@@ -372,7 +372,7 @@ def mistake(con: Connection, text: str) -> str:
             if isinstance(tree, str):
                 try:
                     duckdb.extract_statements(tree)
-                except duckdb.Error:
+                except (duckdb.Error, TypeError):  # TypeError: half of a character
                     parse(tree)
             elif isinstance(tree, Select | Union) and text[-1] in " \n;":
                 con.session.bind(tree, text, {}, {})
