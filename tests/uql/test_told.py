@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,6 +123,13 @@ def test_after_the_end_no_time_is_left() -> None:
     assert "left" not in counts.line() and counts.line().startswith("64 calls")
     counts.add(event("call", usd=0.0))
     assert "left" in counts.line()
+
+
+def test_the_seconds_are_those_of_the_whole_statement(own_world: Path) -> None:
+    con = opened()
+    con.on_event(lambda event: time.sleep(0.5) if event.kind == "plan" else None)
+    result = con.uql(POSITIVE).run()
+    assert result.cost.calls == 6 and result.cost.seconds >= 0.5
 
 
 def test_ctrl_c_in_python_tells_how_the_run_goes_on(own_world: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -339,11 +340,13 @@ class Session:
         with self.lock, watching(self.on_event, settings.progress, bool(self.listeners)):
             self.catalog.begin()
             latest, self.last_run = self.last_run, ""
+            began = time.monotonic()
             try:
                 self.catalog.parts.unread()  # those of an EXPLAIN before
                 with memory_errors():
                     outcome = work()
                 outcome.notes += self.catalog.parts.unread()
+                outcome.cost = replace(outcome.cost, seconds=time.monotonic() - began)
                 return outcome
             except KeyboardInterrupt as stop:
                 if self.last_run:
