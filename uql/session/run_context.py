@@ -102,7 +102,7 @@ async def in_context(
                 replays.forget(id, ledger)  # refused before anything was sent
 
         if shared is None:
-            closing.push_async_callback(gate.aclose)
+            await closing.enter_async_context(gate)
             gate.subscribe(session.emit)
             gate.on_announce(session.announce)
             gate.on_loading(lambda model: session.emit(LoadingEvent(model)))
