@@ -65,6 +65,8 @@ USAGE = [
     Cli("a CSV file that is not there as database", ("gone.csv", "-c", "SELECT 1"), 2, ("gone.csv is not a database",)),
     Cli("a database to read that is not there", ("gone.duckdb", "--read-only", "-c", "SELECT 1"), 2, ("gone.duckdb",)),
     Cli("a database in no folder", ("no/where.duckdb", "-c", "SELECT 1"), 2, ("there is no folder no",)),
+    Cli("a folder in FROM", query("FROM 'folder'"), 1, ("folder is a folder", "folder/*.csv", "read_text(")),
+    Cli("a question about no tables", ("ask", "how many?"), 1, ("no tables to ask about", "--table NAME=FILE")),
     Cli("a folder as output", query("SELECT 1", "-o", "folder"), 2, ("is a folder",)),
     Cli("an output in no folder", query("SELECT 1", "-o", "no/x.csv"), 2, ("cannot write no/x.csv",)),
     Cli("an output below a file", query("SELECT 1", "-o", "reviews.csv/x"), 2, ("cannot write",)),

@@ -175,7 +175,10 @@ def text_of(command: str | None, file: str | None) -> str:
         source = getattr(sys.stdin, "buffer", None)
         text, where = _decode(source.read(), "standard input") if source else sys.stdin.read(), "standard input"
     else:
-        raise UsageError("no query", help="uql [database] -c 'SELECT …', -f FILE, or pipe one in; see uql --help")
+        raise UsageError(
+            "no query",
+            help="uql [database] -c 'SELECT …', -f FILE, or pipe one in; `uql shell` and `uql ui` take many; see uql --help",
+        )
     if not text.strip():
         raise UsageError(f"no query: {where} is empty", help="uql [database] -c 'SELECT …'; see uql --help")
     return text
