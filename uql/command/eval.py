@@ -45,12 +45,13 @@ def eval_(
     uql eval labelled.csv "the review is positive" "the reviewer liked the film" -m local -m openai:NAME
     """
     from uql.command.query import connect
+    from uql.show.progress import Progress
 
     if sample != "all" and not (sample.isdigit() and int(sample)):
         raise UsageError(f"--sample {sample!r} is not a number of rows", help="as --sample 200, or --sample all")
     overrides = options.settings_of(settings, max_cost=max_cost, ledger=ledger)
     source = literal(rows) if Path(rows).is_file() else rows
-    with connect(database, overrides, read_only=database is not None) as con:
+    with connect(database, overrides, read_only=database is not None) as con, Progress().of(con.on_event):
         evaluation = con.evaluate(
             source,
             texts,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from uql.session.events import LoadingEvent, PlanEvent
+from uql.session.events import PlanEvent
 from uql.session.resume import StatementInput
 
 if TYPE_CHECKING:
@@ -103,9 +103,7 @@ async def in_context(
 
         if shared is None:
             await closing.enter_async_context(gate)
-            gate.subscribe(session.emit)
-            gate.on_announce(session.announce)
-            gate.on_loading(lambda model: session.emit(LoadingEvent(model)))
+            session.hear(gate)
         closing.callback(end)
         session.gates.append(gate)
         if semantic and gate.draws.persistent:

@@ -21,7 +21,7 @@ from uql.base.sql_text import first_line, quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight
-from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
+from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent, LoadingEvent
 from uql.session.resume import StatementInput
 from uql.session.statements import FAILURES, refused, store
 from uql.show.progress import watching
@@ -405,6 +405,12 @@ class Session:
     def emit(self, event: Any) -> None:
         for listener in tuple(self.listeners):
             listener(event)
+
+    def hear(self, gate: Gate) -> None:
+        """Tells the listeners of a gate's calls, of rows that leave this machine, and of a model that is loaded."""
+        gate.subscribe(self.emit)
+        gate.on_announce(self.announce)
+        gate.on_loading(lambda model: self.emit(LoadingEvent(model)))
 
     def forecast(self, calls: int) -> None:
         self.emit(ForetoldEvent(calls))
