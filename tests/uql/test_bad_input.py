@@ -41,6 +41,7 @@ def query(text: str, *more: str) -> tuple[str, ...]:
 USAGE = [
     Cli("nothing at all", (), 2, ("no query", "uql --help")),
     Cli("a database and no query", ("shop.duckdb",), 2, ("no query",)),
+    Cli("a query behind the database", ("shop.duckdb", "SELECT 1"), 2, ("uql shop.duckdb -c 'SELECT 1'",)),
     Cli("an empty query", query("  "), 2, ("is empty",)),
     Cli("-c and -f", query("SELECT 1", "-f", "query.uql"), 2, ("-c and -f",)),
     Cli("a file of queries that is not there", ("-f", "gone.uql"), 2, ("there is no file gone.uql",)),

@@ -65,17 +65,25 @@ def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
 
 
 def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) -> None:
-    """Say what was probably meant where the first word is not a database: a misspelt sub-command, a query without -c."""
-    first = words[0] if words else ""
+    """Say what was probably meant where the first words are not a database and an option: a misspelt sub-command, a query without -c."""
+    first, second = (*words[:2], "", "")[:2]
+    if first and second and not first.startswith("-") and not second.startswith("-") and _has_blank(second):
+        raise UsageError(
+            f"{second[:60]!r} is not an option", help=f"a query goes after -c: uql {first} -c {second[:60]!r}"
+        )
     if not first or first.startswith("-") or Path(first).exists():
         return
-    if any(char.isspace() for char in first):
+    if _has_blank(first):
         raise UsageError(f"there is no database {first[:60]!r}", help=f"a query goes after -c: uql -c {first[:60]!r}")
     if not {"-c", "--command", "-f", "--file"} & set(words):
         close = get_close_matches(first, commands, 1, cutoff=0.6)
         hint = f"did you mean uql {close[0]}? " if close else ""
         names = ", ".join(commands)
         raise UsageError(f"there is no command or database {first!r}", help=f"{hint}commands: {names}; see uql --help")
+
+
+def _has_blank(word: str) -> bool:
+    return any(char.isspace() for char in word)
 
 
 def _query(
