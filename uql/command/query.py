@@ -53,7 +53,8 @@ class Request:
 
 def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
     """The typer app of the query command; its help ends in the sub-commands."""
-    others = "\n\n".join(f"uql {name}: {says}" for name, (_, says) in commands.items())
+    width = max(map(len, commands)) + 2
+    others = "\n".join(f"uql {name:<{width}}{says}" for name, (_, says) in commands.items())
     application = new_app()
     command(
         application,
