@@ -292,7 +292,12 @@ def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], 
         with Progress(enabled=request.progress).of(con.on_event):
             outcome = make().run()
     except KeyboardInterrupt:
-        narrate(f"interrupted; what was answered is in the ledger{_continued(con)}")
+        kept = (
+            "the ledger is in memory: no answer is kept"
+            if _forgets(con)
+            else f"what was answered is in the ledger{_continued(con)}"
+        )
+        narrate(f"interrupted; {kept}")
         return Code.INTERRUPTED
     except duckdb.Error as error:
         narrate(f"DuckDB: {error}", "error")
@@ -306,10 +311,14 @@ def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], 
 
 def _continued(con: Connection) -> str:
     """How the run goes on, where its ledger outlives it."""
-    if not con.last_run:
+    if not con.last_run or _forgets(con):
         return ""
     ledger = without_password(con.configured.ledger or "")
     return f"; continue it with: uql resume {con.last_run}" + (f" --ledger {shlex.quote(ledger)}" if ledger else "")
+
+
+def _forgets(con: Connection) -> bool:
+    return con.configured.ledger == ":memory:"
 
 
 def _say(outcome: Outcome, strict: bool) -> Code:
