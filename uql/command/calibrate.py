@@ -23,7 +23,7 @@ def calibrate(
     model: options.Model = None,
     budget: options.Budget = None,
     ledger: options.Ledger = None,
-    dry: Annotated[bool, typer.Option("--no-keep", help="Say what it would bring; change nothing.")] = False,
+    dry: Annotated[bool, typer.Option("--no-keep", help="Show the gain and change nothing.")] = False,
 ) -> None:
     """Fit a model's probabilities of a condition to labelled rows; kept where they are better on rows left out.
 
