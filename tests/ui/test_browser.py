@@ -283,6 +283,18 @@ def test_nothing_of_the_last_result_stays_under_a_statement_that_fails(page: Any
 
 
 # -------------------------------------------------------------------------------------------------------------------- rows
+@pytest.mark.parametrize("statement", ["SELECT 600 AS n", "SELECT 'a' AS x FROM range(3)"])
+def test_a_few_rows_of_one_column_need_no_scroll_bar(page: Any, statement: str) -> None:
+    """The dot at the corner of the chosen cell stood out of the grid: its bars covered the only row."""
+    run(page, statement)
+    until(lambda: cells(page))
+    scrolls = """const holder = document.querySelector('#grid .tabulator-tableholder');
+        return holder.scrollWidth > holder.clientWidth || holder.scrollHeight > holder.clientHeight"""
+    for width in (1200, 400, 1200):
+        sized(page, width, 900)
+        until(lambda: not page.execute_script(scrolls), 5)
+
+
 def test_explain_is_shown_as_the_lines_that_it_gives(page: Any) -> None:
     run(page, 'EXPLAIN SELECT COUNT(*) AS n FROM reviews WHERE "it is good"')
     lines = page.find_element("css selector", "#grid pre").text.split("\n")
