@@ -36,6 +36,7 @@ def file_sql(path: str) -> str:
 
     Raises: DataError: UQL501 no such file; UQL503 a file of no bytes, or of no known format.
     """
+    path = str(Path(path).expanduser()) if path.startswith("~/") else path  # as DuckDB does
     function = reader(path)
     if function is None and Path(path).is_dir():
         raise DataError(
