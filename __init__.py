@@ -9,9 +9,8 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 if __name__ == "uql":
-    _spec = spec_from_file_location(
-        "uql", _HERE / "uql" / "__init__.py", submodule_search_locations=[str(_HERE / "uql"), str(_HERE)]
-    )
+    _inside = _HERE / "uql"
+    _spec = spec_from_file_location("uql", _inside / "__init__.py", submodule_search_locations=[str(_inside)])
     assert _spec is not None and _spec.loader is not None
     sys.modules["uql"] = module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules["uql"])

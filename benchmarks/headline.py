@@ -350,7 +350,7 @@ class _Texts(dict[str, Any]):
 # -------------------------------------------------------------------------------------------------------------- plots
 def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """File name → Vega-Lite specification."""
-    movie = [{"engine": name, **held} for name, held in found["movie"]["values"].items()]
+    movie = _labels_apart([{"engine": name, **held} for name, held in found["movie"]["values"].items()])
     error = [
         {"calls": int(calls), "engine": engine, "error": value}
         for calls, held in found["error"]["values"].items()
@@ -358,8 +358,10 @@ def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ]
     coverage = [{"number": name, **held} for name, held in found["coverage"]["values"].items()]
     engine = {"field": "engine", "type": "nominal"}
-    score = _axis("score", "mean score of ten questions", {"domain": [0.7, 1.02]})
-    calls = _axis("calls", "calls of the model", {"type": "log", "domain": [500, 400_000]})
+    shares = {"values": [0.7, 0.8, 0.9, 1.0]}
+    score = _axis("score", "mean score of ten questions", {"domain": [0.7, 1.05]}, axis=shares)
+    decades = {"values": [1_000, 10_000, 100_000]}
+    calls = _axis("calls", "calls of the model", {"type": "log", "domain": [500, 400_000]}, axis=decades)
     budget = _axis(
         "calls", "calls of the model", {"type": "log", "base": 2, "domain": [100, 600]}, axis={"values": list(BUDGETS)}
     )
@@ -371,7 +373,11 @@ def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "quality.svg": _chart(
             movie,
             _layer({"type": "point", "filled": True, "size": 110}, x=calls, y=score, color={**engine, "legend": None}),
-            _layer({"type": "text", "dy": 16, "fontSize": 12}, x=calls, y=score, text=engine),
+            *(
+                _layer({"type": "text", "dy": dy, "fontSize": 12}, x=calls, y=score, text=engine)
+                | {"transform": [{"filter": f"datum.above == {json.dumps(above)}"}]}
+                for above, dy in ((False, 16), (True, -14))
+            ),
         ),
         "error.svg": _chart(
             error, _layer({"type": "line", "point": {"size": 60}}, x=budget, y=error_axis, color=colour)
@@ -383,6 +389,15 @@ def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             _layer({"type": "rule", "strokeDash": [4, 3], "color": "#c33"}, x={"datum": 95}),
         ),
     }
+
+
+def _labels_apart(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Points with `above`, where a label stands: every second one of those that are close to each other."""
+    ordered = sorted(points, key=lambda point: point["calls"])
+    for last, point in zip([None, *ordered], ordered, strict=False):
+        close = last is not None and point["calls"] < 4 * last["calls"] and abs(point["score"] - last["score"]) < 0.03
+        point["above"] = close and last is not None and not last["above"]
+    return points
 
 
 def _axis(field: str, title: str, scale: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -1,21 +1,28 @@
-"""Warnings where answers are not of the type that their text got: numbers in the order of their letters, words where numbers are asked."""
+"""Answers that are not of the type that their text got: numbers in the order of their letters, words where numbers are asked.
+
+A warning says so at the end; an aggregate of words ends the statement after the first rows.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from uql.base.errors import ModelReplyError
 from uql.compiler.bind.uses import is_numeric
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Column, Expr, Position
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import walk
+from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 
 MOST = 1_000  # different values that are looked at
+FIRST = 20  # rows of an aggregate that are asked for a number before the others
+MOSTLY = 0.75  # of the rows; the others have no text, or the model says that there is no number
 FEW = 5  # rows that say nothing of a number, which is not yet that none has one
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*(?:%\s*)?")
 _OF_SEVERAL = ("greatest", "least")
@@ -31,6 +38,43 @@ def warn(block: Block, relation: Relation, ctx: Context) -> None:
     for warning in (*_numbers_as_words(block, relation), *_words_as_numbers(relation)):
         if warning not in ctx.warnings:
             ctx.warnings.append(warning)
+
+
+def first_rows(columns: Sequence[VirtualColumn], rids: Rids, relation: Relation) -> int:
+    """How many of these rows are asked first, to see whether the answers are numbers; 0 where no column asks for one, or some are there.
+
+    Args:
+        columns: asked of each row.
+        rids: (n,) the rows.
+    """
+    unseen = any(_is_number(column) and not relation[column].asked_mask.any() for column in columns)
+    return FIRST if unseen and len(rids) > FIRST else 0
+
+
+def refuse_words(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
+    """Ends an aggregate of which no answer is a number, so that its budget is not spent on words.
+
+    Args:
+        columns: asked of each row.
+    Raises: ModelReplyError, where `FIRST` rows or more were asked, and most replies were words and the others empty.
+    """
+    for column in filter(_is_number, columns):
+        asked = relation[column].asked_mask
+        if asked.sum() < FIRST or any(value is not None for value in relation[column].values[asked]):
+            continue
+        words = [error.raw for error in ctx.errors if error.clause == column.text and error.kind == "wrong_type"]
+        if len(words) < asked.sum() * MOSTLY:
+            continue
+        shown = ", ".join(repr(word[:30]) for word in list(dict.fromkeys(words))[:3])
+        raise ModelReplyError(
+            f'none of the first {len(words)} answers to "{column.text}" is a number, which its place asks for: {shown}',
+            help=f'ask for a number, as in "{column.text}, from 0 to 10"; words are counted by '
+            f'SELECT "{column.text}" AS word, COUNT(*) … GROUP BY word, and MIN and MAX take "{column.text}"::VARCHAR',
+        )
+
+
+def _is_number(column: VirtualColumn) -> bool:
+    return column.is_value and is_numeric(column.type) and not column.attempt
 
 
 def _words_as_numbers(relation: Relation) -> Iterator[str]:

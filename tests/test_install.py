@@ -109,6 +109,19 @@ def test_a_clone_in_the_current_folder_is_the_package(tmp_path: Path) -> None:
     assert done.stdout.startswith("0.1.0 Estimate Select")
 
 
+def test_in_a_clone_beside_a_plain_installation_the_package_is_whole(tmp_path: Path) -> None:
+    """`pip install .` and then Python in the clone: the folder `uql` of the clone comes before what was installed."""
+    for name in ("uql", "compiler", "kernels", "sampling", "benchmarks"):
+        (tmp_path / name).symlink_to(ROOT / name, target_is_directory=True)
+    code = """
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder.finder)]
+import uql, uql.kernels, uql.sampling, uql.benchmarks
+print(uql.__path__[0], uql.connect().uql("SELECT 42").fetchall())
+"""
+    done = after(set(), code, cwd=tmp_path)
+    assert done.stdout == f"{tmp_path / 'uql'} [(42,)]\n"
+
+
 @pytest.mark.parametrize(
     ("stated", "command"),
     [

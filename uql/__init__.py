@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from os.path import isdir
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate as Estimate
 
 from uql.base.version import __version__
+
+if not isdir(f"{__path__[0]}/compiler"):
+    from uql.base.checkout import CheckoutFinder
+
+    sys.meta_path.append(CheckoutFinder)
 
 _PLACES = {
     "Connection": "uql.api.connection",

@@ -27,6 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.set_threshold(100_000, 50, 100)  # a start makes many objects and no garbage: a tenth of its time
     from uql.command import outcome
 
+    keeps_default = (
+        ["shell"],
+        ["mcp"],
+    )  # there Ctrl-C does not end the process: it stops a statement, or is the client's
+    if argv is None and words[:1] not in keeps_default:
+        outcome.stop_at_sigterm()
     return outcome.run(lambda: _dispatch(words))
 
 

@@ -15,7 +15,7 @@ from uql.compiler.cost import CHARS_PER_TOKEN, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import virtuals
-from uql.kernels import asking, sem_filter, sem_group
+from uql.kernels import answer_types, asking, sem_filter, sem_group
 from uql.kernels.answers import Rids
 from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
@@ -619,8 +619,10 @@ async def classify(
     for stage in after:
         usable = tuple(c for c in stage.columns if c not in block.values.groups or relation[c].prompt.labels)
         if usable:
-            for start in range(0, len(rids), CHUNK):
-                await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)
+            first = answer_types.first_rows(usable, rids, relation)
+            for part in (rids[:first], *(rids[start : start + CHUNK] for start in range(first, len(rids), CHUNK))):
+                await asking.ask(replace(stage, columns=usable), part, relation, ctx)
+                answer_types.refuse_words(usable, relation, ctx)
     for column in block.values.groups:
         await sem_group.reopen(column, rids, relation, ctx, sampled=sampled)
 

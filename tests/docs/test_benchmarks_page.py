@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,16 @@ def test_a_plot_shows_what_the_results_file_holds() -> None:
             text = str(row.get("number") or row["engine"])
             assert text.split(",")[0] in drawn, f"{name}: {text}"
         assert "http" not in re.sub(r"http://www\.w3\.org/\S+", "", drawn)
+
+
+def test_the_names_of_engines_close_to_each_other_stand_above_and_below_their_points() -> None:
+    points = sorted(headline.plots(RESULTS)["quality.svg"]["data"]["values"], key=lambda point: point["calls"])
+    close = [
+        (a["above"], b["above"])
+        for a, b in pairwise(points)
+        if b["calls"] < 2 * a["calls"] and abs(a["score"] - b["score"]) < 0.02
+    ]
+    assert close and all(first != second for first, second in close)
 
 
 def test_the_readme_gives_the_numbers_of_the_results_file() -> None:

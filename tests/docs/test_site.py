@@ -55,6 +55,6 @@ def test_what_a_page_loads_from_another_host_is_found(tmp_path: Path, text: str)
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
     assert main(tmp_path) == 0
     page = (tmp_path / "site" / "reference.html").read_text("utf-8")
-    assert "the database file; None or" in page and "in memory." in page, "docstrings are rendered"
+    assert "the database file; None or" in page and "one in memory; with" in page, "docstrings are rendered"
     assert "rows asked for it" in page, "a field of Estimate has its comment"
     assert "<blockquote>" not in page, "examples of docstrings are code"

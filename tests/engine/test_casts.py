@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from labels import both
 
-from uql.base.errors import UQLError
+from uql.base.errors import ModelReplyError, UQLError
+
+WORDS = '"the reviewer\'s name"'
 
 
 def test_a_cast_that_fails_is_null_with_an_error_row(con):
@@ -21,6 +23,22 @@ def test_a_cast_that_fits_gives_the_type(con, world):
     assert rows.types == ["DECIMAL(10,2)"]
     assert not rows.errors
     assert float(rows.fetchall()[0][0]) == world.rows[0]["rating"]
+
+
+@pytest.mark.parametrize("item", ["AVG({0})", "min({0})", "sum({0})", "count(*) FILTER (WHERE {0} > 3)"])
+def test_an_aggregate_of_words_ends_after_the_first_rows_and_says_what_to_write(con, item):
+    calls = []
+    con.on_event(lambda event: calls.append(event) if event.kind == "call" else None)
+    with pytest.raises(ModelReplyError, match=r"none of the first 1\d answers") as error:
+        con.uql(f"SELECT {item.format(WORDS)} FROM reviews WITH (budget = 100)").fetchall()
+    assert 15 <= len(calls) <= 20
+    assert con.uql("SELECT status FROM uql_runs()").fetchall() == [("failed",)]
+    assert "GROUP BY" in error.value.help
+
+
+def test_an_aggregate_of_numbers_asks_the_rows_that_its_budget_allows(con):
+    result = con.uql('SELECT AVG("the number of stars") AS n FROM reviews WITH (budget = 30)')
+    assert result.estimates["n"].calls == 30 and not any("number" in warning for warning in result.warnings)
 
 
 def test_a_model_that_cannot_be_had_is_said_before_any_work(world):

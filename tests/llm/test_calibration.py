@@ -89,6 +89,14 @@ def test_queries_use_the_calibration_from_then_on_and_nothing_is_asked_again(tmp
         assert con.uql('SELECT COUNT(*) FROM t WHERE "it is odd"').fetchall() == [(0,)], "of this condition alone"
 
 
+def test_its_calls_are_heard_while_it_runs(tmp_path: Path) -> None:
+    with connect(tmp_path) as con:
+        kinds: list[str] = []
+        con.on_event(lambda event: kinds.append(event.kind))
+        calibrate(con, "it is even", "SELECT text, split_part(text, ' ', 4)::INT % 2 = 0 AS label FROM t LIMIT 80")
+        assert kinds.count("call") == 80
+
+
 def test_a_dry_run_changes_nothing_and_bad_labels_say_so(tmp_path: Path) -> None:
     with connect(tmp_path) as con:
         labelled = "SELECT text, split_part(text, ' ', 4)::INT % 2 = 0 AS label FROM t LIMIT 80"

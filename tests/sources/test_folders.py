@@ -117,6 +117,14 @@ def test_texts_are_read_and_a_bad_one_is_null(con, folder):
     ]
 
 
+def test_texts_in_another_encoding_are_a_warning_when_they_become_a_table(con, tmp_path, caplog):
+    for name, content in (("a.txt", "Köln".encode()), ("b.txt", "Köln".encode("latin-1")), ("c.txt", b"")):
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "d.txt").write_bytes(b"x" * 65_535 + "ö".encode())  # a letter on the edge of what is looked at
+    con.register("notes", tmp_path)
+    assert "notes: 1 of 4 texts are not UTF-8, as b.txt" in caplog.text
+
+
 def test_the_type_is_said_where_the_endings_do_not_tell(con, tmp_path):
     (tmp_path / "log.1").write_text('{"id": 1, "x": 2}\n{"id": 3, "x": 4}\n')
     (tmp_path / "log.2").write_text('{"id": 5, "x": 6}\n')
@@ -228,4 +236,4 @@ def test_without_the_reader_of_a_document_the_extra_is_named(con, tmp_path, monk
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="lxml") as error:
         con.uql('SELECT "the first word" USING (document) AS w FROM pages').fetchall()
-    assert "uql-engine[documents]" in error.value.help
+    assert error.value.help.startswith("pip install") and "[documents]" in error.value.help

@@ -367,6 +367,16 @@ def test_rows_are_exported_with_their_bounds(page: TestClient) -> None:
     assert page.get(f"/api/runs/{last['id']}/rows.exe").status_code == 404
 
 
+def test_the_head_says_no_model_only_where_there_is_none(page: TestClient) -> None:
+    """The name of the model is not in the page: it comes with the state, as do the two of a cascade."""
+    assert 'placeholder="none"' not in page.get("/").text
+    with uql.connect(models=["http://127.0.0.1:9/v1#small", "openai:large"], ledger=":memory:") as con:
+        session = Session(con)
+        assert session.state()["model"] is None
+        assert session.state()["models"] == ("http://127.0.0.1:9/v1#small", "openai:large")
+        session.close()
+
+
 def test_the_head_shows_and_changes_budget_and_counts_what_was_spent(page: TestClient, session: Session) -> None:
     before = page.get("/api/state").json()
     assert before["model"] == "hash" and before["model_fixed"] and before["budget"] is None and before["calls"] == 0

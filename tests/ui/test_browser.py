@@ -18,7 +18,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.llm.providers.base import CallError, Reply, Request
+from uql.llm.providers.base import CallError, Price, Reply, Request
 from uql.show.plots import INK
 from uql.ui.app import app
 from uql.ui.session import Session
@@ -188,6 +188,18 @@ def test_the_price_stands_under_the_text_before_it_runs(page: Any) -> None:
     assert page.find_element("css selector", "#editor .t-text").text == '"it is good"'
 
 
+def test_a_model_without_a_price_per_token_shows_no_dollars(browser: Any) -> None:
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE reviews AS SELECT 'review ' || range AS text FROM range(300)")
+    with served(Session(uql.attach(duck, model=HashModel({}, price=Price(0, 0)), ledger=":memory:"))) as address:
+        browser.get(address)
+        until(lambda: "reviews" in browser.find_element("id", "tables").text)
+        set_statement(browser, 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 40)')
+        until(lambda: "tokens" in browser.find_element("id", "price").text)
+        assert "$" not in browser.find_element("id", "price").text
+        browser.get("about:blank")
+
+
 def test_no_price_stands_under_a_text_that_it_is_not_of(page: Any) -> None:
     set_statement(page, 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 40)')
     until(lambda: "40 (32–40) calls" in page.find_element("id", "price").text)
@@ -271,6 +283,24 @@ def test_nothing_of_the_last_result_stays_under_a_statement_that_fails(page: Any
 
 
 # -------------------------------------------------------------------------------------------------------------------- rows
+@pytest.mark.parametrize("statement", ["SELECT 600 AS n", "SELECT 'a' AS x FROM range(3)"])
+def test_a_few_rows_of_one_column_need_no_scroll_bar(page: Any, statement: str) -> None:
+    """The dot at the corner of the chosen cell stood out of the grid: its bars covered the only row."""
+    run(page, statement)
+    until(lambda: cells(page))
+    scrolls = """const holder = document.querySelector('#grid .tabulator-tableholder');
+        return holder.scrollWidth > holder.clientWidth || holder.scrollHeight > holder.clientHeight"""
+    for width in (1200, 400, 1200):
+        sized(page, width, 900)
+        until(lambda: not page.execute_script(scrolls), 5)
+
+
+def test_explain_is_shown_as_the_lines_that_it_gives(page: Any) -> None:
+    run(page, 'EXPLAIN SELECT COUNT(*) AS n FROM reviews WHERE "it is good"')
+    lines = page.find_element("css selector", "#grid pre").text.split("\n")
+    assert lines[0].startswith("Aggregate COUNT(*)") and lines[1].startswith('  SemFilter "it is good"')
+
+
 def test_a_count_shows_its_interval_and_its_plan_the_calls(page: Any) -> None:
     run(page, STATEMENT)
     until(lambda: cells(page))

@@ -41,6 +41,7 @@ def query(text: str, *more: str) -> tuple[str, ...]:
 USAGE = [
     Cli("nothing at all", (), 2, ("no query", "uql --help")),
     Cli("a database and no query", ("shop.duckdb",), 2, ("no query",)),
+    Cli("a query behind the database", ("shop.duckdb", "SELECT 1"), 2, ("uql shop.duckdb -c 'SELECT 1'",)),
     Cli("an empty query", query("  "), 2, ("is empty",)),
     Cli("-c and -f", query("SELECT 1", "-f", "query.uql"), 2, ("-c and -f",)),
     Cli("a file of queries that is not there", ("-f", "gone.uql"), 2, ("there is no file gone.uql",)),
@@ -65,6 +66,10 @@ USAGE = [
     Cli("a CSV file that is not there as database", ("gone.csv", "-c", "SELECT 1"), 2, ("gone.csv is not a database",)),
     Cli("a database to read that is not there", ("gone.duckdb", "--read-only", "-c", "SELECT 1"), 2, ("gone.duckdb",)),
     Cli("a database in no folder", ("no/where.duckdb", "-c", "SELECT 1"), 2, ("there is no folder no",)),
+    Cli("a statement of DuckDB's that fails", query("DROP TABLE nope"), 1, ("error: UQL509: DuckDB: Catalog Error",)),
+    Cli("a file of the home folder", query("FROM '~/nope.csv'"), 1, ("/nope.csv: there is no such file",)),
+    Cli("a folder in FROM", query("FROM 'folder'"), 1, ("folder is a folder", "folder/*.csv", "read_text(")),
+    Cli("a question about no tables", ("ask", "how many?"), 1, ("no tables to ask about", "--table NAME=FILE")),
     Cli("a folder as output", query("SELECT 1", "-o", "folder"), 2, ("is a folder",)),
     Cli("an output in no folder", query("SELECT 1", "-o", "no/x.csv"), 2, ("cannot write no/x.csv",)),
     Cli("an output below a file", query("SELECT 1", "-o", "reviews.csv/x"), 2, ("cannot write",)),

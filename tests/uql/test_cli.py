@@ -195,6 +195,10 @@ def test_help_names_every_command_and_exit_code(world: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert all(f"uql {name}" in out for name in COMMANDS)
     assert "130 interrupted" in " ".join(out.split())
+    lines = [line.strip() for line in out.partition("Other commands:")[2].partition("Exit codes:")[0].splitlines()]
+    assert [" ".join(line.split()) for line in lines if line] == [
+        f"uql {n} {says}" for n, (_, says) in COMMANDS.items()
+    ]
     for name in COMMANDS:
         assert main([name, "--help"]) == 0
 

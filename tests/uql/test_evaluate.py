@@ -118,6 +118,14 @@ def test_each_answer_is_paid_once_and_queries_use_it() -> None:
         assert con.uql('SELECT COUNT(*) FROM (SELECT body FROM rated) WHERE "it is good" WITH (exact)').cost.calls == 0
 
 
+def test_its_calls_are_heard_while_it_runs() -> None:
+    with connect(Reader()) as con:
+        kinds: list[str] = []
+        con.on_event(lambda event: kinds.append(event.kind))
+        con.evaluate("SELECT body, label FROM rated", "it is good")
+        assert kinds.count("call") == 80
+
+
 def test_models_and_wordings_stand_side_by_side() -> None:
     with connect(Reader()) as con:
         found = con.evaluate(

@@ -107,6 +107,13 @@ def test_an_error_that_was_not_reached_gives_4(world: Path, capsys: pytest.Captu
     assert main(["many.duckdb", "-c", count.format(0.9), *words]) == 0
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_names_the_file_and_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-c", "SELECT * FROM range(100000)", "--csv", "-o", "/dev/full"]) == 2
+    err = capsys.readouterr().err
+    assert "cannot write /dev/full: No space left on device" in err and "makes no new calls" in err
+
+
 def test_ctrl_c_gives_130_and_keeps_the_answers(own_world: Path) -> None:
     words = [
         "shop.duckdb",

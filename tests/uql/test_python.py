@@ -16,6 +16,7 @@ import pytest
 import uql
 from uql.api.sem import duckdb_type
 from uql.base.errors import BindError, DataError
+from uql.engine.provenance import Why
 
 POSITIVE = """SELECT id, "the mood" AS mood FROM reviews WHERE "the review is positive" ORDER BY id"""
 
@@ -69,6 +70,12 @@ def test_an_aggregate_over_all_rows_shows_those_asked(con: uql.Connection) -> No
     why = con.uql('SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"').why(0)
     assert why.rows == 6
     assert [part.value for part in why.evidence] == [True, False, True, False, True, False]
+
+
+def test_a_count_says_how_many_answers_it_leaves_out_and_in_python_where_they_are(con: uql.Connection) -> None:
+    whole = con.uql('SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"').why(0)
+    several = Why(0, whole.evidence * 5, rows=5)
+    assert str(several).endswith("answers more") and repr(several).endswith("answers more: in .evidence")
 
 
 def test_a_row_without_an_answer_says_why_not(world: Path) -> None:

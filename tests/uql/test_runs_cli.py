@@ -88,8 +88,9 @@ def test_a_run_that_reached_its_cost_tells_its_token_and_goes_on_from_another_fo
     assert "UQL412" in capsys.readouterr().err
 
 
-def test_ctrl_c_gives_130_and_a_token_and_keeps_what_was_paid(
-    own_world: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_give_130_and_a_token_and_keep_what_was_paid(
+    own_world: Path, capsys: pytest.CaptureFixture[str], sent: signal.Signals
 ) -> None:
     model = priced(own_world, "latency_s = 1.5")
     command = [sys.executable, "-m", "uql.cli", *query(COUNT, "--no-progress", "--set", "concurrency=1", model=model)]
@@ -106,7 +107,7 @@ def test_ctrl_c_gives_130_and_a_token_and_keeps_what_was_paid(
                 continue
             finally:
                 held.close()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "interrupted; what was answered is in the ledger; continue it with: uql resume " in err

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +15,11 @@ from typing import Any
 import pytest
 
 import uql
+from uql.command.outcome import Code
+from uql.command.query import Request, run
 from uql.llm.ledger import Ledger
 from uql.llm.run_lease import Lease
+from uql.session.events import finished
 from uql.show.progress import Counts
 
 POSITIVE = 'SELECT id FROM reviews WHERE "the review is positive"'
@@ -124,6 +129,13 @@ def test_after_the_end_no_time_is_left() -> None:
     assert "left" in counts.line()
 
 
+def test_the_seconds_are_those_of_the_whole_statement(own_world: Path) -> None:
+    con = opened()
+    con.on_event(lambda event: time.sleep(0.5) if event.kind == "plan" else None)
+    result = con.uql(POSITIVE).run()
+    assert result.cost.calls == 6 and result.cost.seconds >= 0.5
+
+
 def test_ctrl_c_in_python_tells_how_the_run_goes_on(own_world: Path) -> None:
     con = opened(concurrency=1)
     con.uql("SELECT count(*) FROM reviews").fetchall()
@@ -142,6 +154,34 @@ def test_ctrl_c_in_python_tells_how_the_run_goes_on(own_world: Path) -> None:
     (note,) = interrupted.value.__notes__
     assert f'con.resume("{con.last_run}")' in note and con.last_run
     assert len(con.resume().fetchall()) == 3
+
+
+def test_ctrl_c_before_the_first_step_leaves_no_coroutine_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python warns of each coroutine that was never awaited."""
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    async def statement() -> int:
+        return 1
+
+    monkeypatch.setattr("asyncio.run", interrupted)
+    begun = statement()
+    with pytest.raises(KeyboardInterrupt):
+        finished(begun)
+    assert inspect.getcoroutinestate(begun) == inspect.CORO_CLOSED
+
+
+@pytest.mark.parametrize(("ledger", "said"), [(":memory:", "no answer is kept"), ("told.sqlite", "uql resume ")])
+def test_ctrl_c_on_the_command_line_names_a_run_only_where_it_is_kept(
+    own_world: Path, capsys: pytest.CaptureFixture[str], ledger: str, said: str
+) -> None:
+    with uql.connect("shop.duckdb", model="oracle:oracle.toml", ledger=ledger) as con:
+        con.on_event(lambda event: signal.raise_signal(signal.SIGINT) if event.kind == "call" else None)
+        request = Request(POSITIVE, progress=False)
+        assert run(con, lambda: con.uql(POSITIVE), lambda outcome: None, request) == Code.INTERRUPTED
+    err = capsys.readouterr().err
+    assert err.startswith("interrupted; ") and said in err and ("resume" in err) is (ledger != ":memory:")
 
 
 def test_ctrl_c_where_nothing_was_asked_names_no_run(own_world: Path) -> None:

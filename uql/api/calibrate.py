@@ -47,6 +47,7 @@ async def _calibrate(con: Connection, condition: str, rows: list[Row], labels: l
     from uql.llm.questions import Predicate
 
     async with Gate.open(con.configured, model=con.model) as gate:
+        con.session.hear(gate)
         gate.calibrated = False
         answers = await gate.ask(Predicate(condition), rows)
         provider = await gate.provider()

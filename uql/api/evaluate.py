@@ -27,7 +27,6 @@ from uql.sampling.intervals import Interval, wilson
 from uql.session.events import finished
 
 if TYPE_CHECKING:
-    from uql.base.settings import Settings
     from uql.llm.ledger import Ledger
     from uql.llm.providers.base import Provider
     from uql.session.session import Session
@@ -173,7 +172,7 @@ def evaluate(
     if sample is not None and sample < len(examples):
         positions = np.sort(rng.choice(len(examples), sample, replace=False))
         examples, labels = [examples[i] for i in positions], [labels[i] for i in positions]
-    work = _Work(session.settings, examples, labels, packed)
+    work = _Work(session, examples, labels, packed)
     candidates: list[Any] = list(models) or [session.model or session.settings.model]
     with session.ledgers.open(session.settings.ledger) as ledger:
         return finished(work.run(wordings, candidates, improve, rng, ledger))
@@ -182,8 +181,9 @@ def evaluate(
 class _Work:
     """The labelled rows of an evaluation, and what is asked of them."""
 
-    def __init__(self, settings: Settings, rows: list[Row], labels: list[object], packed: int) -> None:
-        self.settings, self.rows, self.packed = settings, rows, packed
+    def __init__(self, session: Session, rows: list[Row], labels: list[object], packed: int) -> None:
+        self.session, self.rows, self.packed = session, rows, packed
+        self.settings = settings = session.settings
         self.budget = Budget(
             calls=None, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
         )  # of all texts and models together
@@ -221,6 +221,7 @@ class _Work:
     async def _evaluate_text(self, text: str, model: Any, at: Codes, ledger: Ledger) -> tuple[Evaluated, Codes]:
         """What came of one text and model over the rows `at`, and the (n,) answers: -1 for none."""
         async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
+            self.session.hear(gate)
             answers = await gate.ask(self._question(text), [self.rows[i] for i in at])
             provider, cost = await gate.provider(), replace(gate.cost)
         if any(failure.kind == "budget" for failure in answers.failures):
@@ -326,6 +327,7 @@ class _Work:
         schema = closed({"wordings": {"type": "array", "items": {"type": "string"}}})
         words = self._request(text, count, at, codes)
         async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
+            self.session.hear(gate)
             answers = await gate.ask(Write(words, schema=json.dumps(schema), max_tokens=80 * count + 80), [Row()])
         reply = answers.values[0]
         if not isinstance(reply, dict):

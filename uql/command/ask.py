@@ -48,32 +48,36 @@ def ask(
     rule: Annotated[list[str] | None, typer.Option("--rule", help="A rule of the use case, in words.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write the answer as JSON, with its plan and steps.")] = False,
     show_plan: Annotated[bool, typer.Option("--plan", help="Print the plan, its UQL and price; run nothing.")] = False,
-    show_uql: Annotated[bool, typer.Option("--uql", help="Print the UQL of the answer below it.")] = False,
+    show_uql: Annotated[bool, typer.Option("--uql", help="Print the UQL below the answer.")] = False,
     show_why: Annotated[
         bool, typer.Option("--why", help="Print for each figure of the answer its cell and the rows behind it.")
     ] = False,
     readings: Annotated[
         bool | None,
         typer.Option(
-            "--readings/--no-readings", help="Ask whether the question is ambiguous; without: not of a local model."
+            "--readings/--no-readings",
+            help="Check whether the question is ambiguous. Default: only with a hosted model.",
         ),
     ] = None,
     model: options.Model = None,
-    planner: Annotated[str | None, typer.Option(help="That plans and writes, where it is another one.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Calls at most over all of it; 1024 without.")] = None,
+    planner: Annotated[str | None, typer.Option(help="The model that plans and writes, if not --model.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Maximum number of model calls for the whole question. Default: 1024.")
+    ] = None,
     max_cost: options.MaxCost = None,
     confirm_over: Annotated[
-        float | None, typer.Option(help="Ask before running what may cost more USD than this; else the setting's.")
+        float | None, typer.Option(help="Ask before running what may cost more USD than this. Default: the setting.")
     ] = None,
     yes: options.Yes = False,
     no_checker: Annotated[bool, typer.Option("--no-checker", help="Mode meta: decompose every question.")] = False,
     no_decomposer: Annotated[bool, typer.Option("--no-decomposer", help="Mode meta: decompose none.")] = False,
     adapter: Annotated[
         list[str] | None,
-        typer.Option("--adapter", help="Mode meta: of `uql adapters list`, several times for several."),
+        typer.Option("--adapter", help="Mode meta: an adapter of `uql adapters list`; may be repeated."),
     ] = None,
     router: Annotated[
-        Path | None, typer.Option("--router", help="Mode meta: of `uql router train`; ranks the adapters.")
+        Path | None,
+        typer.Option("--router", help="Mode meta: a router of `uql router train`, which ranks the adapters."),
     ] = None,
     no_progress: options.NoProgress = False,
 ) -> int:

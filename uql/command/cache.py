@@ -40,13 +40,13 @@ def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
 
 @command(app)
 def prune(
-    table: Annotated[str | None, typer.Option(help="Forget what was answered about this table's rows.")] = None,
-    model: Annotated[str | None, typer.Option(help="Forget this model's answers.")] = None,
-    older_than: Annotated[str | None, typer.Option(help="Forget answers older than this, as 30d, 12h.")] = None,
-    size: Annotated[str | None, typer.Option(help="Forget the oldest until the file fits, as 500M, 2G.")] = None,
+    table: Annotated[str | None, typer.Option(help="Delete the answers about this table's rows.")] = None,
+    model: Annotated[str | None, typer.Option(help="Delete this model's answers.")] = None,
+    older_than: Annotated[str | None, typer.Option(help="Delete answers older than this, as 30d, 12h.")] = None,
+    size: Annotated[str | None, typer.Option(help="Delete the oldest until the file fits, as 500M, 2G.")] = None,
     ledger: options.Ledger = None,
 ) -> None:
-    """Forget answers. Conditions given together must all hold; --size comes after them."""
+    """Delete answers. Conditions given together must all hold; --size comes after them."""
     if table is None and model is None and older_than is None and size is None:
         raise UsageError(
             "nothing to forget is named", help="--table, --model, --older-than, --size; all: uql cache clear"
@@ -61,7 +61,7 @@ def prune(
 
 @command(app)
 def clear(ledger: options.Ledger = None, yes: options.Yes = False) -> None:
-    """Forget everything: answers, runs, calls."""
+    """Delete everything: answers, runs, calls."""
     with options.open_ledger(ledger) as store:
         count = store.stats().answers
         if not yes and not typer.confirm(f"forget {count:,} answers in {store.path}, which were paid for?", err=True):

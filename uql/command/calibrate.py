@@ -9,7 +9,7 @@ import typer
 
 from uql.base.sql_text import literal
 from uql.command import options
-from uql.command.outcome import command, new_app
+from uql.command.outcome import command, narrate, new_app
 
 app = new_app()
 
@@ -23,7 +23,7 @@ def calibrate(
     model: options.Model = None,
     budget: options.Budget = None,
     ledger: options.Ledger = None,
-    dry: Annotated[bool, typer.Option("--no-keep", help="Say what it would bring; change nothing.")] = False,
+    dry: Annotated[bool, typer.Option("--no-keep", help="Show the gain and change nothing.")] = False,
 ) -> None:
     """Fit a model's probabilities of a condition to labelled rows; kept where they are better on rows left out.
 
@@ -31,10 +31,11 @@ def calibrate(
     """
     from uql.api.calibrate import calibrate as fit
     from uql.command.query import connect
+    from uql.show.progress import Progress
 
     settings = options.settings_of(model=model, budget=budget, ledger=ledger)
     source = literal(rows) if Path(rows).is_file() else rows
-    with connect(database, settings) as con:
+    with connect(database, settings) as con, Progress().of(con.on_event) as progress:
         result = fit(con, condition, source, label=label, keep=not dry)
     print(f"rows       {result.rows}")
     print(f"accuracy   {result.accuracy_before:.3f} as it is, {result.accuracy:.3f} calibrated (rows left out)")
@@ -46,3 +47,4 @@ def calibrate(
         print("better; nothing was changed")
     else:
         print("kept: queries with this condition and model use it from now on")
+    narrate(progress.counts.line())

@@ -46,7 +46,7 @@ class Check:
 def doctor(
     models: Annotated[
         list[str] | None,
-        typer.Option("-m", "--model", help="A model to try, several times; else that of the settings."),
+        typer.Option("-m", "--model", help="A model to try; may be repeated. Default: that of the settings."),
     ] = None,
     no_call: Annotated[bool, typer.Option("--no-call", help="Make no calls, reach no server.")] = False,
     as_json: options.Json = False,

@@ -59,14 +59,17 @@ def init(
         str | None, typer.Option("-m", "--model", help="The model to write: local, openai:NAME, …")
     ] = None,
     price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="Its USD per million tokens, where they are not known.")
+        str | None,
+        typer.Option(
+            metavar="IN,OUT", help="USD per million input and output tokens, for a model without a known price."
+        ),
     ] = None,
     budget: options.Budget = None,
     max_cost: options.MaxCost = None,
     user: Annotated[bool, typer.Option("--user", help="The user's own file instead of ./uql.toml.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     show: Annotated[bool, typer.Option("--print", help="Print it, write nothing.")] = False,
-    no_call: Annotated[bool, typer.Option("--no-call", help="Do not try the model before it is written.")] = False,
+    no_call: Annotated[bool, typer.Option("--no-call", help="Do not make the test call.")] = False,
 ) -> int | None:
     """Choose a model, try it with a call, and write a commented uql.toml into this folder.
 

@@ -64,7 +64,7 @@ def list_(as_json: options.Json = False) -> None:
 
 @command(app)
 def remove(name: Name) -> int:
-    """Forget a key, in the keyring and in the file."""
+    """Delete a key, in the keyring and in the file."""
     variable = keys.variable(name)
     if keys.remove(variable):
         return Code.OK

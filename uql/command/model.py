@@ -24,7 +24,7 @@ Database = Annotated[Path, typer.Argument(help="A DuckDB database.")]
 
 @command(app)
 def init(database: Database) -> None:
-    """Write a first uql.model.toml beside a database: its tables and columns, and the joins that were found. Asks no model."""
+    """Write a first uql.model.toml beside a database: its tables and columns, and the joins that were found. Makes no calls."""
     from uql.api.opening import connect
     from uql.nl.schema import semantic_model
     from uql.nl.schema.discover import discover

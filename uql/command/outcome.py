@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import wraps
+from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError, memory_errors
@@ -29,7 +31,7 @@ class Code(IntEnum):
     BACKEND = 3  # the model cannot be reached, or is not there
     BUDGET = 4  # a limit was reached while running: what is finished was written
     FAILED_ROWS = 5  # under --strict: some rows have no answer
-    INTERRUPTED = 130  # Ctrl-C; what was answered is in the ledger
+    INTERRUPTED = 130  # Ctrl-C or SIGTERM; what was answered is in the ledger
 
 
 class UsageError(Exception):
@@ -126,6 +128,18 @@ def run(command: Callable[[], int | None]) -> int:
             return Code.OK
         narrate(_os_error_text(error), "error")
         return Code.USAGE
+
+
+def stop_at_sigterm() -> None:
+    """SIGTERM stops this process as Ctrl-C does: what was paid for is kept, and the token to resume is printed."""
+
+    def stop(_: int, frame: FrameType | None) -> None:
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(ctrl_c):  # a shell script began this with "&", so that Ctrl-C does not stop it
+            raise KeyboardInterrupt
+        ctrl_c(signal.SIGINT, frame)
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def call(app: typer.Typer, words: Sequence[str], name: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -61,7 +62,7 @@ class Output:
             raise UsageError(f"{path} is a folder", help="-o takes the name of a file")
         try:
             if path.exists() and not path.is_file():  # /dev/stderr, a named pipe
-                with path.open("w", encoding="utf-8", newline="") as stream:
+                with _full_disk_named(path), path.open("w", encoding="utf-8", newline="") as stream:
                     yield Output(stream, format, path)
                 return
             if path.exists() and not os.access(path, os.W_OK):
@@ -71,7 +72,7 @@ class Output:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         temporary = Path(name)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            with _full_disk_named(path), os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
                 output = Output(stream, format, temporary)
                 yield output
             if temporary.stat().st_size:
@@ -98,6 +99,17 @@ class Output:
             render.write_parquet(data, self.path, estimates=estimates)
         else:
             render.WRITERS[self.format](data, self.stream, estimates=estimates)
+
+
+@contextlib.contextmanager
+def _full_disk_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+            raise
+        help = "what was answered is in the ledger: the same statement with another -o makes no new calls"
+        raise UsageError(f"cannot write {path}: {error.strerror}", help=help) from None
 
 
 def print_json(value: Any) -> None:

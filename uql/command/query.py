@@ -53,7 +53,8 @@ class Request:
 
 def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
     """The typer app of the query command; its help ends in the sub-commands."""
-    others = "\n\n".join(f"uql {name}: {says}" for name, (_, says) in commands.items())
+    width = max(map(len, commands)) + 2
+    others = "\n".join(f"uql {name:<{width}}{says}" for name, (_, says) in commands.items())
     application = new_app()
     command(
         application,
@@ -65,17 +66,25 @@ def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
 
 
 def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) -> None:
-    """Say what was probably meant where the first word is not a database: a misspelt sub-command, a query without -c."""
-    first = words[0] if words else ""
+    """Say what was probably meant where the first words are not a database and an option: a misspelt sub-command, a query without -c."""
+    first, second = (*words[:2], "", "")[:2]
+    if first and second and not first.startswith("-") and not second.startswith("-") and _has_blank(second):
+        raise UsageError(
+            f"{second[:60]!r} is not an option", help=f"a query goes after -c: uql {first} -c {second[:60]!r}"
+        )
     if not first or first.startswith("-") or Path(first).exists():
         return
-    if any(char.isspace() for char in first):
+    if _has_blank(first):
         raise UsageError(f"there is no database {first[:60]!r}", help=f"a query goes after -c: uql -c {first[:60]!r}")
     if not {"-c", "--command", "-f", "--file"} & set(words):
         close = get_close_matches(first, commands, 1, cutoff=0.6)
         hint = f"did you mean uql {close[0]}? " if close else ""
         names = ", ".join(commands)
         raise UsageError(f"there is no command or database {first!r}", help=f"{hint}commands: {names}; see uql --help")
+
+
+def _has_blank(word: str) -> bool:
+    return any(char.isspace() for char in word)
 
 
 def _query(
@@ -175,7 +184,10 @@ def text_of(command: str | None, file: str | None) -> str:
         source = getattr(sys.stdin, "buffer", None)
         text, where = _decode(source.read(), "standard input") if source else sys.stdin.read(), "standard input"
     else:
-        raise UsageError("no query", help="uql [database] -c 'SELECT …', -f FILE, or pipe one in; see uql --help")
+        raise UsageError(
+            "no query",
+            help="uql [database] -c 'SELECT …', -f FILE, or pipe one in; `uql shell` and `uql ui` take many; see uql --help",
+        )
     if not text.strip():
         raise UsageError(f"no query: {where} is empty", help="uql [database] -c 'SELECT …'; see uql --help")
     return text
@@ -275,7 +287,12 @@ def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], 
         with Progress(enabled=request.progress).of(con.on_event):
             outcome = make().run()
     except KeyboardInterrupt:
-        narrate(f"interrupted; what was answered is in the ledger{_continued(con)}")
+        kept = (
+            "the ledger is in memory: no answer is kept"
+            if _forgets(con)
+            else f"what was answered is in the ledger{_continued(con)}"
+        )
+        narrate(f"interrupted; {kept}")
         return Code.INTERRUPTED
     except duckdb.Error as error:
         narrate(f"DuckDB: {error}", "error")
@@ -289,10 +306,14 @@ def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], 
 
 def _continued(con: Connection) -> str:
     """How the run goes on, where its ledger outlives it."""
-    if not con.last_run:
+    if not con.last_run or _forgets(con):
         return ""
     ledger = without_password(con.configured.ledger or "")
     return f"; continue it with: uql resume {con.last_run}" + (f" --ledger {shlex.quote(ledger)}" if ledger else "")
+
+
+def _forgets(con: Connection) -> bool:
+    return con.configured.ledger == ":memory:"
 
 
 def _say(outcome: Outcome, strict: bool) -> Code:

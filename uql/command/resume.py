@@ -25,14 +25,16 @@ app = new_app()
 
 @command(app)
 def resume(
-    token: Annotated[str, typer.Argument(help="Of the run, as it was told; its first letters are enough.")],
+    token: Annotated[str, typer.Argument(help="The id of the run, as `uql runs` lists it, or its first letters.")],
     csv: options.Csv = False,
     as_json: options.Json = False,
     markdown: options.Markdown = False,
     output: options.Output = None,
-    budget: Annotated[str | None, typer.Option(help="Model calls at most, those paid before counted.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Maximum number of model calls, including those paid before.")
+    ] = None,
     max_cost: options.MaxCost = None,
-    max_seconds: Annotated[str | None, typer.Option(help="Seconds at most, of this sitting.")] = None,
+    max_seconds: Annotated[str | None, typer.Option(help="Maximum time in seconds, from now on.")] = None,
     ledger: Annotated[str | None, typer.Option(help="The ledger that holds the run.")] = None,
     settings: options.Set = None,
     strict: options.Strict = False,
@@ -41,8 +43,9 @@ def resume(
 ) -> int:
     """Continue a run that was killed, interrupted, or stopped at a limit, in the database and the folder it began in.
 
-    The same rows are drawn; those that have an answer are not paid for again. Settings given here replace the run's own. Of a run that
-    you did not begin on this machine it shows the statement first, and asks.
+    The same rows are drawn; those that have an answer are not paid for again. Settings given here replace the run's own.
+
+    Of a run that you did not begin on this machine it shows the statement first, and asks.
     """
     from uql.base import config
     from uql.base.postgres_url import is_postgres

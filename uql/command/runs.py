@@ -20,7 +20,7 @@ _STATEMENT = 60  # characters of a statement in the list
 
 @command(app)
 def runs(
-    run: Annotated[str | None, typer.Argument(help="The id of a run, or how it begins.")] = None,
+    run: Annotated[str | None, typer.Argument(help="The id of a run, or its first letters.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Runs to list, the latest first.")] = 20,
     as_json: options.Json = False,
     ledger: options.Ledger = None,

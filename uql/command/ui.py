@@ -20,7 +20,7 @@ app = new_app()
 @command(app)
 def ui(
     database: options.Database = None,
-    port: Annotated[int, typer.Option(help="0: any free one.")] = 0,
+    port: Annotated[int, typer.Option(help="The port; 0: any that is free.")] = 0,
     write: Annotated[bool, typer.Option("--write", help="Statements may change the database.")] = False,
     model: options.Model = None,
     settings: options.Set = None,

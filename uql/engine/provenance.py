@@ -75,9 +75,10 @@ class Why:
         lines = [f"from the rows asked, of which {self.rows:,} are kept here:"]
         lines += [evidence_text(part, short=True) for part in self.evidence[:SHOWN]]
         more = len(self.evidence) - SHOWN
-        return "\n\n".join([*lines, f"… and {more:,} answers more in .evidence"] if more > 0 else lines)
+        return "\n\n".join([*lines, f"… and {more:,} answers more"] if more > 0 else lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"{self}: in .evidence" if self.rows > 1 and len(self.evidence) > SHOWN else str(self)
 
     def _repr_html_(self) -> str:
         from html import escape

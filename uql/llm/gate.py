@@ -160,7 +160,9 @@ class Gate(Sender):
     async def __aenter__(self) -> Gate:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, UQLError):
+            self._ended = self._ended or "failed"
         await self.aclose()
 
     async def aclose(self) -> None:

@@ -42,7 +42,7 @@ class Cost:
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = 0.0  # None: a price is unknown
-    seconds: float = 0.0  # spent waiting for answers
+    seconds: float = 0.0  # spent waiting for answers; of a result: from the start of the statement to its end
     cached_tokens: int = 0  # of the input, those that a vendor had in its prompt cache
 
     def __add__(self, other: Cost) -> Cost:

@@ -107,15 +107,20 @@ def finished(task: Coroutine[Any, Any, T]) -> T:
         begun.set_result((asyncio.get_running_loop(), current))
         results.append(await task)
 
-    if asyncio._get_running_loop() is None:
-        asyncio.run(main())
-        return results[0]
-    with ThreadPoolExecutor(1, thread_name_prefix="uql-run") as thread:
-        done = thread.submit(lambda: asyncio.run(main()))
-        try:
-            done.result()
+    running = main()
+    try:
+        if asyncio._get_running_loop() is None:
+            asyncio.run(running)
             return results[0]
-        except KeyboardInterrupt:
-            loop, running = begun.result()
-            loop.call_soon_threadsafe(running.cancel)
-            raise
+        with ThreadPoolExecutor(1, thread_name_prefix="uql-run") as thread:
+            done = thread.submit(lambda: asyncio.run(running))
+            try:
+                done.result()
+                return results[0]
+            except KeyboardInterrupt:
+                loop, current_task = begun.result()
+                loop.call_soon_threadsafe(current_task.cancel)
+                raise
+    finally:  # Ctrl-C may come before the loop awaits them
+        running.close()
+        task.close()

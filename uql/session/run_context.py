@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
-from uql.session.events import EstimateEvent, ForetoldEvent, LoadingEvent, PlanEvent
+from uql.session.events import EstimateEvent, ForetoldEvent, PlanEvent
 from uql.session.resume import StatementInput
 
 if TYPE_CHECKING:
@@ -100,10 +100,8 @@ async def in_context(
                 replays.forget(id, ledger)  # refused before anything was sent
 
         if shared is None:
-            closing.push_async_callback(gate.aclose)
-            gate.listeners.append(session.emit)
-            gate.on_announce.append(session.announce)
-            gate.on_loading.append(lambda model: session.emit(LoadingEvent(model)))
+            await closing.enter_async_context(gate)
+            session.hear(gate)
         closing.callback(end)
         session.opened(gate)
         if semantic and gate.draws.persistent:

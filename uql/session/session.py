@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from uql.base.sql_text import first_line, quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight
-from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent
+from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, LoadingEvent
 from uql.session.resume import StatementInput
 from uql.session.statements import FAILURES, refused, store
 from uql.show.progress import watching
@@ -352,11 +353,13 @@ class Session:
         with self.running(settings):
             latest, self.last_run = self.last_run, ""
             self._running += 1
+            began = time.monotonic()
             try:
                 self.catalog.parts.unread()  # those of an EXPLAIN before
                 with memory_errors():
                     outcome = work()
                 outcome.notes += self.catalog.parts.unread()
+                outcome.cost = replace(outcome.cost, seconds=time.monotonic() - began)
                 return outcome
             except KeyboardInterrupt as stop:
                 if self.last_run:
@@ -416,6 +419,12 @@ class Session:
     def emit(self, event: Any) -> None:
         for listener in tuple(self.listeners):
             listener(event)
+
+    def hear(self, gate: Gate) -> None:
+        """Tells the listeners of a gate's calls, of rows that leave this machine, and of a model that is loaded."""
+        gate.listeners.append(self.emit)
+        gate.on_announce.append(self.announce)
+        gate.on_loading.append(lambda model: self.emit(LoadingEvent(model)))
 
     def announce(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
         """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns.

@@ -280,6 +280,8 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
     except duckdb.Error as other:
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
+        if not quoted and not isinstance(other, duckdb.ParserException):  # it is a statement of DuckDB's
+            raise refused(other) from other
         raise neither(error, other, source) from None
 
 

@@ -173,8 +173,9 @@ def table(
     """
     if not data.num_columns:
         return ""
-    if TEXT in (data.schema.metadata or {}):
-        return "\n".join(printable(line or "") for line in data.column(0).to_pylist())
+    lines_of_text = text_of(data)
+    if lines_of_text is not None:
+        return lines_of_text
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
     rows, row_count = shown_rows(data, kinds, estimates, max_rows)
@@ -200,6 +201,13 @@ def table(
         lines.append("│ " + " │ ".join(cells) + " │")
     lines.append(_rule("└┴┘", widths))
     return "\n".join([*lines, *_size_line(data, row_count, sum(i >= 0 for i in positions))])
+
+
+def text_of(data: pa.Table) -> str | None:
+    """The lines that EXPLAIN gives, which stand as they are; None for rows."""
+    if TEXT not in (data.schema.metadata or {}):
+        return None
+    return "\n".join(printable(line or "") for line in data.column(0).to_pylist())
 
 
 def cells(

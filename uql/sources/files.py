@@ -36,7 +36,15 @@ def file_sql(path: str) -> str:
 
     Raises: DataError: UQL501 no such file; UQL503 a file of no bytes, or of no known format.
     """
+    path = str(Path(path).expanduser()) if path.startswith("~/") else path  # as DuckDB does
     function = reader(path)
+    if function is None and Path(path).is_dir():
+        raise DataError(
+            f"{path} is a folder",
+            code="UQL503",
+            help=f"FROM '{path}/*.csv' reads its tables, FROM read_text('{path}/*.txt') its texts; in Python, "
+            f"con.register('name', '{path}') takes pictures, recordings and documents too",
+        )
     if function is None:
         formats = ", ".join(sorted(READERS))
         raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"formats: {formats}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import logging
 import sqlite3
@@ -35,6 +36,8 @@ FORMATS = {  # of files by whatever name
     "jsonl": "read_json([{}], format = 'newline_delimited')",
     "parquet": "read_parquet([{}])",
 }
+LOOKED_AT = 1_000  # texts whose first bytes are read when they become a table
+HEAD = 65_536  # bytes
 BATCH = 10_000  # rows of SQLite that are held at once
 
 
@@ -121,6 +124,7 @@ def register_files(
     file_column = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
     value = f"content AS {kind}"
     if kind == "text":
+        _tell_not_utf8(name, chosen[:LOOKED_AT])
         value = (
             "TRY(decode(content)) AS text, CASE WHEN TRY(decode(content)) IS NULL THEN 'it is not UTF-8' END AS error"
         )
@@ -187,6 +191,27 @@ def _tell_left_out(name: str, kind: str, files: Sequence[Path], chosen: Sequence
             "%s holds the files of the kind %s; %d of %d were left out: %s; type = … chooses the kind",
             name, kind, left.total(), len(files), what,
         )  # fmt: skip
+
+
+def _tell_not_utf8(name: str, files: Sequence[Path]) -> None:
+    """A warning of the log where texts are in another encoding: their rows have no text."""
+    others = [file for file in files if not _begins_as_utf8(file)]
+    if others:
+        log.warning(
+            "%s: %s of %s are not UTF-8, as %s: their text is NULL; convert them: iconv -f latin1 -t utf-8 FILE",
+            name, f"{len(others):,}", f"{len(files):,} texts", others[0].name,
+        )  # fmt: skip
+
+
+def _begins_as_utf8(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            codecs.getincrementaldecoder("utf-8")().decode(opened.read(HEAD))
+    except UnicodeDecodeError:
+        return False
+    except OSError:  # DuckDB says why, when a query reads it
+        return True
+    return True
 
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, body: str, column: str | None, comment: str) -> None:

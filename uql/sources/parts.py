@@ -104,7 +104,8 @@ class Parts:
         if not reasons:
             return []
         files = "1 file has" if len(reasons) == 1 else f"{len(reasons):,} files have"
-        return [f"{files} a row of NULLs in place of parts; the column error says why: {reasons[0]}"]
+        left_out = "count(*) counts it too, WHERE error IS NULL leaves it out"
+        return [f"{files} a row of NULLs in place of parts ({left_out}); the column error says why: {reasons[0]}"]
 
     def register(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Gives a session the macros __uql_frames(file, every), __uql_pages(file) and __uql_transcript(file), once."""

@@ -101,7 +101,7 @@ class Work:
 
     def _about(self) -> dict[str, Any]:
         from uql.base.printable import printable
-        from uql.show.render import footer
+        from uql.show.render import footer, text_of
 
         assert self.result is not None
         outcome = self.result.run()
@@ -110,6 +110,7 @@ class Work:
             "types": outcome.types,
             "media": self.media,
             "rows": outcome.table.num_rows,
+            "text": text_of(outcome.table),
             "footer": [printable(line) for line in footer(outcome, resume="uql resume {}")],
             "errors": len(outcome.errors),
             "partial": outcome.partial,
@@ -184,6 +185,7 @@ class Session:
         settings, model = self._runs.configured, self._runs.model
         return {
             "model": model.name if model is not None else settings.model,
+            "models": settings.models,
             "model_fixed": model is not None,
             "budget": settings.budget,
             "write": self.write,

@@ -94,7 +94,9 @@ def discover(
     names = list(tables) if tables is not None else catalog.names()
     if not names:
         raise QuestionError(
-            "there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first"
+            "there are no tables to ask about",
+            code="UQL633",
+            help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
         )
     there = [model.described(catalog.named(name)) for name in names]
     sources = [_source(table, catalog, question) for table in there]

@@ -1,7 +1,7 @@
 // The page: it asks the server of this machine, and draws what comes back.
 import { picture } from "/static/dag.js";
 import { Editor, quoted } from "/static/editor.js";
-import { clearGrid, columnsTable, drawGrid } from "/static/grid.js";
+import { clearGrid, columnsTable, drawGrid, drawText } from "/static/grid.js";
 import { $, api, button, make, problem, range, table, walk, whole, worded } from "/static/page.js";
 
 let plan = null, checks = 0, keeping = 0, source = null, tables = [], spent = { calls: 0, usd: 0 };
@@ -99,7 +99,8 @@ function price(found) {
   const parts = [`${range(p.calls, whole)} calls`];
   if (found.budget_calls !== null) parts.push(`at most ${whole(found.budget_calls)}`);
   parts.push(`${range(p.input_tokens, whole)} + ${range(p.output_tokens, whole)} tokens`);
-  parts.push(p.usd === null || p.usd === undefined ? "price unknown" : range(p.usd, (n) => `$${n.toFixed(4)}`));
+  if (!p.usd) parts.push("price unknown");
+  else if (p.usd.high) parts.push(range(p.usd, (n) => `$${n.toFixed(4)}`));
   return parts.join(", ");
 }
 /** Shows an error under the text, and underlines its place. */
@@ -189,7 +190,7 @@ function ended() {
   clear(run.error ? "The statement failed: no rows." : "");
   if (run.error) { mark(run.kind === "ask" || run.text !== editor.text ? { ...run.error, start: -1 } : run.error); if (run.kind === "uql") show("rows"); return; }
   if (run.answer) { drawAnswer(); show("answer"); return; }
-  if (ready(run)) { drawGrid(run); show("rows"); }
+  if (ready(run)) { (run.result.text === null ? drawGrid : drawText)(run); show("rows"); }
 }
 
 // ---------------------------------------------------------------------------------------------------------------- views
@@ -305,6 +306,7 @@ async function state(changed) {
   spent = await api(changed ? "settings" : "state", changed);
   $("mode").textContent = `${spent.database ?? "in memory"}, ${spent.write ? "may write" : "reads only"}`;
   if (document.activeElement !== $("model")) $("model").value = spent.model ?? "";
+  $("model").placeholder = spent.models.join(", ") || "none";
   $("model").disabled = spent.model_fixed;
   if (document.activeElement !== $("budget")) $("budget").value = spent.budget ?? "";
   drawSpent(null);

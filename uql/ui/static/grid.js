@@ -22,6 +22,12 @@ export function clearGrid(message = "") {
   $("footer").textContent = $("size").textContent = "";
   $("tools").hidden = $("cell").hidden = true;
 }
+/** Shows the lines that EXPLAIN gives as they are. */
+export function drawText(run) {
+  clearGrid();
+  $("grid").replaceChildren(make("pre", { textContent: run.result.text }));
+  $("footer").textContent = run.result.footer.join("\n");
+}
 const cellOf = (run, row, column) => `runs/${run}/cell?row=${row}&column=${column}`;
 
 /** Draws the rows of a run that has ended: a snapshot with its result. */
