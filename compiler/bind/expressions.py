@@ -16,7 +16,7 @@ from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
-from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, WORDS, Pending, Place, Use, Want, is_numeric
+from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, PRINTED, TEXT, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
 from uql.compiler.sql import NOW, type_sql
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
@@ -143,7 +143,7 @@ class Expressions:
                 escape = self.bind(expr.escape, clause, WORDS) if expr.escape is not None else None
                 self._check_pattern(expr)
                 pattern = self.bind(expr.pattern, clause, WORDS)
-                return replace(expr, operand=self.bind(expr.operand, clause, WORDS), pattern=pattern, escape=escape)
+                return replace(expr, operand=self.bind(expr.operand, clause, TEXT), pattern=pattern, escape=escape)
             case ast.InList():
                 items = tuple(self.bind(item, clause) for item in expr.items)
                 labels = tuple(item.value for item in items if isinstance(item, String))
@@ -442,11 +442,12 @@ class Expressions:
 
     def _binary(self, expr: Binary, clause: Clause, certain: bool) -> Expr:
         if expr.op == "COLLATE":
-            return replace(expr, left=self.bind(expr.left, clause, WORDS))
+            return replace(expr, left=self.bind(expr.left, clause, TEXT))
         if expr.op in BITS:
             return self._bits(expr, clause)
         if expr.op == "||":
-            return replace(expr, left=self.bind(expr.left, clause, WORDS), right=self.bind(expr.right, clause, WORDS))
+            left, right = self.bind(expr.left, clause, PRINTED), self.bind(expr.right, clause, PRINTED)
+            return replace(expr, left=left, right=right)
         if expr.op in ("+", "-", "*", "/", "//", "%"):
             return self._arithmetic(expr, clause)
         ordering = expr.op in ORDERINGS
@@ -653,7 +654,9 @@ class Expressions:
             else:
                 operand_want = self._against(tests[0], ordering=False)
             operand = self.bind(operand, clause, operand_want)
-        if want.type is None and any(map(self._is_number, (*(w.value for w in expr.whens), expr.default))):
+        if (want.type is None or want is PRINTED) and any(
+            map(self._is_number, (*(w.value for w in expr.whens), expr.default))
+        ):
             want = NUMBER
         elif want.type is None:
             want = self._with_booleans(
@@ -683,6 +686,7 @@ class Expressions:
             want = Want(Place.CAST, type)
         bound = self.bind(expr.operand, clause, want)
         if isinstance(bound, Pending) and not isinstance(expr.operand, Cast):  # "…"::INTEGER::VARCHAR is cast twice
+            self.uses[bound.index] = replace(self.uses[bound.index], lenient=expr.lenient)
             return replace(bound, span=expr.span)
         if not expr.lenient and (uses.is_number_or_time(type) or type == "BOOLEAN"):
             self.statement.type_by_name(self._open_texts(bound), type)
