@@ -86,7 +86,9 @@ def test_no_group_may_be_missing_where_every_label_was_seen(duck, keys, groups):
 
 def test_a_label_that_was_not_seen_may_be_missing_and_so_may_rows_without_a_text(duck):
     labels = ", ".join(f"'{letter}'" for letter in "abcdefghijklm")
-    found, notes = missing(duck, f'SELECT "the kind"::ENUM({labels}) AS kind, count(*) AS n FROM t GROUP BY kind', budget=12)
+    found, notes = missing(
+        duck, f'SELECT "the kind"::ENUM({labels}) AS kind, count(*) AS n FROM t GROUP BY kind', budget=12
+    )
     assert found < 13 and len(notes) == 1
     with_null = "(SELECT CASE WHEN id <> 3 THEN text END AS text, k FROM t)"
     assert len(missing(duck, f"SELECT {GOOD}::BOOLEAN AS g, count(*) AS n FROM {with_null} GROUP BY g")[1]) == 1
