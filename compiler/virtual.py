@@ -27,6 +27,7 @@ class VirtualColumn:
     into: int | None = None  # groups that the model names
     many: bool = False  # may a row be in several groups?
     attempt: bool = False  # TRY "…": gives STRUCT(value, error)
+    lenient: bool = False  # TRY_CAST: an answer of another type is NULL, not a failure
     moment: bool = False  # not the answer to a condition on a video, but the second at which it was seen to hold
     span: Span = field(default=NO_SPAN, compare=False)
 

@@ -39,6 +39,8 @@ NUMBER_CHARS = 3  # of a row's number in a request for a summary
 REOPENED = 0.25  # of the rows of a GROUP BY, at most, that are expected to be in none of the groups named first
 FIRST_ROWS = 8  # asked every question, before an order is learned from answers
 LEAST_ROWS = 160  # of which these are a twentieth
+MOST_OUTPUTS = 0.5  # different ones a row, from which on SELECT DISTINCT asks every row
+TURNS_A_STEP = 4  # after so many rows of a group, that share of them is asked at once
 Flags = NDArray[np.bool_]
 
 
@@ -356,6 +358,13 @@ class _World:
             if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
                 passing = self._first(block, statistics, masks, site, rows, passing, outcome.by_stage)
             else:
+                every_call = rows.sum() * len(block.filter.stages)
+                reaches_all = (
+                    statistics.budget is None or every_call <= statistics.budget
+                )  # a search spends all of less
+                if block.stops_at_first and site.keys is not None and reaches_all:
+                    rows = self._first_of_each(block, site.keys, rows, passing)
+                    passing = passing & rows
                 self._every(formula, block.filter.stages, masks, site, rows, statistics, outcome)
         outcome.passing = float(passing.sum())
         outcome.share = outcome.passing / max(1.0, float(site.n))
@@ -428,6 +437,26 @@ class _World:
         first = np.zeros(site.n, dtype=bool)
         first[order[:position][passing[order[:position]]][: block.order.rows_needed]] = True
         return first
+
+    def _first_of_each(self, block: Block, keys: Codes, rows: Flags, passing: Flags) -> Flags:
+        """The rows asked of SELECT DISTINCT: of each group with the same output, until one passes, and to the end of that turn."""
+        order = self.rng.permutation(np.flatnonzero(rows))
+        different, of = np.unique(keys[order], return_inverse=True)
+        if len(different) > MOST_OUTPUTS * len(order):
+            return rows
+        by_group = np.argsort(of, kind="stable")
+        rank = np.empty(len(order))
+        rank[by_group] = np.arange(len(order)) - np.searchsorted(of[by_group], of[by_group])
+        first = np.full(len(different), np.inf)
+        hits = passing[order]
+        np.minimum.at(first, of[hits], rank[hits])
+        last = first[of] * (1 + 1 / TURNS_A_STEP)
+        if not block.order.keys and block.order.rows_needed is not None:  # that many outputs are enough
+            reached = np.sort(first)[min(block.order.rows_needed, len(first)) - 1] if block.order.rows_needed else -1.0
+            last = np.minimum(last, reached)
+        out = np.zeros(len(rows), dtype=bool)
+        out[order[rank <= last]] = True
+        return out
 
     def _values(self, block: Block, statistics: BlockStatistics, site: Site, passing: Flags, outcome: _Block) -> None:
         """What is asked of the rows that pass, and of those returned."""

@@ -25,7 +25,7 @@ FIRST = 20  # rows of an aggregate that are asked for a number before the others
 MOSTLY = 0.75  # of the rows; the others have no text, or the model says that there is no number
 FEW = 5  # rows that say nothing of a number, which is not yet that none has one
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*(?:%\s*)?")
-_OF_SEVERAL = ("greatest", "least")
+_OF_SEVERAL = ("greatest", "least", "max", "min")
 
 
 def warn(block: Block, relation: Relation, ctx: Context) -> None:
@@ -84,7 +84,7 @@ def _words_as_numbers(relation: Relation) -> Iterator[str]:
         if numbers or not column.is_value or not is_numeric(column.type):
             continue
         if (
-            answers.failed[asked].any() or asked.sum() - _empty(column, relation) >= FEW
+            answers.failed[asked].any() or asked.sum() - rows_without_input(column, relation) >= FEW
         ):  # a model may say that there is none
             yield (
                 f'no answer to "{column.text}" is a number, which its place asks for: '
@@ -92,7 +92,7 @@ def _words_as_numbers(relation: Relation) -> Iterator[str]:
             )
 
 
-def _empty(column: VirtualColumn, relation: Relation) -> int:
+def rows_without_input(column: VirtualColumn, relation: Relation) -> int:
     """Rows in which there is nothing to read."""
     reads = " AND ".join(f"{quote(read.label)} IS NULL" for read in (*column.reads, *column.holes))
     return int(relation.duck.scalar(f"SELECT count(*) FROM {quote(relation.name)} WHERE {reads}"))

@@ -57,7 +57,7 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
         relation[column].origin.shown_with.append(stage.columns)
     open_ += along
     questions = [relation.question(c) for c in open_]
-    ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
+    ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt or c.lenient)
     places = [await sem_classify.nearest(c, relation, ctx, alone=len(open_) == 1) for c in open_]
     if ctx.cascade is not None and cascade_ask.takes(ctx.cascade, questions, relation, ctx):
         replies = await cascade_ask.ask(ctx.cascade, open_, questions, open_rids, rows, relation, ctx)
@@ -196,13 +196,14 @@ def _keep(
     for failure in answers.failures:
         if failure.kind in ("budget", "interrupted"):
             asked_mask[failure.index] = False
-        else:
+        elif not (column.lenient and failure.of_value):
             fail(int(rids[failure.index]), failure.kind, failure.message, failure.raw)
     for rid in rids.tolist() if relation.unreadable else ():
         for message in [relation.unreadable[rid, c] for c in column.reads if (rid, c) in relation.unreadable][:1]:
             fail(rid, "unreadable", message)
     for i in misfits(column, values, relation):
-        fail(int(rids[i]), "wrong_type", f"{values[i]!r} is not {column.type}", str(values[i])[:200])
+        if not column.lenient:
+            fail(int(rids[i]), "wrong_type", f"{values[i]!r} is not {column.type}", str(values[i])[:200])
         values[i] = None
     column_answers.values[rids] = values
     column_answers.asked_mask[rids] = asked_mask

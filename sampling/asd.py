@@ -475,7 +475,8 @@ class AsdSampler(Draws):
 
         The values are stored, so only which rows count is uncertain: of a truth that is independent of the values, the variance is that of
         the number of rows that count times the mean square of all values. Where nearly all rows drawn agree, the spread and the skewness of
-        the few others are those of whichever were drawn: a single one makes one end very far and leaves the other too near.
+        the few others are those of whichever were drawn: a single one makes one end very far and leaves the other too near. What these few
+        say of the others, whose values may be why they do not agree, has as many degrees of freedom as they are, and one more.
 
         Args:
             counted: what each row told adds to the number of rows that count, and what every row would.
@@ -488,7 +489,9 @@ class AsdSampler(Draws):
         event = moments.event(size) if differ else None  # where all agree, predictions leave no variance
         event = size / max(len(answers), 1) if event is None else event
         variance = (float(moments.covariance[0, 0]) + event**2 / 2) * float((values**2).mean())
-        return intervals.normal_quantile(self.level) * math.sqrt(variance)
+        n_count = int(np.count_nonzero(answers))
+        rarer = min(n_count, len(answers) - n_count)
+        return intervals.t_quantile(self.level, rarer + 1) * math.sqrt(variance)
 
     def _open_total(
         self,

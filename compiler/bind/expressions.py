@@ -16,7 +16,7 @@ from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
-from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, WORDS, Pending, Place, Use, Want, is_numeric
+from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, PRINTED, TEXT, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
 from uql.compiler.sql import NOW, type_sql
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
@@ -143,7 +143,7 @@ class Expressions:
                 escape = self.bind(expr.escape, clause, WORDS) if expr.escape is not None else None
                 self._check_pattern(expr)
                 pattern = self.bind(expr.pattern, clause, WORDS)
-                return replace(expr, operand=self.bind(expr.operand, clause, WORDS), pattern=pattern, escape=escape)
+                return replace(expr, operand=self.bind(expr.operand, clause, TEXT), pattern=pattern, escape=escape)
             case ast.InList():
                 items = tuple(self.bind(item, clause) for item in expr.items)
                 inner = self._against_one_of(items, certain and not expr.negated)
@@ -430,11 +430,12 @@ class Expressions:
 
     def _binary(self, expr: Binary, clause: Clause, certain: bool) -> Expr:
         if expr.op == "COLLATE":
-            return replace(expr, left=self.bind(expr.left, clause, WORDS))
+            return replace(expr, left=self.bind(expr.left, clause, TEXT))
         if expr.op in BITS:
             return self._bits(expr, clause)
         if expr.op == "||":
-            return replace(expr, left=self.bind(expr.left, clause, WORDS), right=self.bind(expr.right, clause, WORDS))
+            left, right = self.bind(expr.left, clause, PRINTED), self.bind(expr.right, clause, PRINTED)
+            return replace(expr, left=left, right=right)
         if expr.op in ("+", "-", "*", "/", "//", "%"):
             return self._arithmetic(expr, clause)
         ordering = expr.op in ORDERINGS
@@ -641,8 +642,10 @@ class Expressions:
         if operand is not None:
             operand = self.bind(operand, clause, self._against_one_of(tests))
         values = [*(when.value for when in expr.whens), *([expr.default] if expr.default is not None else [])]
-        if want.type is None:
-            want = NUMBER if any(map(self._is_number, values)) else self._with_booleans(values, want)
+        if (want.type is None or want is PRINTED) and any(map(self._is_number, values)):
+            want = NUMBER
+        elif want.type is None:
+            want = self._with_booleans(values, want)
         bound = [self.bind(value, clause, want) for value in values]
         whens = [replace(w, condition=t, value=v) for w, t, v in zip(expr.whens, tests, bound, strict=False)]
         default = bound[-1] if expr.default is not None else None
@@ -664,6 +667,7 @@ class Expressions:
             want = Want(Place.CAST, type)
         bound = self.bind(expr.operand, clause, want)
         if isinstance(bound, Pending) and not isinstance(expr.operand, Cast):  # "…"::INTEGER::VARCHAR is cast twice
+            self.uses[bound.index] = replace(self.uses[bound.index], lenient=expr.lenient)
             return replace(bound, span=expr.span)
         if not expr.lenient and (uses.is_number_or_time(type) or type == "BOOLEAN"):
             self.statement.type_by_name(self._open_texts(bound), type)

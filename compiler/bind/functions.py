@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from uql.compiler.bind.uses import ANY, CONDITION, LIST, NUMBER, PRESENCE, TEXT, WORDS, Place, Want, is_numeral, is_time
-from uql.compiler.syntax import Binary, Call, Expr, Star, String
+from uql.compiler.bind.uses import (
+    ANY,
+    CONDITION,
+    LIST,
+    NUMBER,
+    PRESENCE,
+    PRINTED,
+    TEXT,
+    WORDS,
+    Place,
+    Want,
+    is_numeral,
+    is_time,
+)
+from uql.compiler.syntax import Binary, Call, Expr, Number, Star, String
 
 _NUMBER_AGGREGATES = (
     "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
@@ -28,6 +41,7 @@ _TEXT_FUNCTIONS = (
     " ucase unicode upper"
 )
 TEXT_FUNCTIONS = frozenset(_TEXT_FUNCTIONS.split())  # their first argument is not a number
+CONCATENATIONS = frozenset(("concat", "concat_ws"))
 LEAST_OR_MOST = frozenset(("min", "max"))
 COUNTS_IF = frozenset(("count_if", "countif"))
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
@@ -54,10 +68,13 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
         first = _of_values(want)
     elif (aggregate and name in NUMBER_AGGREGATES) or name in NUMBER_FUNCTIONS:
         first = NUMBER
+    elif name in CONCATENATIONS:
+        return PRINTED, PRINTED
     elif name in TEXT_FUNCTIONS or (name in PASSED_ON and any(map(_is_word, call.args))):
         first = TEXT
     elif name in PASSED_ON:
-        first = want
+        beside_number = name not in ORDERED_BY and any(isinstance(arg, Number) for arg in call.args)
+        first = NUMBER if beside_number else want
     elif name == "count" and not call.distinct:
         first = PRESENCE
     elif aggregate:
@@ -77,10 +94,13 @@ def _is_word(expr: Expr) -> bool:
 
 
 def _of_values(want: Want) -> Want:
-    """What MIN and MAX ask of the values of which they give one: what their place compares it with, a time, a condition; else a number."""
+    """What MIN and MAX ask of the values of which they give one: what their place compares it with, a time, a condition; anything
+    where it is printed; else a number."""
     if want.type == "BOOLEAN" or is_time(want.type):
         return want
-    compared = want.place is Place.COMPARE and want is not WORDS  # a function, or ||, may only print it
+    if want is PRINTED or want == Want(Place.CAST, "VARCHAR"):
+        return ANY
+    compared = want.place is Place.COMPARE and want is not WORDS  # any other function may only print it
     if compared and want.type == "VARCHAR" and not (want.labels and all(map(is_numeral, want.labels))):
         return WORDS
     return NUMBER

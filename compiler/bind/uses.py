@@ -50,6 +50,7 @@ CONDITION = Want(Place.CONDITION, "BOOLEAN")
 ORDER = Want(Place.ORDER)
 NUMBER = Want(Place.COMPARE, "DOUBLE")
 WORDS = Want(Place.COMPARE, "VARCHAR")  # numbers may be printed there too
+PRINTED = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: of MIN and MAX, whatever their text is elsewhere
 TEXT = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: numbers make no sense there
 LIST = Want(Place.COMPARE, "VARCHAR[]")
 PRESENCE = Want(Place.PRESENCE)
@@ -79,6 +80,7 @@ class Use:
     group: bool  # about a group: beside aggregates, outside of them
     before: bool  # WHERE, ON: comes before the groups
     attempt: bool = False
+    lenient: bool = False  # in TRY_CAST
     is_key: bool = False  # it is a group key, cast or not
     span: Span = field(default=NO_SPAN, compare=False)
     at: Span = field(default=NO_SPAN, compare=False)  # where an alias stands for it
@@ -317,8 +319,14 @@ def _column(
         into=group_want.into if group_want and meaning is operators.Place.GROUP_BY else None,
         many=group_want.many if group_want else False,
         attempt=use.attempt,
+        lenient=meaning is operators.Place.VALUE and _is_lenient([uses[index] for index in members]),
         span=use.span,
     )
+
+
+def _is_lenient(members: list[Use]) -> bool:
+    """Does no place but TRY_CAST need a type of the text?"""
+    return any(use.lenient for use in members) and all(use.lenient or use.want.type is None for use in members)
 
 
 def _is_value(wants: list[Want]) -> bool:

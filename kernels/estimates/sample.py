@@ -169,8 +169,10 @@ async def _draw(
     by_group = method_of(ctx) == DEFAULT_METHOD and ctx.settings.error is None
     if relation.pool is not None or relation.stage is not None:
         target = None
-    if target is not None and not (by_group and target.has_few_rows(_room(left, n, taxonomies, per_row + per_passing))):
-        target = None
+    if target is not None:
+        few = target.has_few_rows(_room(left, n, taxonomies, per_row + per_passing))
+        if not ctx.fact("few rows a group", lambda: by_group and few):
+            target = None
     units = None
     if left is not None and everything > left and target is None:
         units = units_of(block, relation, ctx)

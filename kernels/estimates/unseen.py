@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, prod
 
 import numpy as np
 
+from uql.compiler.virtual import Virtual
 from uql.kernels import sem_group
+from uql.kernels.answer_types import rows_without_input
 from uql.kernels.answers import Rids
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.sample import Sampled
@@ -32,6 +34,8 @@ def note_unseen(of: Aggregation, groups: Sequence[int], sampled: Sampled, unknow
             )
             ctx.notes.append(f"{what} and {'is' if unseen == 1 else 'are'} not shown")
         return not unseen
+    if _all_appeared(of, sampled):
+        return True
     level = ctx.settings.confidence
     open_ = [column for column in of.block.values.groups if not sem_group.stays(column, ctx)]
     hits = unknown + sum(sem_group.in_none(column, sampled.passing, of.relation) for column in open_)
@@ -39,6 +43,21 @@ def note_unseen(of: Aggregation, groups: Sequence[int], sampled: Sampled, unknow
     which = f"groups below {ceil(1000 * share) / 1000:.1%} of the rows" if share < 1 else "groups of any size"
     ctx.notes.append(f"{which} may be missing: {sample_size} rows were asked ({level:.0%})")
     return False
+
+
+def _all_appeared(of: Aggregation, sampled: Sampled) -> bool:
+    """Do the rows that pass have every combination of the values that the keys can have, as of ENUMs and conditions?
+
+    Rows in which there is nothing to read have NULL, which may be one more group.
+    """
+    columns = [key.expr.column for key in of.block.aggregate.keys if isinstance(key.expr, Virtual)]
+    if len(columns) < len(of.block.aggregate.keys) or not all(c.closed or c.is_condition for c in columns):
+        return False
+    if any(c.many or rows_without_input(c, of.relation) for c in columns):
+        return False
+    values = [of.relation[column].values[sampled.passing] for column in columns]
+    combinations = {row for row in zip(*values, strict=True) if None not in row}
+    return len(combinations) == prod(len(c.labels) if c.closed else 2 for c in columns)
 
 
 def note_few(of: Aggregation, members: Sequence[Rids], groups: Sequence[int], sampled: Sampled) -> None:

@@ -85,6 +85,31 @@ def test_unknown_rows_widen_a_count(notes):
     assert not found.exact
 
 
+class Wordy(Refuser):
+    """Answers words where the number ends in 5 or 7."""
+
+    def _one(self, question, row):
+        number = int(row.cells[0].value.split()[1])
+        if number % 10 == 5:
+            return Answer(problem=Problem("wrong_type", "'a few' is not a number", "a few"))
+        return Answer("many") if number % 10 == 7 else super()._one(question, row)
+
+
+def test_try_cast_gives_null_for_words_and_lists_only_other_failures():
+    con = uql.connect(model=Wordy(), ledger=":memory:", budget="all")
+    con.sql(f"SELECT i AS id, 'number ' || i || ' in a text' AS text FROM range({N}) t(i)").create("notes")
+    lenient, strict = (
+        con.uql(f'SELECT id, {cast}("the number" AS INTEGER) AS n FROM notes ORDER BY id')
+        for cast in ("TRY_CAST", "CAST")
+    )
+    words = [i for i in range(N) if i % 10 in (5, 7)]
+    assert lenient.fetchall() == [(i, None if i in words + REFUSED else i) for i in range(N)] == strict.fetchall()
+    assert [error.row for error in lenient.errors] == REFUSED
+    assert sorted(error.row for error in strict.errors) == sorted(words + REFUSED)
+    raising = "SELECT TRY_CAST(\"the number\" AS INTEGER) FROM notes WHERE id % 10 <> 3 WITH (on_error = 'raise')"
+    assert len(con.uql(raising).fetchall()) == N - len(REFUSED)
+
+
 @pytest.mark.parametrize("on_error", ["null", "drop", "raise"])
 def test_try_gives_the_value_or_the_error_whatever_on_error_says(notes, on_error):
     result = notes.uql(

@@ -152,6 +152,16 @@ def test_what_is_asked_once_or_never_is_priced_so(text):
     assert quoted.low == quoted.expected == quoted.high == made
 
 
+@pytest.mark.parametrize("rest", ["", " ORDER BY stars", " LIMIT 2"])
+def test_the_calls_of_select_distinct_end_with_the_first_row_of_each_output(rest):
+    text = f"SELECT DISTINCT stars FROM reviews WHERE \"it is said so\" USING (text){rest} WITH (budget = 'all')"
+    with opened(Case(text)) as con:
+        rows = con.uql("SELECT count(DISTINCT text) FROM reviews").fetchall()[0][0]
+        quoted, made = range_and_calls(con, text)
+    assert quoted.low <= made <= quoted.high
+    assert made < rows and quoted.low < rows / 2
+
+
 def test_the_price_of_a_cascade_is_that_of_explain():
     found = drawn(27)
     assert found.cascade

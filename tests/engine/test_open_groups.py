@@ -64,3 +64,31 @@ def test_a_condition_that_the_intervals_decide_has_no_note(duck):
 def test_what_is_known_of_a_group_decides_for_it(duck):
     query = f"SELECT k FROM t GROUP BY k HAVING count(*) FILTER ({GOOD}) > 48 AND k > 9"
     assert rows_and_notes(duck, query, budget=60) == ([], [])
+
+
+def missing(duck, query, budget=60):
+    result = uql.attach(duck, model=HashModel(), ledger=":memory:", budget=budget).uql(query)
+    assert not any(estimate.exact for estimate in result.estimates["n"])
+    return len(result.fetchall()), [note for note in result.notes if "may be missing" in note]
+
+
+@pytest.mark.parametrize(
+    ("keys", "groups"),
+    [
+        ("\"the kind\"::ENUM('a', 'b')", 2),
+        (f"{GOOD}::BOOLEAN", 2),
+        (f"{GOOD}::BOOLEAN, \"the kind\"::ENUM('a', 'b', 'c')", 6),
+    ],
+)
+def test_no_group_may_be_missing_where_every_label_was_seen(duck, keys, groups):
+    assert missing(duck, f"SELECT {keys}, count(*) AS n FROM t GROUP BY ALL") == (groups, [])
+
+
+def test_a_label_that_was_not_seen_may_be_missing_and_so_may_rows_without_a_text(duck):
+    labels = ", ".join(f"'{letter}'" for letter in "abcdefghijklm")
+    found, notes = missing(
+        duck, f'SELECT "the kind"::ENUM({labels}) AS kind, count(*) AS n FROM t GROUP BY kind', budget=12
+    )
+    assert found < 13 and len(notes) == 1
+    with_null = "(SELECT CASE WHEN id <> 3 THEN text END AS text, k FROM t)"
+    assert len(missing(duck, f"SELECT {GOOD}::BOOLEAN AS g, count(*) AS n FROM {with_null} GROUP BY g")[1]) == 1

@@ -113,6 +113,7 @@ GOES_ON = {
     "searches": 'SELECT id FROM t WHERE "it is so" UNION ALL SELECT id FROM t WHERE "it is nice"',
     "a whole part, and a search": 'SELECT id FROM t WHERE "it is so" AND id < 90 UNION ALL SELECT id FROM t WHERE "it is nice"',
     "few rows": 'SELECT id % 40 AS f, AVG("the score"::DOUBLE) AS m FROM t GROUP BY f ORDER BY m LIMIT 3',
+    "few rows, then many": 'SELECT id % 5 AS f, AVG("the score"::DOUBLE) AS m FROM t GROUP BY f ORDER BY f',
     "difference": 'SELECT COUNT(*) FILTER ("it is so") - COUNT(*) FILTER ("it is nice") AS n FROM t',
     "values": 'SELECT COUNT(DISTINCT v) AS n FROM t WHERE "it is nice"',
 }

@@ -50,6 +50,11 @@ class Failure:
     message: str
     raw: str = ""  # the reply as it came, shortened
 
+    @property
+    def of_value(self) -> bool:
+        """Is it a reply that could be read, whose value is of another type?"""
+        return self.kind == "wrong_type" and bool(self.raw)
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:

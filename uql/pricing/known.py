@@ -284,9 +284,8 @@ class Knowledge:
         plain = [t for t in terms if not open_(t)]
         leaves = formula.leaves if formula is not None else ()
         own = {i: leaf.expr for i, leaf in enumerate(leaves) if not open_(leaf.expr)}
-        keys = (
-            [] if pairs or any(open_(k.expr) for k in block.aggregate.keys) else [k.expr for k in block.aggregate.keys]
-        )
+        groups_by = block.project.items if block.stops_at_first else block.aggregate.keys
+        keys = [] if pairs or any(open_(key.expr) for key in groups_by) else [key.expr for key in groups_by]
         inputs = dict.fromkeys(c.inputs for c in virtuals)
         needed = dict.fromkeys(c for one in inputs for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]

@@ -19,3 +19,7 @@
 !SELECT film, upper(any_value(<topic>)) IS NOT NULL AS u FROM reviews GROUP BY film ORDER BY film
 !SELECT film, upper(first(<topic> ORDER BY id)) AS u FROM reviews WHERE text IS NOT NULL GROUP BY film ORDER BY film
 !SELECT film, upper(arg_min(<name>, id)) AS u FROM reviews WHERE text IS NOT NULL GROUP BY film ORDER BY film
+!SELECT film, min(<name>) || '!' AS u, concat('to ', max(<name>)) AS v FROM reviews GROUP BY film ORDER BY film
+!SELECT concat_ws('-', min(<name>), max(<topic>)) AS u, min(<name>) LIKE 'A%' AS v, max(<name>)::VARCHAR AS w FROM reviews WHERE <joke>
+!SELECT avg(<rating>) AS a, concat(max(<rating>)::INTEGER, ' of 10') AS b, coalesce(min(<rating>), 0)::INTEGER || ' of 10' AS c FROM reviews
+!SELECT film, CASE WHEN count(*) > 3 THEN max(<rating>) ELSE 0 END::INTEGER || '' AS b FROM reviews GROUP BY film ORDER BY film
