@@ -195,7 +195,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "UQL407": ErrorCode(
         "A reply of the model could not be parsed. By default the value of that row is NULL and the row is in "
-        "`result.errors`; `on_error = 'raise'` ends the run.",
+        "`result.errors`; `on_error = 'raise'` ends the run. So does an aggregate of numbers of which the first 20 rows give words.",
         "Use `result.retry_failed()`, a larger model, or labels: `\"…\" IN ('a', 'b')`.",
         situation="A small model answers `perhaps` to a yes-or-no question.",
     ),

@@ -20,6 +20,13 @@ class CheckoutFinder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The sub-package of this name; None for any other module.
+
+        Args:
+            name: of the module, dotted.
+            path: of the package; not used.
+            target: a module that is loaded again; not used.
+        """
         if name not in ("uql.compiler", "uql.kernels", "uql.sampling", "uql.benchmarks"):
             return None
         folder = ROOT / name.removeprefix("uql.")
