@@ -1,0 +1,58 @@
+"""A row that is read beside its answers is the row that was meant, however many rows of its table are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import numpy as np
+import pytest
+
+from uql.base.schema import Field
+from uql.compiler.syntax import Column
+from uql.kernels.duck import Duck
+from uql.kernels.relation import SMALL, Relation
+
+ID, TEXT = Column("t", "id"), Column("t", "text")
+
+
+@pytest.fixture
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        yield con
+
+
+def numbered(connection: duckdb.DuckDBPyConnection, n: int) -> Relation:
+    duck = Duck(connection)
+    name, n = duck.create(f'SELECT range AS "t.id", \'text \' || range AS "t.text" FROM range({n})')
+    return Relation(duck, name, n, {ID: Field("id", "BIGINT"), TEXT: Field("text", "VARCHAR")})
+
+
+def subsets(n: int, sizes: list[int], seed: int = 0) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    for size in sizes:
+        yield rng.choice(n, size, replace=False).astype(np.int64)
+
+
+@pytest.mark.parametrize("n", [1, 64, 2_048, 2_049, 4_000, 9_000, SMALL])
+def test_any_rows_of_a_small_table_are_read_as_they_are(connection: duckdb.DuckDBPyConnection, n: int) -> None:
+    relation = numbered(connection, n)
+    sizes = [min(n, 60 + size) for size in range(0, 240, 3)] + [n // 2 + 1, n]
+    for rids in subsets(n, sizes):
+        ids, texts = relation.fetch(rids, ['"t.id"', '"t.text"']).columns
+        assert ids.to_pylist() == rids.tolist()
+        assert texts.to_pylist() == [f"text {rid}" for rid in rids]
+
+
+def test_most_rows_of_a_large_table_are_read_as_they_are(connection: duckdb.DuckDBPyConnection) -> None:
+    relation = numbered(connection, 150_000)
+    for rids in subsets(relation.n, [75_000, 75_001, 131_072, 149_999, 150_000]):
+        assert relation.fetch(rids, ['"t.id"']).column(0).to_numpy().tolist() == rids.tolist()
+
+
+def test_answers_stand_beside_their_own_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    relation = numbered(connection, 4_000)
+    for rids in subsets(relation.n, list(range(100, 180))):
+        joined, arrays = relation.joined(rids, [], __number=rids)
+        table = relation.in_order(['"t.id"', "__number", "__rid"], joined, arrays)
+        assert [column.to_pylist() for column in table.columns] == [rids.tolist()] * 3
