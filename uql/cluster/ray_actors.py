@@ -58,6 +58,11 @@ def on_ray(
 ) -> tuple[int, Callable[..., list[Any]], Callable[..., Awaitable[list[Any]]], Callable[[], None]]:
     """The number of actors, and what `Cluster` calls: `call`, `work` and `close`.
 
+    Args:
+        tables: that each shard opens its part of.
+        vectors: the folder in which shards keep what they embedded.
+        address: of a Ray cluster, as `ray.init` takes it.
+        shards: actors; None: one for each core of the cluster.
     Raises: ConfigError (UQL105) where Ray does not answer or start, (UQL610) where it is not installed.
     """
     need("clusters", "cluster", "ray")
