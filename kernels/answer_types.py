@@ -74,7 +74,8 @@ def refuse_words(columns: Sequence[VirtualColumn], relation: Relation, ctx: Cont
 
 
 def _is_number(column: VirtualColumn) -> bool:
-    return column.is_value and is_numeric(column.type) and not column.attempt
+    """Does the place of a text ask for a number, without a type that the statement names?"""
+    return column.is_value and column.type == "DOUBLE" and not column.attempt
 
 
 def _words_as_numbers(relation: Relation) -> Iterator[str]:

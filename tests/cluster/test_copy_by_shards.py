@@ -156,7 +156,7 @@ def test_a_run_that_ended_early_goes_on_and_keeps_its_cap(lake: Path, tmp_path: 
     with opened(lake, "process", 3, model=model, ledger=str(tmp_path / "l.sqlite")) as con:
         with pytest.raises(AuthError):
             con.uql(copy(EVERY, tmp_path / "out", "budget = 400"))
-        assert con.uql("SELECT status FROM uql_runs()").fetchall() == [("unfinished",)]
+        assert con.uql("SELECT status FROM uql_runs()").fetchall() == [("failed",)]
         model.most = 10**6
         result = con.resume(con.last_run)
         assert result.fetchall() == [(300,)] and 90 <= model.calls <= 400

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote
 _MACRO = re.compile(r"\s*CREATE\b.*?\b(?:MACRO|FUNCTION)\b", re.IGNORECASE | re.DOTALL)
+_SET = re.compile(r"\s*SET\b", re.IGNORECASE)
 _NAMES_NOTHING = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 
@@ -280,7 +281,8 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
     except duckdb.Error as other:
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
-        if not quoted and not isinstance(other, duckdb.ParserException):  # it is a statement of DuckDB's
+        duckdbs_own = not quoted and not _SET.match(source)  # UQL has SET too: it says how a setting is written
+        if duckdbs_own and not isinstance(other, duckdb.ParserException):
             raise refused(other) from other
         raise neither(error, other, source) from None
 
