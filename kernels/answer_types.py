@@ -22,7 +22,7 @@ from uql.kernels.relation import Relation
 
 MOST = 1_000  # different values that are looked at
 FIRST = 20  # rows of an aggregate that are asked for a number before the others
-MOSTLY = 0.75  # of the rows; the others have no text, or the model says that there is no number
+MOSTLY = 0.75  # of the rows; the others have an empty text, or the model says that they have none
 FEW = 5  # rows that say nothing of a number, which is not yet that none has one
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*(?:%\s*)?")
 _OF_SEVERAL = ("greatest", "least", "max", "min")

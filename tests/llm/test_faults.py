@@ -198,6 +198,18 @@ class Allowing:
         return False
 
 
+async def asked(limiter: Limiter, provider: Allowing, began: list[float]) -> None:
+    """One call of 10 tokens, sent until the provider lets it pass; when it was sent goes into `began`."""
+    fault: str | None = "rate_limit"
+    while fault is not None:
+        async with limiter.slot(10) as taken:
+            began.append(asyncio.get_running_loop().time())
+            fault = None if provider.takes(began[-1]) else "rate_limit"
+            await asyncio.sleep(0.03)
+            tokens = 0 if fault else 10
+            limiter.observe(fault, 0.03, tokens=tokens, taken=taken, at_most=10, retry_after_s=0.05 if fault else None)
+
+
 RATES = [{"requests_per_minute": 6000}, {"tokens_per_minute": 60_000}]
 
 
@@ -212,20 +224,8 @@ def test_the_limiter_uses_what_is_allowed_and_no_more(clock, rates: dict[str, in
     """100 calls a second, as requests, or as tokens of 10 a call."""
     limiter, provider, began = Limiter(Limits(64, **rates, adaptive=True)), Allowing(), []
 
-    async def request() -> None:
-        fault = "rate_limit"
-        while fault is not None:
-            async with limiter.slot(10) as taken:
-                began.append(asyncio.get_running_loop().time())
-                fault = None if provider.takes(began[-1]) else "rate_limit"
-                await asyncio.sleep(0.03)
-                tokens = 0 if fault else 10
-                limiter.observe(
-                    fault, 0.03, tokens=tokens, taken=taken, at_most=10, retry_after_s=0.05 if fault else None
-                )
-
     async def go() -> None:
-        await asyncio.gather(*(request() for _ in range(300)))
+        await asyncio.gather(*(asked(limiter, provider, began) for _ in range(300)))
 
     simulated(go())
     seconds = began[-1] - began[0]
@@ -259,24 +259,12 @@ def test_limiters_that_use_one_ledger_share_the_rate_of_one_account(clock, rates
     monkeypatch.setattr(Ledger, "transact", at_once)
     provider, began = Allowing(), []
 
-    async def request(limiter: Limiter) -> None:
-        fault: str | None = "rate_limit"
-        while fault is not None:
-            async with limiter.slot(10) as taken:
-                began.append(asyncio.get_running_loop().time())
-                fault = None if provider.takes(began[-1]) else "rate_limit"
-                await asyncio.sleep(0.03)
-                tokens = 0 if fault else 10
-                limiter.observe(
-                    fault, 0.03, tokens=tokens, taken=taken, at_most=10, retry_after_s=0.05 if fault else None
-                )
-
     async def go() -> None:
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(SQLite, "now", lambda db: 1e9 + loop.time())
         with Ledger(":memory:") as ledger:
             limiters = [Limiter(Limits(64, **rates), share=partial(ledger.take_rate, "m", "one")) for _ in range(4)]
-            await asyncio.gather(*(request(limiter) for limiter in limiters for _ in range(100)))
+            await asyncio.gather(*(asked(limiter, provider, began) for limiter in limiters for _ in range(100)))
 
     simulated(go())
     seconds = began[-1] - began[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The object of a file; empty where there is none. Raises OSError, ValueError where it cannot be read or is no object."""
+    """The object of a file; empty where there is no file. Raises OSError, ValueError where it cannot be read or holds another value."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

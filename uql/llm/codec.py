@@ -50,7 +50,7 @@ def _unpack(value: Any) -> Any:
     if isinstance(value, list):
         return [_unpack(item) for item in value]
     if isinstance(value, str):
-        value.encode()  # half a surrogate pair is no text
+        value.encode()  # fails for half a surrogate pair
         return value
     if not isinstance(value, dict):
         return value
