@@ -163,7 +163,13 @@ STAGES = (
     Stage("columns", "a row of n columns, one of them asked about, text to result", _columns, 10_000, 10_000),
     Stage("sample", f"a COUNT of {CALLS} calls over n rows of {DIMENSIONS} features", _sample),
     Stage("surrogate update", f"one batch of a search with {CALLS} labels over n rows", _update),
-    Stage("join", "a search of 256 calls over n × n pairs, candidates included", _join, most=100_000, reduced=1_000),
+    Stage(
+        "join",
+        "a search of 256 calls over n × n pairs, candidates included; beyond 10⁹ pairs these are found by faiss",
+        _join,
+        most=100_000,
+        reduced=1_000,
+    ),
     Stage(
         "first COUNT",
         f"COUNT(*) of {CALLS} calls over n short texts, none of them read before",
@@ -176,9 +182,8 @@ STAGES = (
         "first LIMIT",
         f"LIMIT 10 of at most {CALLS} calls over n short texts, none of them read before",
         _first(LIMIT),
-        100_000,
-        1_000,
+        reduced=1_000,
     ),
-    Stage("next LIMIT", "the same with another seed, features kept", _next(LIMIT), 100_000, 1_000),
+    Stage("next LIMIT", "the same with another seed, features kept", _next(LIMIT), reduced=1_000),
     Stage("gate", "n rows asked of a model in this process that answers at once", _gate, reduced=100_000),
 )
