@@ -109,4 +109,4 @@ def _moved(column: VirtualColumn, items: dict[Column, BoundItem]) -> VirtualColu
         assert isinstance(origin, Column)
         return origin
 
-    return replace(column, reads=tuple(map(at, column.reads)), holes=tuple(map(at, column.holes)))
+    return column.moved(at)

@@ -91,12 +91,12 @@ Stages = tuple[Stage, ...]
 
 
 def stages(columns: tuple[VirtualColumn, ...]) -> tuple[Stage, ...]:
-    """One stage for each set of columns read: questions about the same cells of a row travel in one request, those of pairs apart."""
-    by_reads: dict[tuple[object, ...], list[VirtualColumn]] = {}
+    """One stage for each set of columns shown: questions about the same cells of a row travel in one request, those of pairs apart."""
+    by_columns: dict[tuple[object, ...], list[VirtualColumn]] = {}
     for column in columns:
-        key = (column.reads, column.id) if column.of_pairs else (column.reads,)
-        by_reads.setdefault(key, []).append(column)
-    return tuple(Stage(tuple(group)) for group in by_reads.values())
+        key = (column.shown, column.id) if column.of_pairs else (column.shown,)
+        by_columns.setdefault(key, []).append(column)
+    return tuple(Stage(tuple(group)) for group in by_columns.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,7 @@ class _Moved:
         )
         first = max((v.id for v in query.virtuals), default=-1) + 1
         self.virtuals: dict[VirtualColumn, VirtualColumn] = {
-            v: replace(v, id=first + i, reads=tuple(map(self._at, v.reads)), holes=tuple(map(self._at, v.holes)))
-            for i, v in enumerate(inner.virtuals)
+            v: replace(v.moved(self._at), id=first + i) for i, v in enumerate(inner.virtuals)
         }
 
     def _at(self, column: Column) -> Column:

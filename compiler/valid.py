@@ -257,13 +257,13 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
             "a question rides that no row needs, or on other cells",
             lambda b: (
                 b.filter.riders <= {c.id for c in _columns_after_filter(b)}
-                and all(c.reads == s.reads for s in b.filter.stages for c in s.riders)
+                and all(c.shown == s.columns[0].shown for s in b.filter.stages for c in s.riders)
             ),
         ),
         ("a stage asks nothing", lambda b: all(stage.columns for stage in b.requests)),
         (
             "one request shows two sets of columns",
-            lambda b: all(c.reads == stage.reads for stage in b.requests for c in stage.columns),
+            lambda b: all(c.shown == stage.columns[0].shown for stage in b.requests for c in stage.columns),
         ),
         (
             "rows share a request whose question is another one for each",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from uql.base.errors import BindError
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Query, Span
 from uql.operators.record import Operator, Subject
 from uql.operators.replies import Level, OneOf, Value, YesNo
+from uql.operators.rows import renamed_holes
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class VirtualColumn:
     type: str  # DuckDB type of the value: BOOLEAN, VARCHAR, DOUBLE, DATE, DECIMAL(10,2), STRUCT(…), VARCHAR[] …
     reads: tuple[Column, ...]  # shown to the model as the row, never empty unless every read is in `holes`
     holes: tuple[Column, ...] = ()  # structured columns named in {…}: their values become part of the question
+    named: tuple[Column, ...] = ()  # by the {…} of the text, in order
     labels: tuple[str, ...] = ()
     label_query: Query | None = None  # whose values are the labels, from IN (SELECT …)
     none_of_these: bool = True  # may the answer be none of the labels?
@@ -35,6 +38,28 @@ class VirtualColumn:
     def inputs(self) -> tuple[Column, ...]:
         """All columns whose values go with a request: those read, and those in holes, each once."""
         return tuple(dict.fromkeys((*self.reads, *self.holes)))
+
+    @property
+    def shown(self) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+        """Of what a row is made for its question: the same for all questions of one request."""
+        return self.reads, self.holes
+
+    def moved(self, at: Callable[[Column], Column]) -> VirtualColumn:
+        """The same of other columns."""
+        reads, holes, named = (tuple(map(at, columns)) for columns in (self.reads, self.holes, self.named))
+        return replace(self, reads=reads, holes=holes, named=named)
+
+    @property
+    def asked_text(self) -> str:
+        """The text with the names in {…} as a row has them: a column may be written in another way, and moved by a rule."""
+        names = iter(self.named)
+
+        def name(written: str) -> str:
+            column = next(names)
+            plain = all(c == column for c in self.named if c.name == column.name)
+            return written if written == column.label or (plain and written == column.name) else column.label
+
+        return renamed_holes(self.text, name) if self.named else self.text
 
     @property
     def is_condition(self) -> bool:

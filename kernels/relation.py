@@ -164,7 +164,7 @@ class Relation:
         parameters = Parameters(
             column.type, self.labels(column), answers.prompt.descriptions, column.none_of_these, column.many
         )
-        question = column.operator.question(column.text, parameters)
+        question = column.operator.question(column.asked_text, parameters)
         prompt = answers.prompt
         return (
             replace(question, examples=prompt.examples, meaning=prompt.meaning)
@@ -236,10 +236,11 @@ class Relation:
                 continue
             cells = tuple(_cell(c, lists[j][i], c.table if several else "", seconds[j][i]) for j, c in enumerate(reads))
             hole_values: list[tuple[str, str]] = []
-            for j, c in enumerate(holes, start=len(reads)):
-                value = lists[j][i]
-                text = "unknown" if value is None else str(value)
-                if value is not None or cells:  # a question of holes alone, all NULL, is not asked
+            values = {c: lists[j][i] for j, c in enumerate(holes, start=len(reads))}
+            sides = {c.table for c, value in values.items() if value is not None}
+            if cells or sides == {c.table for c in holes}:  # holes alone, all of a side NULL, are not asked
+                for c, value in values.items():
+                    text = "unknown" if value is None else str(value)
                     hole_values += [(c.name, text), (c.label, text)]
             result.append(Row(cells, tuple(hole_values)))
         return result

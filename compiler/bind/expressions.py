@@ -287,8 +287,8 @@ class Expressions:
                     )
         if not quoted.text.strip():
             raise self.error("an empty text asks nothing", "UQL212", quoted)
-        reads, holes = columns_read(quoted, self.scope)
-        self.uses.append(Use(quoted.text, reads, holes, want, clause.group, clause.before, span=quoted.span))
+        reads, holes, named = columns_read(quoted, self.scope)
+        self.uses.append(Use(quoted.text, reads, holes, named, want, clause.group, clause.before, span=quoted.span))
         self.statement.semantic = True
         return Pending(index=len(self.uses) - 1, span=quoted.span)
 

@@ -67,8 +67,7 @@ def misspelt(quoted: Quoted, name: str) -> BindError:
 
 
 def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
-    """The names in the holes {col} and {t.col} of a text, each once. Raises: BindError (UQL205) on a brace that is not a hole."""
-    names: set[tuple[str, ...]] = set()
+    """The names in the holes {col} and {t.col} of a text, in order. Raises: BindError (UQL205) on a brace that is not a hole."""
     for match in _HOLE.finditer(quoted.text):
         if match[0] in ("{{", "}}"):
             continue
@@ -80,9 +79,7 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
                 span=quoted.span,
                 help="a hole is {column} or {table.column}; {{ and }} are braces",
             )
-        if parts not in names:
-            names.add(parts)
-            yield parts
+        yield parts
 
 
 def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindError:
@@ -108,14 +105,15 @@ def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindEr
     )
 
 
-def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-    """What a text reads: (columns shown as the row, structured columns whose values become part of the question).
+def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tuple[Column, ...], tuple[Column, ...]]:
+    """What a text reads: (columns shown as the row, structured columns whose values become part of the question, those of its holes).
 
     Its holes; else its USING; else the unstructured columns in FROM; else all VARCHAR ones. Private columns never.
     Raises: BindError: UQL205 unknown hole, UQL202 unknown USING column, UQL207 nothing to read or a private column.
     """
     reads: dict[Column, None] = {}
     filled: dict[Column, None] = {}
+    named: list[Column] = []
     for parts in holes(quoted):
         path = scope.find(parts, quoted.span)
         if path is None or path[1] or not isinstance(path[0], Column):
@@ -123,6 +121,7 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
         field = scope.field_of(path[0])
         unstructured = field is not None and field.is_unstructured
         (reads if unstructured else filled)[_public(path[0], quoted, scope)] = None
+        named.append(path[0])
     if quoted.using:
         for name in quoted.using:
             path = scope.find(name.parts, name.span)
@@ -131,7 +130,7 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             reads[_public(path[0], quoted, scope)] = None
             filled.pop(path[0], None)
     if reads or filled:
-        return tuple(reads), tuple(filled)
+        return tuple(reads), tuple(filled), tuple(named)
     fields = [(r.column(f), f) for r in scope.relations for f in r.fields if not f.private]
     chosen = [column for column, f in fields if f.is_unstructured and not f.by_name]
     chosen = chosen or [column for column, f in fields if f.holds_words and not f.by_name]
@@ -143,7 +142,7 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             else 'name what the model sees: "… {column} …" or "…" USING (column)'
         )
         raise BindError(f'"{quoted.text}" has nothing to read: {empty}', code="UQL207", span=quoted.span, help=way)
-    return tuple(chosen), ()
+    return tuple(chosen), (), ()
 
 
 def video_search(column: VirtualColumn, scope: Scope) -> Column | None:

@@ -76,6 +76,7 @@ class Use:
     text: str
     reads: tuple[Column, ...]
     holes: tuple[Column, ...]
+    named: tuple[Column, ...]
     want: Want
     group: bool  # about a group: beside aggregates, outside of them
     before: bool  # WHERE, ON: comes before the groups
@@ -312,6 +313,7 @@ def _column(
         type=type,
         reads=use.reads,
         holes=use.holes,
+        named=use.named,
         labels=tuple(labels),
         label_query=query,
         none_of_these=not want.closed or any(label.lower() == NONE for label in labels),

@@ -21,10 +21,10 @@ def predicates_together(block: Block) -> Iterator[Block]:
     row and shows it once; one after another, later questions are asked only of rows that earlier ones leave open. Fewer calls on
     the one side, fewer words on the other: the price decides.
     """
-    by_reads: dict[tuple[Column, ...], list[VirtualColumn]] = {}
+    by_columns: dict[tuple[tuple[Column, ...], ...], list[VirtualColumn]] = {}
     for stage in block.filter.stages:
-        by_reads.setdefault(stage.reads, []).extend(stage.columns)
-    ways = [list(_partitions(tuple(columns))) for columns in by_reads.values()]
+        by_columns.setdefault(stage.columns[0].shown, []).extend(stage.columns)
+    ways = [list(_partitions(tuple(columns))) for columns in by_columns.values()]
     number = 1
     for one in ways:
         number *= len(one)

@@ -15,7 +15,7 @@ def carriers(block: Block, column: VirtualColumn) -> Iterator[int]:
         return
     sure = block.filter.formula.sure()
     for i, stage in enumerate(block.filter.stages):
-        same = all(c.reads == column.reads and c.holes == column.holes for c in stage.columns)
+        same = all(c.shown == column.shown for c in stage.columns)
         if same and any(c.id in sure for c in stage.columns):
             yield i
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from uql.operators.record import Cell, Question, Row
@@ -34,6 +34,15 @@ def holes_of(text: str) -> frozenset[str]:
     if "{" not in text:
         return frozenset()
     return frozenset(m.group(1).strip() for m in _HOLE.finditer(text) if m.group(1) is not None)
+
+
+def renamed_holes(text: str, name: Callable[[str], str]) -> str:
+    """A text with other names in its holes, from first to last.
+
+    >>> renamed_holes("{City}, not {{braces}}", str.lower)
+    '{city}, not {{braces}}'
+    """
+    return _HOLE.sub(lambda m: m[0] if m[1] is None else f"{{{name(m[1].strip())}}}", text)
 
 
 def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None) -> str:
