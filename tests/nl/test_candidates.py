@@ -173,6 +173,14 @@ def test_small_models_vote_without_being_told_and_others_do_not() -> None:
     assert shop.con.ask(QUESTION, candidates=0).value == ["Ada", "Cy"] and shop.tasks() == [PLAN]
 
 
+def test_a_small_model_is_not_asked_which_columns_of_many_tables_are_relevant() -> None:
+    shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
+    for n in range(6):
+        shop.con.sql(f"CREATE TABLE archive_{n} AS SELECT {n} AS year")
+    assert ask(shop).value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 2
+    assert "CREATE TABLE shops" in shop.prompts(TASK)[0]
+
+
 def test_the_vote_has_off_switches_with_names() -> None:
     for name in SWITCHES:
         answer, _ = voted(LEEDS, LEEDS, LEEDS, without=("reading", name)) if name != "statements" else voted(LEEDS)
