@@ -13,6 +13,7 @@ from uql.llm.questions import Write
 from uql.nl.ask.answer import Answer
 from uql.nl.ask.context import NodeEvent
 from uql.nl.prompts.statements import TASK
+from uql.nl.small import statements
 from uql.nl.small.candidates import SWITCHES
 
 LEEDS = "SELECT name FROM shops WHERE city = 'Leeds'"
@@ -179,6 +180,14 @@ def test_a_small_model_is_not_asked_which_columns_of_many_tables_are_relevant() 
         shop.con.sql(f"CREATE TABLE archive_{n} AS SELECT {n} AS year")
     assert ask(shop).value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 2
     assert "CREATE TABLE shops" in shop.prompts(TASK)[0]
+
+
+def test_over_plain_columns_alone_no_word_is_compared_with_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(statements, "foreign_words", lambda question, *_: calls.append(question) or [])
+    shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
+    assert ask(shop, tables=["shops"], without=()).value == ["Ada", "Cy"] and calls == []
+    assert ask(shop, without=()).value == ["Ada", "Cy"] and calls == [QUESTION]
 
 
 def test_the_vote_has_off_switches_with_names() -> None:
