@@ -97,6 +97,8 @@ class Row:
         calls: of models, to plan and to read; those that the ledger answered too.
         sql, said, notes: of the answer.
         beside: not right, and the rows of a reference stand in a result beside further columns.
+        prompt_tokens: evaluated by a local model, else sent; a common start that was evaluated before is not among them.
+        reply_tokens: of all replies.
     """
 
     route: str
@@ -110,6 +112,8 @@ class Row:
     model: str = ""
     set: str = "questions"
     beside: bool = False
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
 
 
 def questions(name: str = "questions", half: str | None = None) -> Iterator[Asked]:
@@ -228,6 +232,8 @@ def _row(
         called,
         name,
         said != "right" and any(same(t, w, asked, wider=True) for t in _tables(answer) for w in wanted),
+        answer.cost.input_tokens,
+        answer.cost.output_tokens,
     )
 
 
@@ -338,21 +344,23 @@ def _shape(columns: Sequence[list[Any]], asked: Asked) -> object:
 
 
 def report(rows: Sequence[Row]) -> str:
-    """A line a set, model and route: how many of each verdict, the median of the seconds, and the calls a question."""
+    """A line a set, model and route: how many of each verdict, the median of the seconds, calls and tokens a question."""
     lines = [
         "| set | model | route | questions | right | visible error or warned | wrong without a word | median s | calls a question | "
-        "right but for further columns |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "prompt + reply tokens a question | right but for further columns |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, model, route in dict.fromkeys((row.set, row.model, row.route) for row in rows):
         mine = [row for row in rows if (row.set, row.model, row.route) == (name, model, route)]
         count = Counter(row.verdict for row in mine)
         median = statistics.median(row.seconds for row in mine)
         calls = statistics.mean(row.calls for row in mine)
+        prompt = statistics.mean(row.prompt_tokens for row in mine)
+        reply = statistics.mean(row.reply_tokens for row in mine)
         seen = f"{count['refused']} + {count['unsure']}"
         lines.append(
             f"| {name} | {model} | {route} | {len(mine)} | {count['right']} | {seen} | {count['wrong']} | {median:.1f} | {calls:.1f} | "
-            f"{sum(row.beside for row in mine)} |"
+            f"{prompt:,.0f} + {reply:,.0f} | {sum(row.beside for row in mine)} |"
         )
     return "\n".join(lines)
 

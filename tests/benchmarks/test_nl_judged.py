@@ -165,15 +165,15 @@ def test_questions_are_drawn_by_chance_or_spread() -> None:
 def test_rows_are_written_and_read_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     rows = [
-        Row("default", "x-1", "right", 1.0, 2, "SELECT 1", "1", (), "m", "judged_plain"),
-        Row("default", "x-2", "wrong", 3.0, 4, "SELECT 2", "2", ("a note",), "m", "judged_plain", True),
+        Row("default", "x-1", "right", 1.0, 2, "SELECT 1", "1", (), "m", "judged_plain", False, 300, 40),
+        Row("default", "x-2", "wrong", 3.0, 4, "SELECT 2", "2", ("a note",), "m", "judged_plain", True, 20, 60),
     ]
     for row in rows:
         plain_columns.write(path, row)
     assert plain_columns.read(path) == rows
     assert (
         plain_columns.report(rows).splitlines()[-1]
-        == "| judged_plain | m | default | 2 | 1 | 0 + 0 | 1 | 2.0 | 3.0 | 1 |"
+        == "| judged_plain | m | default | 2 | 1 | 0 + 0 | 1 | 2.0 | 3.0 | 160 + 50 | 1 |"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from os.path import commonprefix
 
 import pytest
 from scripted import row
@@ -14,7 +15,7 @@ from uql.base.settings import Settings
 from uql.llm import model_files as models
 from uql.llm.gate import Gate
 from uql.llm.providers.labels import label_masses, yes_no
-from uql.llm.providers.llama import Engine
+from uql.llm.providers.llama import LEAST, Engine
 from uql.llm.providers.local import _shortened
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Summary, Write
 from uql.operators.texts import neutral
@@ -263,6 +264,33 @@ def test_a_reply_does_not_depend_on_the_prompts_before_it(run) -> None:
             assert all(one == found[0] for one in found)
 
     run(go())
+
+
+class CountingServer:
+    """Stands for llama.cpp: finds the common start of a prompt and the one before evaluated, one character a token."""
+
+    def __init__(self) -> None:
+        self.before = ""
+        self.requests: list[tuple[int, int]] = []  # tokens of the prompt that are evaluated, tokens of the reply at most
+
+    def handle_chat_completions(self, body):
+        prompt = body["messages"][-1]["content"]
+        common = len(commonprefix([prompt, self.before])) if body["cache_prompt"] else 0
+        evaluated = max(1, len(prompt) - common)
+        self.before = prompt
+        self.requests.append((evaluated, body["max_tokens"]))
+        return {"timings": {"prompt_n": evaluated}}
+
+
+def test_replies_drawn_by_chance_cost_their_own_tokens_alone(tmp_path) -> None:
+    loaded = Engine(tmp_path, n_ctx=2048, threads=1)
+    loaded._server = server = CountingServer()
+    body = {"messages": [{"role": "user", "content": "Which shops are in Leeds? " * 4}], "cache_prompt": True}
+    for seed in (1, 2, 3):
+        loaded.chat({**body, "max_tokens": 300, "temperature": 0.7, "seed": seed})
+    assert server.requests == [(104, 300), (1, 300), (1, 300)]
+    loaded.chat({**body, "max_tokens": 300, "temperature": 0.0})
+    assert server.requests[-1][0] >= LEAST
 
 
 @rare

@@ -13,6 +13,7 @@ from uql.llm.questions import Write
 from uql.nl.ask.answer import Answer
 from uql.nl.ask.context import NodeEvent
 from uql.nl.prompts.statements import TASK
+from uql.nl.small import statements
 from uql.nl.small.candidates import SWITCHES
 
 LEEDS = "SELECT name FROM shops WHERE city = 'Leeds'"
@@ -62,8 +63,15 @@ def test_empty_results_count_less() -> None:
 
 
 def test_no_more_candidates_are_asked_for_where_one_result_leads_whatever_they_say() -> None:
-    answer, shop = voted(LEEDS, LEEDS, LEEDS, YORK, YORK, candidates=5)
-    assert answer.value == ["Ada", "Cy"] and len(shop.prompts(TASK)) == 3
+    answer, shop = voted(YORK, LEEDS, LEEDS, LEEDS, YORK, candidates=5)
+    assert answer.value == ["Ada", "Cy"] and len(shop.prompts(TASK)) == 4
+
+
+def test_no_more_candidates_are_asked_for_where_the_first_two_agree_on_rows() -> None:
+    answer, shop = voted(LEEDS, LEEDS_OTHERWISE, YORK, YORK, YORK, candidates=5)
+    assert answer.value == ["Ada", "Cy"] and answer.exact and len(shop.prompts(TASK)) == 2
+    _, shop = voted(NONE, NONE_AT_ALL, NONE, LEEDS, LEEDS, candidates=5)
+    assert len(shop.prompts(TASK)) > 2
 
 
 def test_a_candidate_that_fails_goes_back_once_with_the_error() -> None:
@@ -102,7 +110,7 @@ def test_the_guard_refuses_what_is_no_harmless_query_over_the_tables(bad: str) -
 
 
 def test_the_budget_ends_the_vote_and_the_answer_says_so() -> None:
-    answer, shop = voted(LEEDS, LEEDS, LEEDS, LEEDS, LEEDS, candidates=5, budget=2)
+    answer, shop = voted(LEEDS, YORK, LEEDS, LEEDS, LEEDS, candidates=5, budget=2)
     assert answer.value == ["Ada", "Cy"] and len(shop.prompts(TASK)) == 2
     assert any("only 2 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
 
@@ -165,12 +173,28 @@ def test_a_plot_is_drawn_from_the_rows_of_the_statement_that_won() -> None:
 
 
 def test_small_models_vote_without_being_told_and_others_do_not() -> None:
-    shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
-    assert shop.con.ask(QUESTION, without="reading").value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 3
+    shop = Connected(said(LEEDS, LEEDS), small=True)
+    assert shop.con.ask(QUESTION, without="reading").value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 2
     shop = Connected([plan(uql_node("a", LEEDS))])
     assert shop.con.ask(QUESTION, readings=False).value == ["Ada", "Cy"] and shop.tasks() == [PLAN]
     shop = Connected([plan(uql_node("a", LEEDS))], small=True)
     assert shop.con.ask(QUESTION, candidates=0).value == ["Ada", "Cy"] and shop.tasks() == [PLAN]
+
+
+def test_a_small_model_is_not_asked_which_columns_of_many_tables_are_relevant() -> None:
+    shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
+    for n in range(6):
+        shop.con.sql(f"CREATE TABLE archive_{n} AS SELECT {n} AS year")
+    assert ask(shop).value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 2
+    assert "CREATE TABLE shops" in shop.prompts(TASK)[0]
+
+
+def test_over_plain_columns_alone_no_word_is_compared_with_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(statements, "foreign_words", lambda question, *_: calls.append(question) or [])
+    shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
+    assert ask(shop, tables=["shops"], without=()).value == ["Ada", "Cy"] and calls == []
+    assert ask(shop, without=()).value == ["Ada", "Cy"] and calls == [QUESTION]
 
 
 def test_the_vote_has_off_switches_with_names() -> None:

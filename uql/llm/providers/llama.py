@@ -98,12 +98,14 @@ class Engine:
 
         Where too few tokens are left to evaluate, a shorter prompt comes between, so that less of this one is found evaluated; where
         that is not enough, all of it is evaluated. A prompt that was sent for one token, and now for all, has always one token left.
+        A reply that is drawn by chance may be rounded otherwise, so that several to one prompt cost their own tokens alone.
         """
         one = body["max_tokens"] == 1
         goes_on = not one and body["messages"] == self._begun
+        by_chance = body.get("temperature", 0.0) > 0
         self._begun = body["messages"] if one else None
         reply = self._reply(body)
-        if _too_few(reply) and not goes_on:
+        if _too_few(reply) and not goes_on and not by_chance:
             *before, last = body["messages"]
             self._reply({**body, "messages": [*before, {**last, "content": last["content"][:-CUT]}], "max_tokens": 1})
             reply = self._reply(body)

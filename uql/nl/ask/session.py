@@ -76,7 +76,7 @@ class Options:
         plan: nodes to be run instead of a plan of the model's.
         confirm: asked with the price before anything runs, unless that is at most `confirm_over` USD.
         readings: ask whether the question is ambiguous; None: of models that can say so.
-        columns: let the model choose the relevant columns; None: where there are more than six tables.
+        columns: let the model choose the relevant columns; None: where there are more than six tables and no candidates vote.
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
             speak for themselves. A small model does not write: of several findings of the mode `meta` it names the one.
         candidates: plans that vote; 0: one plan decides alone; None: 5 of a small model, 0 of others.
@@ -318,7 +318,7 @@ class _Asking:
             if reply["ambiguous"] and len(reply["readings"]) > 1:
                 self.result.readings = tuple(" ".join(r.split()) for r in reply["readings"][:3])
                 self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.result.readings[0]}")
-        if self.options.columns if self.options.columns is not None else many:
+        if self.options.columns if self.options.columns is not None else many and not self.most:
             step = self.ctx.step("columns")
             self.scope = self.planner.scope = await relevant(step, self.scope, tokens=self.planner.tokens - 500)
             self.ctx.prompts += step.prompts

@@ -37,7 +37,6 @@ class CandidateContext:
         ctx: the run, or the step of it that asks.
         scope: the tables that a prompt shows, results of earlier nodes among them.
         done_nodes: nodes that have run.
-        foreign: words of the question that no plain column is about.
         without: mechanisms that are switched off (`SWITCHES`).
         plot: the question asks for a picture.
         why: what went wrong before; "" at first.
@@ -46,7 +45,6 @@ class CandidateContext:
     ctx: AskContext
     scope: Scope
     done_nodes: tuple[Node, ...] = ()
-    foreign: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     plot: bool = False
     why: str = ""

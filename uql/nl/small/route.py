@@ -20,7 +20,6 @@ from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.candidates import Candidate, CandidateContext, ballots
-from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.plots import plot_of
 from uql.nl.small.statements import Statements
 from uql.nl.small.ties import tie_check
@@ -70,9 +69,8 @@ async def plan_by_vote(
     """
     whole = _with_results(ctx, scope, done_nodes)
     off = frozenset(without)
-    foreign = () if "foreign" in off else tuple(foreign_words(ctx.question, whole, ctx.near))
     plot = plots and wants_plot(ctx.question)
-    context = CandidateContext(ctx, whole, tuple(done_nodes), foreign, off, plot, why)
+    context = CandidateContext(ctx, whole, tuple(done_nodes), off, plot, why)
     voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
     vote = voting.vote

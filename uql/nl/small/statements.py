@@ -24,6 +24,7 @@ from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
+from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
@@ -59,6 +60,8 @@ class Statements:
         self._tables = list(context.scope.sources)
         fields = [f for source in context.scope.sources.values() for f in source.visible_fields]
         self._readable = any(f.is_unstructured for f in fields)
+        asks_first = self._may_read and context.uses("foreign")
+        self._foreign = asks_first and foreign_words(context.ctx.question, context.scope, context.ctx.near)
 
     async def write(self) -> Candidate:
         """One more candidate. Raises BudgetError."""
@@ -78,7 +81,7 @@ class Statements:
 
     async def _written(self, step: AskContext, n: int) -> Candidate:
         """A candidate over the columns that are read; which, is asked once, where a plain statement does not seem to do."""
-        if self._columns is None and self._may_read and self.context.foreign:
+        if self._columns is None and self._foreign:
             self._columns = await self._columns_read(step)
         wrong = ""
         try:

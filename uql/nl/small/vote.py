@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEAD = 0.5  # share of all votes from which a result leads
+AGREE = 2  # weight of first results that are equal, from which no further ones are asked for
 DIGITS = 6  # significant ones of a number
 Key = tuple[tuple[str, ...], ...]  # the number of columns and what is read; then the rows
 
@@ -75,12 +76,16 @@ def tally(ballots: Sequence[Ballot]) -> Vote:
 
 
 def is_settled(ballots: Sequence[Ballot], more: int) -> bool:
-    """Does one result lead whatever `more` further candidates say?
+    """Do all so far agree, `AGREE` of them, or does one result lead whatever `more` further candidates say?
 
-    >>> a = (("1",),)
-    >>> is_settled([Ballot("x", a), Ballot("y", a)], 3), is_settled([Ballot("x", a)] * 3, 2)
-    (False, True)
+    Source of the early end: Aggarwal and others, "Let's sample step by step: adaptive-consistency" (2023).
+
+    >>> a, b = Ballot("x", (("1",),)), Ballot("y", (("2",),))
+    >>> is_settled([a, a], 3), is_settled([a, b, a], 2), is_settled([a, b, a, a], 1)
+    (True, False, True)
     """
+    if tally(ballots).share == 1.0 and sum(ballot.weight for ballot in ballots) >= AGREE:
+        return True
     vote = tally([*ballots, *(Ballot("", None) for _ in range(more))])
     return vote.leader is not None and vote.share > LEAD
 
