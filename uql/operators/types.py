@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BindError
 from uql.base.locked_duckdb import lock
+
+if TYPE_CHECKING:
+    import duckdb
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _MOMENTS = ("timestamp", "timestamp with time zone", "timestamp_s", "timestamp_ms", "timestamp_ns")
@@ -48,6 +49,8 @@ def parse_type(text: str) -> Type:
     >>> parse_type("STRUCT(id VARCHAR, n DOUBLE)[]").kind
     'list'
     """
+    import duckdb
+
     try:
         with _reader().cursor() as duck:
             return _parsed(duck.sqltype(text))
@@ -60,6 +63,8 @@ def parse_type(text: str) -> Type:
 @cache
 def _reader() -> duckdb.DuckDBPyConnection:
     """A DuckDB that reads types, with nothing outside its memory."""
+    import duckdb
+
     connection = duckdb.connect(":memory:")
     lock(connection)
     return connection
