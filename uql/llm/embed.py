@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from uql.base.errors import BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
 from uql.base.settings import Settings
+from uql.base.vendors import VENDORS
 from uql.llm import limiter
 from uql.llm.failures import FINAL
 from uql.llm.pictures import opened
@@ -39,7 +40,7 @@ SHORTEST = 1_000  # characters: a text that is refused as too long is halved dow
 IMAGES_AT_ONCE = 16
 PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
 TRIES = 6
-VOYAGE_URL, VOYAGE_URL_OF_MONGODB = "https://api.voyageai.com/v1", "https://ai.mongodb.com/v1"
+VOYAGE_URL, VOYAGE_URL_OF_MONGODB = VENDORS["voyage"].url, "https://ai.mongodb.com/v1"
 CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
 
