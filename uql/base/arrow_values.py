@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from decimal import Context
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 _AS_DECIMAL = ("decimal128(38, 0)", "DECIMAL(38,0)")  # a HUGEINT in Arrow, and as DuckDB reads that back
 MOST_DIGITS = 38  # of a DECIMAL
 EXACTLY = Context(prec=MOST_DIGITS + 1)
-DAYS_A_MONTH = 30  # of DuckDB's, where an INTERVAL becomes a timedelta
 # types of which Arrow keeps less, or only DuckDB's own bytes; strings and names are passed over
 _TEXTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(\b(?:BIT|BITSTRING|UHUGEINT|TIMETZ|TIME WITH TIME ZONE)\b)""")
 _OF_DUCKDB = re.compile(
@@ -138,7 +136,7 @@ def durations(table: pa.Table) -> pa.Table:
 
     for i, field in enumerate(table.schema):
         if field.type == pa.month_day_nano_interval():
-            values = [None if v is None else _timedelta(v) for v in table.column(i).to_pylist()]
+            values = python_values(table.column(i), "INTERVAL")
             table = table.set_column(i, field.name, pa.array(values, type=pa.duration("us")))
     return table
 
@@ -159,9 +157,3 @@ def for_pandas(table: pa.Table) -> pa.Table:
             texts = [None if value is None else str(value) for value in values]
             table = table.set_column(i, field.name, pa.array(texts, pa.string()))  # pandas' times end before it
     return table
-
-
-def _timedelta(value: Any) -> timedelta:
-    """An interval of months, days and nanoseconds, a month of 30 days."""
-    months, days, nanoseconds = value
-    return timedelta(days=DAYS_A_MONTH * months + days, microseconds=nanoseconds // 1000)
