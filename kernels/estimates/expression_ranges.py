@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
-from itertools import product
-from math import inf
+from math import inf, isfinite
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Between, Binary, Call, Cast, Expr, Query, Unary
-from uql.compiler.walk import has_window, walk, with_children
+from uql.compiler.syntax import Between, Binary, Call, Cast, Column, Expr, Query, Unary
+from uql.compiler.walk import has_window, rewrite, walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.aggregate import scaled
 from uql.kernels.estimates.groups import Groups
-from uql.kernels.estimates.monotone_range import divisors, monotone
+from uql.kernels.estimates.monotone_range import corners, monotone
 from uql.sampling.base import Estimate
 
 
@@ -67,81 +67,68 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, groups: Grou
     Open-ended where the expression is not monotone in each estimate, or a divisor may be 0. Conservative: every estimate is at its own
     level.
     """
-    names = list(units)
-    steady = all(monotone(expr, unit) for unit in names)
-    values_of: dict[Expr, list[float | None]] = {u: [e.value for e in units[u]] for u in names}
-    parts = divisors(expr, units) if steady else []
-    divided = [_evaluate(part, names, values_of, groups, ctx) for part in parts]
+    steady = all(monotone(expr, unit) for unit in units)
     if steady:
-        center = _evaluate(expr, names, values_of, groups, ctx)
+        points = _points(expr, units, n, groups, ctx)
     else:  # a function of whole numbers alone may stand in it: & or printf('%d', …)
-        center = _result_values(expr, groups, ctx)
-    lows, highs = list(center), list(center)
-    open_ = [not steady or any(_open(units[u][g]) for u in names) for g in range(n)]
-    for corner in product((False, True), repeat=len(names)) if steady else ():
-        at: dict[Expr, list[float | None]] = {
-            u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)
-        }
-        values = _evaluate(expr, names, at, groups, ctx)
-        for part, before in zip(parts, divided, strict=True):
-            for g, (a, b) in enumerate(zip(_evaluate(part, names, at, groups, ctx), before, strict=True)):
-                open_[g] |= a is None or b is None or (a > 0) != (b > 0)
-        for g, value in enumerate(values):
-            if value is None and center[g] is not None:  # such as a number that is too large for the type of a cast
-                open_[g] = True
-            elif value is not None:
-                low, high = lows[g], highs[g]
-                lows[g] = value if low is None else min(low, value)
-                highs[g] = value if high is None else max(high, value)
+        points = [(value,) for value in _result_values(expr, groups, ctx)]
     result = []
-    for g in range(n):
-        first = units[names[0]][g]
-        unknown = max(units[u][g].unknown for u in names)
-        exact = all(units[u][g].exact for u in names)
-        low = float("-inf") if open_[g] else lows[g]
-        high = float("inf") if open_[g] else highs[g]
-        result.append(Estimate(center[g], low, high, first.confidence, exact, first.calls, unknown, first.method))
+    for values, of in zip(points, zip(*units.values(), strict=True), strict=True):
+        known = [value for value in values if value is not None]
+        # no value at an end, as of a divisor of another sign, or of a number that is too large for the type of a cast
+        beyond = values[0] is not None and len(known) < len(values)
+        if not steady or beyond or any(map(_open, of)):
+            known = [-inf, inf]
+        low, high = min(known, default=None), max(known, default=None)
+        unknown, exact = max(e.unknown for e in of), all(e.exact for e in of)
+        result.append(Estimate(values[0], low, high, of[0].confidence, exact, of[0].calls, unknown, of[0].method))
     return result
 
 
 def _open(estimate: Estimate) -> bool:
-    ends = (estimate.low, estimate.high)
-    return any(e is None or e in (float("inf"), float("-inf")) for e in ends)
+    return any(end is None or end in (inf, -inf) for end in (estimate.low, estimate.high))
 
 
-def _evaluate(
-    expr: Expr,
-    names: Sequence[Expr],
-    values: dict[Expr, list[float | None]],
-    groups: Groups,
-    ctx: Context,
-) -> list[float | None]:
-    """The expression for every group, with its aggregates (or quotients of them, with their factors) at given values."""
-    n = len(next(iter(values.values())))
+def _points(
+    expr: Expr, units: dict[Expr, list[Estimate]], n: int, groups: Groups, ctx: Context
+) -> list[tuple[float | None, ...]]:
+    """By group, an expression at the estimates of its aggregates (or quotients of them, with their factors), then at their ends."""
     replaced: dict[Expr, str] = dict(groups.keys)
-    arrays = {"__g": pa.array(range(n), type=pa.int64())}
-    for i, unit in enumerate(names):
-        numbers = [v if v is None or abs(v) != float("inf") else None for v in values[unit]]
-        arrays[f"u{i}"] = pa.array(numbers, type=pa.float64())
-        if isinstance(unit, Call):
-            replaced[unit] = f"u{i}"
-        else:  # a quotient: the aggregate above the line stands for it, the one below is 1
-            top, bottom = scaled(unit)
-            arrays[f"one{i}"] = pa.array([1.0] * n, type=pa.float64())
-            replaced[top], replaced[bottom] = f"u{i}", f"one{i}"
-
-    def lenient(node: Expr) -> Expr:
-        if node in replaced or isinstance(node, Query):
-            return node
-        below = with_children(node, lenient)
-        return replace(below, lenient=True) if isinstance(below, Cast) else below
-
-    sql = ctx.duck.expression(lenient(expr), replaced)
+    arrays = {"__g": pa.array(range(n), type=pa.int64()), "one": pa.array([1.0] * n)}
+    ends: dict[Expr, tuple[Expr, Expr]] = {}
+    for i, (unit, estimates) in enumerate(units.items()):
+        top, bottom = (unit, None) if isinstance(unit, Call) else scaled(unit)
+        for part in ("value", "low", "high"):
+            numbers = [getattr(e, part) for e in estimates]
+            finite = [v if v is None or isfinite(v) else None for v in numbers]
+            arrays[f"{part}{i}"] = pa.array(finite, type=pa.float64())
+        replaced[top] = f"value{i}"
+        if bottom is not None:  # of a quotient the aggregate above the line stands for it, the one below is 1
+            replaced[bottom] = "one"
+        low, high = (_at(unit, top, Column("", f"{end}{i}")) for end in ("low", "high"))
+        ends[unit] = low, high
+    points = [ctx.duck.expression(_lenient(at, replaced), replaced) for at in (expr, *corners(expr, list(units), ends))]
+    columns = ", ".join(f"TRY_CAST({sql} AS DOUBLE)" for sql in points)
     table = ctx.duck.arrow(
-        f"SELECT TRY_CAST({sql} AS DOUBLE) AS v FROM __units JOIN {quote(groups.table)} AS t USING (__g) ORDER BY __g",
+        f"SELECT {columns} FROM __units JOIN {quote(groups.table)} AS t USING (__g) ORDER BY __g",
         {"__units": pa.table(arrays)},
     )
-    return [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
+    values = ([None if v is None or v != v else float(v) for v in column.to_pylist()] for column in table.columns)
+    return list(zip(*values, strict=True))
+
+
+def _at(unit: Expr, top: Expr, column: Column) -> Expr:
+    """An aggregate, or a quotient of two, with a column in the place of the aggregate that stands for it."""
+    result: Expr = rewrite(unit, lambda node: column if node == top else node)
+    return result
+
+
+def _lenient(node: Any, whole: Container[Expr]) -> Any:
+    """An expression whose casts, but those inside of some parts of it, give NULL where they fail."""
+    if node in whole or isinstance(node, Query):
+        return node
+    below = with_children(node, lambda child: _lenient(child, whole))
+    return replace(below, lenient=True) if isinstance(below, Cast) else below
 
 
 # ------------------------------------------------------------------------------------------------------- which groups

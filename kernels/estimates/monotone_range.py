@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import inf, isnan
@@ -50,18 +50,6 @@ def monotone(expr: Node, leaf: Expr) -> bool:
 def has_range(expr: Expr, leaves: Sequence[Expr]) -> bool:
     """Is the range of an expression that of its values at the ends of these few numbers, each in it once?"""
     return len(leaves) <= MOST and len(set(leaves)) == len(leaves) and all(monotone(expr, leaf) for leaf in leaves)
-
-
-def divisors(expr: Expr, leaves: Container[Node]) -> list[Expr]:
-    """The divisors in which these numbers stand: a quotient has no range of its ends where the sign of its divisor differs between them.
-
-    >>> from uql.compiler.syntax import Column, Number
-    >>> n = Column("x", "n")
-    >>> divisors(Binary("/", Number("1"), Binary("-", n, Number("5"))), [n]) == [Binary("-", n, Number("5"))]
-    True
-    """
-    quotients = [node for node in walk(expr) if isinstance(node, Binary) and node.op == "/"]
-    return [node.right for node in quotients if any(part in leaves for part in walk(node.right))]
 
 
 def corners(expr: Expr, leaves: Sequence[Expr], ends: Mapping[Expr, tuple[Expr, Expr]]) -> list[Expr]:

@@ -132,3 +132,8 @@ def test_an_error_in_duckdb_says_that_the_database_has_to_be_opened_again(con: u
     for run in (con.uql, con.execute):
         second = refused(lambda run=run: run("SELECT 1 AS one").fetchall())
         assert second.startswith("UQL506: an error in DuckDB has ended the connection") and "uql.connect" in second
+
+
+def test_a_number_of_more_digits_than_hugeint_has_is_the_text_that_duckdb_gives(con: uql.Connection) -> None:
+    digits = "1234567890" * 6
+    assert con.uql(f"SELECT {digits}::BIGNUM AS n, [{digits}::BIGNUM] AS l").fetchall() == [(digits, [digits])]

@@ -22,8 +22,9 @@ import uql
 from uql.base import extras, keys
 from uql.base.config import load
 from uql.base.errors import AuthError, ConfigError
+from uql.base.settings import Settings
 from uql.cli import main
-from uql.llm.providers import compatible
+from uql.llm.providers import VENDORS_BY_NAME, compatible, open_provider
 from uql.llm.providers.http_client import vendor_key
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "llm"))
@@ -34,7 +35,7 @@ SECRET = "sk-secret-0123456789"
 
 @pytest.fixture(autouse=True)
 def no_keys(own_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in keys.VENDORS.values():
+    for name in keys.VARIABLES.values():
         monkeypatch.delenv(name, raising=False)
     compatible._probed.clear()
 
@@ -295,7 +296,9 @@ def test_the_extras_are_those_of_the_project() -> None:
         assert set(modules) == {module(requirement) for requirement in listed[extra]}, extra
 
 
-def test_every_host_with_a_key_has_a_short_name() -> None:
-    from uql.llm.providers.hosted import HOSTS
-
-    assert {name: host.key_env for name, host in HOSTS.items() if host.key_env}.items() <= keys.VENDORS.items()
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini", *VENDORS_BY_NAME, "systemone"])
+def test_the_key_of_a_kind_of_model_is_set_by_the_name_of_the_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://a.openai.azure.com")
+    with pytest.raises(AuthError) as raised:
+        open_provider(f"{kind}:m", Settings())
+    assert f"uql keys set {keys.variable(kind)}," in raised.value.help

@@ -494,3 +494,5 @@ def test_a_frame_has_the_end_of_the_day_as_a_text(con: uql.Connection) -> None:
 def test_an_interval_that_python_cannot_hold_is_an_error_in_words(con: uql.Connection) -> None:
     with pytest.raises(uql.errors.DataError, match="INTERVAL is longer than Python can hold"):
         con.uql("SELECT INTERVAL 100000000 MONTH").fetchall()
+    with pytest.raises(uql.errors.DataError, match="INTERVAL is longer than Python can hold"):
+        con.uql("SELECT INTERVAL 100000000 MONTH").df()

@@ -15,22 +15,12 @@ from typing import Any
 from uql.base import json_file
 from uql.base.config import user_file
 from uql.base.errors import ConfigError
+from uql.base.vendors import VENDORS
 
 FILE = "keys.json"
 KEYRING = "keyring"  # the place of that name
 _SERVICE = "uql"  # the keyring's entries are (_SERVICE, variable)
-VENDORS = {  # a vendor's short name → the variable of its key
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "xai": "XAI_API_KEY",
-    "azure": "AZURE_OPENAI_API_KEY",
-    "voyage": "VOYAGE_API_KEY",
-}
+VARIABLES = {name: vendor.key_env for name, vendor in VENDORS.items() if vendor.key_env}  # by a vendor's short name
 
 
 def keys_file() -> Path:
@@ -46,11 +36,11 @@ def variable(name: str) -> str:
     >>> variable("openai"), variable("MY_GATEWAY_KEY")
     ('OPENAI_API_KEY', 'MY_GATEWAY_KEY')
     """
-    if name.lower() in VENDORS:
-        return VENDORS[name.lower()]
+    if name.lower() in VARIABLES:
+        return VARIABLES[name.lower()]
     if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
         raise ConfigError(
-            f"there is no key {name!r}", code="UQL402", help=f"one of {', '.join(VENDORS)}, or the name of a variable"
+            f"there is no key {name!r}", code="UQL402", help=f"one of {', '.join(VARIABLES)}, or the name of a variable"
         )
     return name
 
@@ -80,7 +70,7 @@ def places() -> dict[str, str]:
     stored = _stored()
     sources = {}
     readable = keyring_problem() is None
-    for name in sorted({*VENDORS.values(), *stored}):
+    for name in sorted({*VARIABLES.values(), *stored}):
         if os.environ.get(name):
             sources[name] = "environment"
         elif readable and _in_keyring(name):

@@ -127,7 +127,7 @@ def _servers(settings: Settings) -> Iterator[Check]:
     """Ollama, and the vendors whose key is set: do they list models?"""
     quick, places = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S)), keys.places()
     for name in SERVERS:
-        key = keys.VENDORS.get(name)
+        key = keys.VARIABLES.get(name)
         if key is None or key in places:
             yield _reached("server", name, partial(_listed, name, quick), required=key is not None)
 

@@ -177,7 +177,7 @@ def _model_of(kind: str, example: str) -> str:
 def _ask_key(kind: str) -> None:
     from uql.base import keys
 
-    variable = keys.VENDORS.get(kind)
+    variable = keys.VARIABLES.get(kind)
     if variable is not None and keys.find(variable) is None:
         key = typer.prompt(
             f"key for {kind}, kept in {keys.place()} (empty: later)",

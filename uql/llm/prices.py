@@ -15,33 +15,11 @@ from uql.base import toml_file
 from uql.base.endpoints import origin
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
+from uql.base.vendors import VENDORS
 from uql.llm.providers.address import LOOPBACK
 from uql.llm.providers.base import Price
 
-VENDORS = {  # kinds of models, with the vendor's name in genai-prices and in prices.toml
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "gemini": "google",
-    "azure": "azure",
-    "openrouter": "openrouter",
-    "mistral": "mistral",
-    "deepseek": "deepseek",
-    "groq": "groq",
-    "xai": "x-ai",
-    "voyage": "voyageai",
-    "systemone": "typesafe",
-}
-ORIGINS = {
-    "https://api.openai.com:443": "openai",
-    "https://api.anthropic.com:443": "anthropic",
-    "https://generativelanguage.googleapis.com:443": "google",
-    "https://openrouter.ai:443": "openrouter",
-    "https://api.mistral.ai:443": "mistral",
-    "https://api.deepseek.com:443": "deepseek",
-    "https://api.groq.com:443": "groq",
-    "https://api.x.ai:443": "x-ai",
-    "https://api.typesafe.ai:443": "typesafe",
-}
+SELLERS = {origin(vendor.url): vendor.seller for vendor in VENDORS.values() if vendor.url}
 FREE = ("local", "ollama")  # kinds of models without a price per token
 SOLD_AS = {"azure": "openai"}  # vendors whose models cost what another's table says
 _VERSION = re.compile(r"-(latest|\d{4}-\d\d-\d\d|\d{8})$")  # of a model, at the end of its name
@@ -62,7 +40,7 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
         if urlsplit(url).hostname in LOOPBACK:
             return Price(0.0, 0.0)
         try:
-            vendor = ORIGINS.get(origin(url))
+            seller = SELLERS.get(origin(url))
         except ConfigError:
             return None
     else:
@@ -73,11 +51,11 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
             return _oracle_price(model)
         if kind == "systemone" and model.startswith(("http://", "https://")):
             return price_of(model, settings)
-        vendor = VENDORS.get(kind)
+        seller = VENDORS[kind].seller if kind in VENDORS else None
     model = model.partition("?")[0]
-    if vendor is None or not model:
+    if not seller or not model:
         return None
-    return _packaged(vendor, model) or _shipped(vendor, model)
+    return _packaged(seller, model) or _shipped(seller, model)
 
 
 def _oracle_price(path: str) -> Price | None:

@@ -7,31 +7,27 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BindError
+from uql.base.locked_duckdb import lock
 
-INTEGERS = {
-    "TINYINT", "SMALLINT", "INTEGER", "INT", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
-    "INT1", "INT2", "INT4", "INT8", "LONG", "SHORT", "SIGNED",
-}  # fmt: skip
-FLOATS = {"DOUBLE", "FLOAT", "REAL", "FLOAT4", "FLOAT8"}
-DECIMALS = {"DECIMAL", "NUMERIC", "DEC"}
-TEXTS = {"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR", "UUID", "JSON"}
-BOOLEANS = {"BOOLEAN", "BOOL", "LOGICAL"}
-DATETIMES = {
-    "TIMESTAMP",
-    "DATETIME",
-    "TIMESTAMPTZ",
-    "TIMESTAMP WITH TIME ZONE",
-    "TIMESTAMP_S",
-    "TIMESTAMP_MS",
-    "TIMESTAMP_NS",
+if TYPE_CHECKING:
+    import duckdb
+
+_INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
+_MOMENTS = ("timestamp", "timestamp with time zone", "timestamp_s", "timestamp_ms", "timestamp_ns")
+KINDS = {  # by DuckDB's name of a type
+    **dict.fromkeys(("varchar", "uuid"), "text"),
+    **dict.fromkeys((*_INTEGERS, *(f"u{name}" for name in _INTEGERS)), "integer"),
+    **dict.fromkeys(("float", "double"), "float"),
+    **dict.fromkeys(_MOMENTS, "datetime"),
+    **dict.fromkeys(("list", "array"), "list"),
+    **{name: name for name in ("decimal", "boolean", "date", "time", "interval", "struct", "enum")},
 }
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}  # of a grammar's literals
-_TOKEN = re.compile(r"""\s*(?:"((?:[^"]|"")*)"|'((?:[^']|'')*)'|([A-Za-z_]\w*)|(\d+)|([(),\[\]]))""")
-_RANGE = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "INT": 31, "BIGINT": 63, "HUGEINT": 127}
+_BITS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
 NULL_WORDS = {"", "null", "none", "n/a", "na", "unknown", "not stated", "not mentioned", "not specified", "nan"}
 
 
@@ -48,107 +44,43 @@ class Type:
 
 @lru_cache(maxsize=512)
 def parse_type(text: str) -> Type:
-    """Take a type's text apart. Raises BindError (UQL205) where it is none that an answer may have.
+    """Take a type's text apart, as DuckDB reads it. Raises BindError (UQL205) where it is none that an answer may have.
 
     >>> parse_type("STRUCT(id VARCHAR, n DOUBLE)[]").kind
     'list'
     """
-    tokens: list[tuple[str, str]] = []
-    at = 0
-    stripped = text.strip()
-    while at < len(stripped):
-        match = _TOKEN.match(stripped, at)
-        if match is None:
-            raise _unknown(text)
-        at = match.end()
-        name, string, word, number, sign = match.groups()
-        if name is not None:
-            tokens.append(("name", name.replace('""', '"')))
-        elif string is not None:
-            tokens.append(("string", string.replace("''", "'")))
-        elif word is not None:
-            tokens.append(("name", word))
-        else:
-            tokens.append(("number", number) if number is not None else ("sign", sign))
-    tokens.reverse()
-    result = _parse(tokens, text)
-    if tokens:
-        raise _unknown(text)
-    return result
+    import duckdb
+
+    try:
+        with _reader().cursor() as duck:
+            return _parsed(duck.sqltype(text))
+    except (duckdb.Error, KeyError):
+        choices = "VARCHAR, BOOLEAN, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIME, TIMESTAMP, INTERVAL, ENUM(…), STRUCT(…), type[]"
+        message = f"an answer cannot have the type {text}"
+        raise BindError(message, code="UQL205", help=f"types: {choices}") from None
 
 
-def _unknown(text: str) -> BindError:
-    choices = (
-        "VARCHAR, BOOLEAN, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIME, TIMESTAMP, INTERVAL, ENUM(…), STRUCT(…), type[]"
-    )
-    return BindError(f"an answer cannot have the type {text}", code="UQL205", help=f"types: {choices}")
+@cache
+def _reader() -> duckdb.DuckDBPyConnection:
+    """A DuckDB that reads types, with nothing outside its memory."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    lock(connection)
+    return connection
 
 
-def _parse(tokens: list[tuple[str, str]], text: str) -> Type:
-    def take(kind: str, value: str | None = None) -> str:
-        if not tokens or tokens[-1][0] != kind or (value is not None and tokens[-1][1] != value):
-            raise _unknown(text)
-        return tokens.pop()[1]
-
-    def ahead(value: str) -> bool:
-        return bool(tokens) and tokens[-1] == ("sign", value)
-
-    name = take("name").upper()
-    result: Type
-    if name in ("STRUCT", "ROW"):
-        take("sign", "(")
-        fields = []
-        while True:
-            key = take("name")
-            fields.append((key, _parse(tokens, text)))
-            if not ahead(","):
-                break
-            take("sign", ",")
-        take("sign", ")")
-        result = Type("struct", name, tuple(fields))
-    elif name == "ENUM":
-        take("sign", "(")
-        labels = [take("string")]
-        while ahead(","):
-            take("sign", ",")
-            labels.append(take("string"))
-        take("sign", ")")
-        result = Type("enum", name, labels=tuple(labels))
-    else:
-        while (
-            tokens
-            and tokens[-1][0] == "name"
-            and name in ("TIMESTAMP", "TIMESTAMP WITH", "TIMESTAMP WITH TIME", "DOUBLE")
-        ):
-            name = f"{name} {take('name').upper()}"
-        name = "DOUBLE" if name == "DOUBLE PRECISION" else name
-        width: list[int] = []
-        if ahead("("):
-            take("sign", "(")
-            width.append(int(take("number")))
-            if ahead(","):
-                take("sign", ",")
-                width.append(int(take("number")))
-            take("sign", ")")
-        result = Type(_kind(name, text), name, width=tuple(width))
-    while ahead("["):
-        take("sign", "[")
-        if tokens and tokens[-1][0] == "number":
-            tokens.pop()
-        take("sign", "]")
-        result = Type("list", f"{result.name}[]", (("", result),))
-    return result
-
-
-def _kind(name: str, text: str) -> str:
-    kinds = (
-        (TEXTS, "text"), (INTEGERS, "integer"), (FLOATS, "float"), (DECIMALS, "decimal"), (BOOLEANS, "boolean"), ({"DATE"}, "date"),
-        ({"TIME"}, "time"), (DATETIMES, "datetime"), ({"INTERVAL"}, "interval"),
-    )  # fmt: skip
-    for names, kind in kinds:
-        if name in names:
-            return kind
-    raise _unknown(text)
+def _parsed(type: duckdb.DuckDBPyType) -> Type:
+    kind, name = KINDS[type.id], str(type)
+    parts: dict[str, Any] = dict(type.children) if kind in ("list", "struct", "enum", "decimal") else {}
+    match kind:
+        case "list":
+            return Type(kind, name, (("", _parsed(parts["child"])),))
+        case "struct":
+            return Type(kind, name, tuple((field, _parsed(inner)) for field, inner in parts.items()))
+        case "enum":
+            return Type(kind, name, labels=tuple(parts["values"]))
+    return Type(kind, name, width=tuple(parts.values()))
 
 
 # ---------------------------------------------------------------------------------------------------------------- schema
@@ -284,20 +216,16 @@ def _integer(value: Any, kind: Type) -> int:
     if number != number.to_integral_value():
         raise ValueError(f"a whole number was wanted, not {value!r}")
     whole = int(number)
-    low, high = (0, 2 ** (_RANGE.get(kind.name[1:], 63) + 1) - 1) if kind.name.startswith("U") else _span(kind.name)
-    if not low <= whole <= high:
+    signed = not kind.name.startswith("U")
+    bits = _BITS[kind.name.removeprefix("U")] + (not signed)
+    if not -(2**bits) * signed <= whole < 2**bits:
         raise ValueError(f"{whole} is beyond the range of {kind.name}")
     return whole
 
 
-def _span(name: str) -> tuple[int, int]:
-    bits = _RANGE.get(name, 63)
-    return -(2**bits), 2**bits - 1
-
-
 def _decimal(value: Any, kind: Type) -> Decimal:
     number = _number(value, kind)
-    digits, scale = (*kind.width, 0)[:2] if kind.width else (18, 3)
+    digits, scale = kind.width
     rounded = number.quantize(Decimal(1).scaleb(-scale))
     if abs(rounded) >= Decimal(10) ** (digits - scale):
         raise ValueError(f"{number} does not fit DECIMAL({digits},{scale})")

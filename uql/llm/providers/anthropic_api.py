@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from uql.base.settings import Settings
+from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits, Price, Request, Usage
@@ -22,7 +23,7 @@ from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.rows import media
 
-VENDOR_URL = "https://api.anthropic.com"
+VENDOR_URL = VENDORS["anthropic"].url
 VERSION = "2026-10-21"  # of the API
 CONTEXT, OUTPUT = 200_000, 8_192  # tokens that every model which the vendor serves has at least
 

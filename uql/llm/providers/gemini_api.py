@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from uql.base.errors import ModelError
 from uql.base.settings import Settings
+from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers import server_abilities as remembered
@@ -29,7 +30,7 @@ from uql.operators.record import Prompt
 from uql.operators.rows import media
 
 KEY, TITLE = "GEMINI_API_KEY", "Gemini"
-VENDOR_URL = "https://generativelanguage.googleapis.com/v1beta"
+VENDOR_URL = VENDORS["gemini"].url
 FILES = {  # sounds and videos that are sent as they are, as the vendor calls them
     "audio/wav": "audio/wav",
     "audio/mpeg": "audio/mp3",

@@ -6,44 +6,20 @@ Each is the server of a known address, with the key of a variable of its own, wh
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import partial
 
 from uql.base.errors import BackendError, ConfigError
 from uql.base.settings import Settings
+from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
-from uql.llm.providers import VENDORS_BY_NAME, gemini_api
+from uql.llm.providers import HOSTED, VENDORS_BY_NAME, gemini_api
 from uql.llm.providers.address import address
 from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Limits
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import call
 
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """Where the models of a vendor are served.
-
-    Attributes:
-        url: of its OpenAI-compatible API; "": that of the variable `url_env`.
-        key_env: the variable of its key; "": it wants none.
-    """
-
-    title: str
-    url: str
-    key_env: str = ""
-    url_env: str = ""
-
-
-HOSTS = {
-    "ollama": Host("Ollama", "http://127.0.0.1:11434/v1", url_env="OLLAMA_HOST"),
-    "openrouter": Host("OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "mistral": Host("Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "deepseek": Host("DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "groq": Host("Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "xai": Host("xAI", "https://api.x.ai/v1", "XAI_API_KEY"),
-    "azure": Host("Azure OpenAI", "", "AZURE_OPENAI_API_KEY", url_env="AZURE_OPENAI_ENDPOINT"),
-}
+HOSTS = {name: VENDORS[name] for name in HOSTED}
 
 
 def open_provider(spec: str, settings: Settings) -> Compatible:

@@ -15,6 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from uql.base import keys
 from uql.base.errors import AuthError
+from uql.base.vendors import VENDORS
 from uql.base.version import __version__
 from uql.llm.providers.base import Limits
 from uql.llm.providers.wire import keep_out
@@ -29,7 +30,7 @@ RATE_HEADERS = (
     (b"x-ratelimit-limit-requests", b"anthropic-ratelimit-requests-limit"),
     (b"x-ratelimit-limit-tokens", b"anthropic-ratelimit-tokens-limit", b"anthropic-ratelimit-input-tokens-limit"),
 )
-VENDOR_URL = "https://api.openai.com/v1"
+VENDOR_URL = VENDORS["openai"].url
 KEPT_S = 60.0  # that an idle connection stays open
 HEADER_BYTES = 65_536  # of a header, at most
 BODY_BYTES = 256_000_000  # of a body, unpacked: the replies of a batch are in one

@@ -12,6 +12,7 @@ from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
+from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers.address import Address, address
@@ -37,8 +38,7 @@ from uql.operators.rows import explained, label_of, media
 from uql.operators.texts import neutral
 
 VERSION = "systemone-1"
-VENDOR_URL = "https://api.typesafe.ai/v1"
-VENDOR_KEY = "JEV_API_KEY"
+VENDOR = VENDORS["systemone"]
 LIMITS = Limits(concurrency=64, adaptive=True)
 ROWS = 100  # of one request, at most
 OPTIONS = 255  # of a choice, at most
@@ -56,9 +56,9 @@ def open_provider(rest: str, settings: Settings) -> SystemOne:
         return SystemOne(at, price_of(f"systemone:{rest}", settings), settings.timeout_s)
     if not rest:
         raise ConfigError("a decision model is systemone:MODEL or systemone:http(s)://host#MODEL", code="UQL402")
-    key = vendor_key(VENDOR_KEY, "TypeSafe", offline=settings.offline)
+    key = vendor_key(VENDOR.key_env, VENDOR.title, offline=settings.offline)
     return SystemOne(
-        Address(VENDOR_URL, rest, key, LIMITS), price_of(f"systemone:{rest}", settings), settings.timeout_s
+        Address(VENDOR.url, rest, key, LIMITS), price_of(f"systemone:{rest}", settings), settings.timeout_s
     )
 
 
