@@ -191,7 +191,7 @@ def test_rows_that_a_part_chose_are_changed_where_that_is_said(con, statement):
     is_no_fact(con, "bare")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize(
     "statement",
     [

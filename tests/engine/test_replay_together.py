@@ -77,7 +77,7 @@ def beside(name: str) -> int:
     return JUDGED if "audit" in STATEMENTS[name][1] else 0
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_each_budget_has_its_numbers_and_what_was_paid_is_not_paid_again(tmp_path: Path, name: str) -> None:
     model = Model()
@@ -101,7 +101,7 @@ def test_each_budget_has_its_numbers_and_what_was_paid_is_not_paid_again(tmp_pat
         assert len(model.paid) == paid
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "name", [*(name for name in STATEMENTS if "error" in name), "few rows", "audit", "a rare search"]
 )
