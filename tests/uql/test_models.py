@@ -119,7 +119,9 @@ def test_a_wrong_digest_is_deleted_and_named(index: Path, monkeypatch: pytest.Mo
     assert not list(models.home().iterdir())
 
 
-def test_a_pip_of_the_current_folder_is_not_run(pip_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pip_of_the_current_folder_is_not_run(
+    pip_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever sends a folder does not choose what runs in it."""
     sent = tmp_path / "sent"
     sent.mkdir()
