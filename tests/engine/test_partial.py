@@ -135,6 +135,7 @@ def test_a_conflict_that_would_leave_the_old_interval_is_refused(con):
 SUB = "(SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film)"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("statement", "written"),
     [

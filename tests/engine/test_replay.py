@@ -274,6 +274,7 @@ class RefusingOne(Paid):
         return replace(reply, answers=tuple(answers))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("how", ["AND NOT", "OR"])
 @pytest.mark.parametrize("what", ["COUNT(*) AS n", "id"])
 def test_a_row_that_has_one_of_two_answers_counts_once_again(tmp_path: Path, what: str, how: str) -> None:

@@ -154,6 +154,7 @@ def test_a_row_that_is_judged_later_keeps_the_draw_and_a_larger_budget_goes_on(t
         assert len(set(model.paid)) == len(model.paid)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["error", "audit", "a search with its total", "few rows"])
 def test_what_is_inserted_is_what_the_statement_gives(tmp_path: Path, name: str) -> None:
     model = Model()

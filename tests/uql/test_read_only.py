@@ -150,6 +150,7 @@ SELECT "{{a}} is good" FROM v
 """
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("call", ["nextval('s')", "setval('s', 9)", "next_of()"])
 @pytest.mark.parametrize("statement", IN_PLACES_OF_A_QUERY.strip().splitlines())
 def test_no_place_of_a_query_moves_a_sequence_on(statement: str, call: str) -> None:
