@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import duckdb
@@ -21,6 +21,7 @@ _CHANGING_FUNCTIONS = """
     register_external_resource register_external_resource_type remove_grammar_extension setval truncate_duckdb_logs write_log
 """
 _CHANGING = frozenset(_CHANGING_FUNCTIONS.split())
+_DEEPEST = 1_000  # parentheses: DuckDB's own limit; its parser takes time by the square of those that are left open
 
 
 def calls_change(sql: str) -> bool:
@@ -75,6 +76,9 @@ def _parser() -> duckdb.DuckDBPyConnection:
 
 def statement_tree(sql: str) -> Any:
     """DuckDB's tree of a query; of anything else, one that says "error". Raises: RecursionError where it is too deep to read."""
+    depths = accumulate({"(": 1, ")": -1}.get(token.text, 0) for token in tokens(sql))
+    if max(depths, default=0) > _DEEPEST:
+        raise RecursionError
     return json.loads(_written_tree(sql))
 
 

@@ -69,10 +69,12 @@ def test_an_exponent_is_the_slope_of_the_logarithms():
     assert speed.exponent([(1e3, 1.0)]) != speed.exponent([(1e3, 1.0)])
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
-def test_every_stage_runs_and_is_measured(stage):
-    found = speed.measure(stage, 1_000)
+def test_every_stage_runs_and_is_measured(stage, monkeypatch):
+    monkeypatch.setattr(speed, "REPEATS", 1)
+    monkeypatch.setattr(speed, "WARMED", 0)
+    found = speed.measure(stage, 200)
     assert found.seconds > 0
     assert found.numbers["memory_mb"] >= 0
 

@@ -14,7 +14,7 @@ from uql.compiler.grammar_expressions import CHAIN
 from uql.compiler.parser import MAX_DEPTH, parse
 from uql.compiler.unparse import unparse
 
-RELAXED = settings(deadline=None, max_examples=150, derandomize=True, suppress_health_check=list(HealthCheck))
+RELAXED = settings(deadline=None, max_examples=80, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @RELAXED
@@ -23,7 +23,7 @@ def test_parse_of_unparse_is_the_same_statement(statement: ast.Node) -> None:
     assert parse(unparse(statement)) == statement
 
 
-@settings(RELAXED, max_examples=400)
+@settings(RELAXED, max_examples=200)
 @given(expression=expressions)
 def test_parse_of_unparse_is_the_same_expression(expression: ast.Expr) -> None:
     tree = ast.Select((ast.SelectItem(expression),))

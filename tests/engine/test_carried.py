@@ -23,6 +23,7 @@ def run(labels, statement, **settings):
     return labels.uql(**{"budget": 40, **settings}).uql(both(statement)[0])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -109,6 +110,7 @@ def test_expressions_over_estimated_columns_have_the_range_of_the_ends(labels):
 COUNTED = "SELECT count(*) AS n FROM reviews WHERE <pos>"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "statement",
     [

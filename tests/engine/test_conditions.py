@@ -135,7 +135,7 @@ def check(con, sql, seeds):
 
 
 def test_random_nestings_give_the_rows_of_the_labels(con, sql):
-    check(con, sql, range(25))
+    check(con, sql, range(12))
 
 
 @pytest.mark.slow

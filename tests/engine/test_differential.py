@@ -25,7 +25,7 @@ def con(labels):
     return labels.uql(budget="all")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("kind", "statement"), STATEMENTS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(STATEMENTS)]
 )
@@ -269,7 +269,7 @@ def differences(con, sql, seeds):
 
 
 def test_random_statements_with_texts_are_sql_over_the_labels(con, sql):
-    assert not differences(con, sql, range(80))
+    assert not differences(con, sql, range(40))
 
 
 @pytest.mark.slow

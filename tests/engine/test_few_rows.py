@@ -134,6 +134,7 @@ def test_no_group_above_the_stated_limit_is_missing_where_24_groups_are_alike(tm
     assert np.mean(far) < 0.17  # of a uniform sample of 128 rows whose groups have names
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("what", ["avg", "sum"])
 @pytest.mark.parametrize(("budget", "size"), [(4, 5.0), (4, 1.0), (12, 5.0)])
 def test_a_number_that_few_rows_have_lies_in_the_interval_of_a_few_rows(what, budget, size):

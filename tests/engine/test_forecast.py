@@ -81,7 +81,7 @@ def same_plans(seeds, monkeypatch):
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_the_plan_that_explain_prints_is_the_plan_that_runs(first, monkeypatch):
-    same_plans(range(first, first + 10), monkeypatch)
+    same_plans(range(first, first + 6), monkeypatch)
 
 
 @pytest.mark.slow

@@ -89,6 +89,7 @@ def test_a_share_of_a_condition_is_corrected(large, item):
         assert estimate.method == "rogan-gladen" and estimate.low <= truth <= estimate.high
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("budget", [100, "all"])
 @pytest.mark.parametrize(
     "query, said",

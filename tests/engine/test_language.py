@@ -182,6 +182,7 @@ def plain(rows):
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("query", "sql"), SAME)
 def test_a_construct_gives_what_sql_gives_over_the_labels(con, world, query, sql):
     assert plain(con.uql(query).fetchall()) == plain(world.truth(sql))

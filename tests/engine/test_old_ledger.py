@@ -60,6 +60,7 @@ def con(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
         yield con
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", range(len(STATEMENTS)))
 def test_an_old_ledger_answers_a_statement_at_no_call(con: uql.Connection, n: int) -> None:
     result = con.uql(STATEMENTS[n])

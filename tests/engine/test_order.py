@@ -151,6 +151,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("order", "nulls"), [("desc", "nulls_last"), ("asc", "sqlite"), ("desc", "postgres")])
 @pytest.mark.parametrize("own", [True, False])
 def test_default_orders_of_the_users_connection_are_followed(order: str, nulls: str, own: bool) -> None:

@@ -12,8 +12,8 @@ from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Score
 
 MOODS, TOPICS = ("good", "bad"), ("plot", "music")
-QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-FEW = settings(QUICK, max_examples=8)  # where an example is several queries
+QUICK = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+FEW = settings(QUICK, max_examples=5)  # where an example is several queries
 DUCK = duckdb.connect()  # cursors of it are given to each example: to open a database takes longer than its query
 SCHEMA = pa.schema([("id", pa.int64()), ("stars", pa.int64()), ("text", pa.string())])
 

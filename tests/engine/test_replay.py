@@ -50,7 +50,7 @@ def connect(folder: Path, model: Any, rows: int = 900, ledger: str | None = None
     return con
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_the_same_statement_again_gives_the_same_numbers_for_no_call(tmp_path: Path, name: str) -> None:
     model = Paid()
@@ -68,7 +68,7 @@ def test_the_same_statement_again_gives_the_same_numbers_for_no_call(tmp_path: P
         assert said(con.uql(STATEMENTS[name])) == expected and len(model.paid) == paid
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", ["count", "sum", "read", "stored groups", "taxonomy", "search", "join", "union", "uqe", "error"]
 )
@@ -274,6 +274,7 @@ class RefusingOne(Paid):
         return replace(reply, answers=tuple(answers))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("how", ["AND NOT", "OR"])
 @pytest.mark.parametrize("what", ["COUNT(*) AS n", "id"])
 def test_a_row_that_has_one_of_two_answers_counts_once_again(tmp_path: Path, what: str, how: str) -> None:

@@ -77,7 +77,7 @@ def beside(name: str) -> int:
     return JUDGED if "audit" in STATEMENTS[name][1] else 0
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_each_budget_has_its_numbers_and_what_was_paid_is_not_paid_again(tmp_path: Path, name: str) -> None:
     model = Model()
@@ -101,7 +101,7 @@ def test_each_budget_has_its_numbers_and_what_was_paid_is_not_paid_again(tmp_pat
         assert len(model.paid) == paid
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "name", [*(name for name in STATEMENTS if "error" in name), "few rows", "audit", "a rare search"]
 )
@@ -154,6 +154,7 @@ def test_a_row_that_is_judged_later_keeps_the_draw_and_a_larger_budget_goes_on(t
         assert len(set(model.paid)) == len(model.paid)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["error", "audit", "a search with its total", "few rows"])
 def test_what_is_inserted_is_what_the_statement_gives(tmp_path: Path, name: str) -> None:
     model = Model()

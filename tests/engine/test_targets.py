@@ -76,6 +76,7 @@ def test_bits_go_through_a_query_and_into_a_table_as_they_are(labels):
     assert kept == [("101", "[1, 10]", "BIT", "BIT[]")]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("statement", "code", "help"),
     [

@@ -212,7 +212,7 @@ def test_a_variable_rate_shows_the_frame_that_stands_at_a_second(folder):
 
 
 def test_a_frame_of_8k_is_sent_smaller(folder):
-    clip(folder / "8k.mp4", size=(7680, 4320), seconds=1, rate=2, red=(0, 1))
+    clip(folder / "8k.mp4", size=(7680, 4320), seconds=1, rate=1, red=(0, 1))
     model = Watcher()
     con = connect(folder, model)
     table(con, ["8k.mp4"])

@@ -18,7 +18,7 @@ from uql.compiler.syntax import Column
 from uql.kernels.duck import Duck
 from uql.kernels.relation import SMALL, Relation
 
-REPEATS = 80
+REPEATS = 40
 
 
 class _Info(ctypes.Structure):

@@ -56,6 +56,7 @@ def whole(folder: Path, statement: str, **settings: Any) -> tuple[Any, int]:
         return result.estimates, len(model.paid)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("statement", "stop_at"), [(COUNT, 3), (COUNT, 61), (GROUPS, 40), (GROUPS, 77)])
 def test_an_interrupted_run_goes_on_with_the_same_sample_and_pays_for_no_row_twice(
     tmp_path: Path, statement: str, stop_at: int

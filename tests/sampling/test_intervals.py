@@ -105,6 +105,7 @@ def test_a_share_given_few_rows_has_the_exact_interval():
     assert (value, low, high) == pytest.approx((1 / 3, *intervals.clopper_pearson(1, 3, 0.95)))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.2])
 @pytest.mark.parametrize("budget", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("values", ["stars", "lognormal"])

@@ -274,6 +274,19 @@ def test_doctor_says_what_answers_and_what_it_takes(server: Server, capsys: pyte
     assert "fails" in out and "127.0.0.1:9" in out
 
 
+def test_an_oracle_is_tried_with_a_text_and_a_row_of_its_own(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("oracle", "forgetful"):  # the other one has no answer about the last rows
+        assert main(["doctor", "--model", f"oracle:{name}.toml"]) == 0, name
+        assert "answers in 0." in capsys.readouterr().out
+    assert main(["init", "--model", "oracle:oracle.toml"]) == 0
+    alone = (own_world / "oracle.toml").read_text().partition("[answers]")[0] + '[answers]\n"same" = "a.id = b.id"\n'
+    (own_world / "pairs.toml").write_text(alone)
+    assert main(["doctor", "--model", "oracle:pairs.toml"]) == 3
+    assert "the oracle pairs.toml has no answer about a row" in capsys.readouterr().out
+
+
 def test_doctor_names_the_extra_that_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

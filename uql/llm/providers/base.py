@@ -217,6 +217,14 @@ class LearnsContext(Protocol):
     async def learn_context(self) -> None: ...
 
 
+@runtime_checkable
+class OffersTrial(Protocol):
+    """A provider that has answers to some texts about some rows only."""
+
+    def trial(self) -> tuple[str, Row]:
+        """A text and a row that it has an answer to, to see that it answers. Raises: ConfigError where there are none."""
+
+
 @dataclass(slots=True)
 class Usage:
     """Tokens and requests of one call, added up over its parts."""

@@ -18,6 +18,7 @@ import asyncio
 import hashlib
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,7 +31,7 @@ from uql.base.sql_text import quote
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
 from uql.llm.providers.oracle_rows import rows_of
 from uql.llm.providers.oracle_write import written
-from uql.llm.questions import NONE, Question, Row, Write
+from uql.llm.questions import NONE, Cell, Question, Row, Write
 from uql.operators.record import Subject
 from uql.operators.replies import Level, OneOf, Text, Value, YesNo
 
@@ -123,6 +124,19 @@ class Oracle:
                 self._column(sql)
             except ConfigError:
                 self._rows.evaluate_pairs(sql, [(0, 0)])
+
+    def trial(self) -> tuple[str, Row]:
+        """A text about one row, and the first row that has an answer to it. Raises: ConfigError (UQL402) where there are none."""
+        for text, sql in self.answers.items():
+            with suppress(ConfigError):  # of two rows
+                answered = (at for at, value in enumerate(self._column(sql)) if value is not None)
+                for at in answered:
+                    return text, Row(tuple(Cell(name, value) for name, value in self._rows.content(at)))
+        raise ConfigError(
+            f"the oracle {self.path} has no answer about a row",
+            code="UQL402",
+            help='[answers] on a line of its own, then a line for each: "text" = "SQL over the labels"',
+        )
 
     def _number(self, entry: dict[str, Any], name: str, default: float) -> float:
         value = entry.get(name, default)

@@ -101,6 +101,15 @@ class Rows:
         with self._lock:
             return [row[0] for row in self._db.execute(f"SELECT {quote(column)} FROM rows ORDER BY __i").fetchall()]
 
+    def content(self, at: int) -> list[tuple[str, str]]:
+        """The columns of a row of the data that have a value, and their values as texts; none of bytes."""
+        with self._lock:
+            kinds = self._db.execute("DESCRIBE rows").fetchall()
+            names = [name for name, kind, *_ in kinds if name != "__i" and kind != "BLOB"]
+            texts = ", ".join(f"CAST({quote(name)} AS VARCHAR)" for name in names)
+            (values,) = self._db.execute(f"SELECT {texts} FROM rows WHERE __i = {at}").fetchall()
+        return [(name, value) for name, value in zip(names, values, strict=True) if value is not None]
+
     def _columns(self, table: str) -> list[str]:
         return [row[0] for row in self._db.execute(f"DESCRIBE {table}").fetchall()]
 
