@@ -24,7 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         import gc
 
-        gc.set_threshold(100_000, 50, 100)  # a start makes many objects and no garbage: a tenth of its time
+        from uql.base.garbage import THRESHOLDS
+
+        gc.set_threshold(*THRESHOLDS)  # a start makes many objects and no garbage: a tenth of its time
     from uql.command import outcome
 
     keeps_default = (
