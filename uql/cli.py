@@ -12,9 +12,19 @@ from importlib import import_module
 
 from uql.command import COMMANDS as COMMANDS
 
+INTERRUPTED = 130  # outcome.Code.INTERRUPTED, which is not imported yet
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name; None: that of the process) and return its exit code."""
+    try:
+        return _run(argv)
+    except KeyboardInterrupt:  # while the command was being imported
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words in (["--version"], ["-V"]):
         from uql import __version__
