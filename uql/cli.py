@@ -12,9 +12,19 @@ from importlib import import_module
 
 from uql.command import COMMANDS as COMMANDS
 
+INTERRUPTED = 130  # outcome.Code.INTERRUPTED, which is not imported yet
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name; None: that of the process) and return its exit code."""
+    try:
+        return _run(argv)
+    except KeyboardInterrupt:  # while the command was being imported
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words in (["--version"], ["-V"]):
         from uql import __version__
@@ -24,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         import gc
 
-        gc.set_threshold(100_000, 50, 100)  # a start makes many objects and no garbage: a tenth of its time
+        from uql.base.garbage import THRESHOLDS
+
+        gc.set_threshold(*THRESHOLDS)  # a start makes many objects and no garbage: a tenth of its time
     from uql.command import outcome
 
     keeps_default = (

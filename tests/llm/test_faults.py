@@ -449,6 +449,21 @@ def test_concurrency_follows_latency_where_nothing_is_refused(clock) -> None:
     assert 8 <= most <= 80 and limiter.window <= 60
 
 
+def test_the_users_own_concurrency_is_lowered_by_refusals_alone(clock) -> None:
+    """Replies of a busy machine come late one and all: fewer in flight would bring nothing."""
+    limiter = Limiter(Limits(8, adaptive=True), concurrency=64)
+
+    async def go() -> None:
+        for seconds in [0.01] * 64 + [2.0] * 200:
+            await asyncio.sleep(seconds)
+            limiter.observe(None, seconds, tokens=10, taken=10, at_most=20)
+        assert limiter.window == 64
+        limiter.observe("rate_limit", 0.01, tokens=0, taken=10, at_most=20)
+        assert limiter.window == 32
+
+    simulated(go())
+
+
 def test_the_limiter_learns_from_the_seconds_of_every_reply(run) -> None:
     async def go() -> None:
         provider = Scripted(latency_s=0.01, limits=Limits(256, adaptive=True))

@@ -47,6 +47,27 @@ def test_answers_come_in_the_order_of_the_rows(run) -> None:
     run(go())
 
 
+def test_a_slow_call_does_not_hold_up_the_rows_after_it(run) -> None:
+    async def go() -> None:
+        provider, last, alone = Scripted(concurrency=512), asyncio.Event(), False
+
+        async def answer(request):
+            nonlocal alone
+            if request.row == row("0"):
+                done, _ = await asyncio.wait([asyncio.create_task(last.wait())], timeout=20)
+                alone = not done
+            if len(provider.calls) == 4000:
+                last.set()
+            return await provider._answer(request)
+
+        provider.answer = answer
+        async with gate(provider) as g:
+            assert not (await g.ask(SO, [row(str(n)) for n in range(4096)])).failures
+        assert not alone
+
+    run(go())
+
+
 def test_null_rows_are_none_without_a_call_and_a_write_needs_no_row(run) -> None:
     async def go() -> None:
         provider = Scripted()

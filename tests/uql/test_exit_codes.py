@@ -137,6 +137,22 @@ def test_ctrl_c_gives_130_and_keeps_the_answers(own_world: Path) -> None:
     assert answers_in(own_world / "ledger.sqlite") >= 1
 
 
+def test_ctrl_c_while_the_command_is_imported_gives_130_and_no_traceback() -> None:
+    program = """
+import sys
+from importlib.abc import MetaPathFinder
+class Interrupted(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "uql.command.outcome":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from uql.cli import main
+sys.exit(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program, "-c", "SELECT 1"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+
+
 def answers_in(path: Path) -> int:
     import sqlite3
 

@@ -192,6 +192,7 @@ def test_calls_leave_the_query_before_them_alone(con: uql.Connection) -> None:
     reviews = con.table("reviews")
     assert len(reviews.where("id = 1")) == 1
     assert len(reviews) == 6
+    assert reviews.filter("id < 4").filter("id > 1").count().fetchall() == [(2,)]
     assert reviews.where("id < 3").to("few").fetchall() == con.uql("SELECT * FROM few").fetchall()
 
 

@@ -63,6 +63,10 @@ class Fluent:
         """Rows for which every condition holds, those of earlier calls too."""
         return self._with(where=_all(self._query.where, conditions))
 
+    def filter(self, *conditions: Any) -> Fluent:
+        """As `where`, by the name that data frames have for it."""
+        return self.where(*conditions)
+
     def select(self, *columns: Any, **named: Any) -> Fluent:
         """What is returned of each row; keywords name it."""
         return self._with(items=_items(columns, named))

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Literal, overload
 
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
+from uql.base.garbage import rare_collections
 from uql.base.settings import Settings
 from uql.llm.budget import LIMITS, Budget, Share
 from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrations
@@ -42,7 +43,8 @@ from uql.operators.rows import label_of
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
-CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
+CHUNK = 2048  # distinct rows whose keys are looked up at once, at least
+ROUNDS = 16  # of calls in flight that a chunk holds at least: between two chunks places in flight are empty
 CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
@@ -345,7 +347,8 @@ class Gate(Sender):
             self._since = began
         self._active += 1
         try:
-            answers = await self._ask(await self._asking(questions, model, source, together), rows)
+            with rare_collections():
+                answers = await self._ask(await self._asking(questions, model, source, together), rows)
         finally:
             self._active -= 1
             if not self._active:
@@ -372,7 +375,8 @@ class Gate(Sender):
         return self._read(asking, columns, corrections)
 
     def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
-        return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
+        most = max(CHUNK, ROUNDS * asking.limiter.most)
+        return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=most, together=asking.shared)
 
     async def _people_answers(
         self, asking: Asking, rows: Sequence[Row], until: float

@@ -65,7 +65,8 @@ class Limiter:
     """Additive increase, multiplicative decrease of the requests in flight, under the rates that the provider allows.
 
     Args:
-        concurrency: the user's own number of requests in flight: a cap, and no adapting above it.
+        concurrency: the user's own number of requests in flight: the limiter begins with it, and only refusals, timeouts and errors
+            of the server lower it.
         share: gives slices of the rates, where other processes use the same ones.
     """
 
@@ -78,7 +79,8 @@ class Limiter:
     ) -> None:
         self.most = max(1, concurrency if concurrency is not None else limits.concurrency)
         self.adaptive = limits.adaptive
-        self.window = float(min(self.most, 8) if limits.adaptive and concurrency is None else self.most)
+        self._probes = limits.adaptive and concurrency is None  # the number is found out, by how long replies take
+        self.window = float(min(self.most, 8) if self._probes else self.most)
         self.in_flight = 0
         self._rng = random.Random(0)  # of the jitter in pauses
         self._requests = Bucket("requests", limits.requests_per_minute, share)
@@ -207,7 +209,7 @@ class Limiter:
         elif fault is None:
             self._fastest = min(self._fastest * 1.01, seconds)
             self._usual += 0.1 * (seconds - self._usual)
-            if seconds < 4 * self._fastest + 0.05 or self.window < 8:
+            if not self._probes or seconds < 4 * self._fastest + 0.05 or self.window < 8:
                 self.window = min(float(self.most), self.window + (1.0 if self._starting else 1.0 / self.window))
             elif now - self._cut_at > self._round_trip():
                 self.window, self._cut_at, self._starting = max(1.0, self.window * 0.9), now, False

@@ -16,6 +16,7 @@ import duckdb
 
 from uql.base.current_database import CurrentDatabase, current_database
 from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
+from uql.base.garbage import rare_collections
 from uql.base.settings import IN_PROJECTS, InProjects, Settings
 from uql.base.sql_text import first_line, quote
 from uql.engine.row_vectors import Vectors
@@ -334,7 +335,7 @@ class Session:
     def running(self, settings: Settings) -> Iterator[None]:
         """No other statement of this session runs meanwhile; its progress is shown where the settings or nobody else shows it."""
         self.check_open()
-        with self.lock, watching(self.on_event, settings.progress, bool(self.listeners)):
+        with self.lock, rare_collections(), watching(self.on_event, settings.progress, bool(self.listeners)):
             self.catalog.begin()
             try:
                 yield
