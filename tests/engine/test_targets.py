@@ -90,6 +90,7 @@ def test_bits_go_through_a_query_and_into_a_table_as_they_are(labels):
         ("SELECT * LIKE 'f%' FROM reviews WHERE {}", "UQL100", "COLUMNS"),
         ("SELECT id INTO x FROM reviews WHERE {}", "UQL100", "TO x"),
         ("SELECT id FROM $t WHERE {}", "UQL100", "con.register"),
+        ("SELECT id FROM reviews WHERE {} WITH BUDGET 10", "UQL100", "WITH (budget = 10)"),
         ("SELECT id FROM reviews WHERE {} WITH (budget = $b)", "UQL100", "con.settings"),
         ("SELECT id FROM reviews WHERE film RLIKE 'a' AND {}", "UQL100", "regexp_matches"),
         ("SELECT SAFE_CAST(film AS INT) FROM reviews WHERE {}", "UQL100", "TRY_CAST"),
