@@ -23,6 +23,7 @@ from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundQuery, BoundStatement
+from uql.compiler.other_systems import add_translation
 from uql.compiler.subqueries import selects
 from uql.compiler.syntax import Option, OrderKey, Query, Quoted, Select, Union
 from uql.compiler.walk import is_semantic, walk, with_children
@@ -67,6 +68,7 @@ def bind(
         statement, bound = _bound(with_constants, Statement(text, catalog, frames, settings, types, plain), into)
         _check_precision(query.options, bound)
     except UQLError as error:
+        add_translation(error, query, text)
         raise error.at(text) from error.__cause__
     except RecursionError as error:
         raise BindError(

@@ -19,7 +19,7 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.syntax import Column, Expr
-from uql.compiler.walk import children, columns, walk
+from uql.compiler.walk import children, columns, has_window, walk
 
 S = TypeVar("S", bound=BoundSource)
 
@@ -65,6 +65,11 @@ def in_expressions(*parts: Expr | None) -> Iterator[Bound]:
     for part in parts:
         for node in walk(part):
             yield from (below for below in children(node, queries=True) if isinstance(below, Bound))
+
+
+def allows_try(expr: Expr) -> bool:
+    """May the expression stand in DuckDB's TRY, which takes no window and no sub-query?"""
+    return not has_window(expr) and not any(True for _ in in_expressions(expr))
 
 
 def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:

@@ -208,7 +208,9 @@ def labels_in_quotes(place: Place) -> str | None:
 
 
 def options_in_brackets(place: Place) -> str | None:
-    """WITH budget = 5, SET budget = 5."""
+    """WITH budget = 5, WITH budget 5, SET budget = 5."""
+    if place.kind(-1) == "WITH" and place.written().lower() in SETTINGS and place.kind(1) in ("NUMBER", "STRING"):
+        return f"options stand in parentheses behind WITH: WITH ({place.written().lower()} = {place.written(1)})"
     for name, equals in ((0, 1), (-1, 0)):
         if place.kind(equals) != "EQUALS" or place.kind(name) in ("QUOTED", "$end"):
             continue
@@ -304,6 +306,7 @@ OTHERWISE = {
     "RLIKE": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
     "REGEXP": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
     "EXPLODE": "write FROM t, unnest(t.list) AS u(item)",
+    "FLATTEN": "write FROM t, unnest(t.list) AS u(item)",
     "SAFE_CAST": "write TRY_CAST(x AS type)",
     "SUMMARIZE": "write SUMMARIZE SELECT …",
     "UPDATE": 'texts stand in its SET and WHERE: UPDATE t SET x = "…" WHERE "…"',
@@ -379,6 +382,17 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
     ),
     near_miss,
     lambda p: p.kind() == "NUMBER" and p.written(-1).upper() == "TOP" and f"write LIMIT {p.written()} at the end",
+    lambda p: (
+        p.kind() == "NUMBER"
+        and p.written(-2).upper() == "SAMPLE"
+        and f"write TABLESAMPLE {p.written()}% after the table, or USING SAMPLE {p.written()} ROWS"
+    ),
+    lambda p: (
+        p.kind() == "AS"
+        and bool(p.open)
+        and p.written(p.tokens.index(p.open[-1]) - 1 - p.at).upper() == "STRUCT"
+        and f"a struct is written {{'{p.written(1)}': {p.written(-1)}}}"
+    ),
     lambda p: p.kind() == "COMMA" and p.kind(-2) == "LIMIT" and "write LIMIT count OFFSET how_many_to_skip",
     lambda p: (
         p.written() == "%"

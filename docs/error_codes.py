@@ -289,8 +289,8 @@ ERROR_CODES: dict[str, ErrorCode] = {
         statement='INSERT INTO films SELECT film, body, "the mood" FROM reviews',
     ),
     "UQL510": ErrorCode(
-        "A folder or file cannot be written, or a plot has too many rows or takes too long to draw.",
-        "Set UQL_HOME to another folder; aggregate or sample before plotting.",
+        "A folder or file cannot be written, the user has no home folder, or a plot has too many rows or takes too long to draw.",
+        "Set HOME, or UQL_HOME to another folder; aggregate or sample before plotting.",
         situation="A plot of 100,000 rows.",
     ),
     "UQL511": ErrorCode(

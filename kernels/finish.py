@@ -15,10 +15,10 @@ from uql.base.sql_text import first_line
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
 from uql.compiler.sql import is_literal
-from uql.compiler.subqueries import in_expressions
+from uql.compiler.subqueries import allows_try
 from uql.compiler.syntax import Call, Column, Expr, Node, OrderKey
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import children, has_window, rewrite, walk
+from uql.compiler.walk import children, rewrite, walk
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
@@ -260,7 +260,7 @@ def _calculated(node: Node | None, block_groups: Groups) -> Iterator[Expr]:
     """What is calculated with estimates in an expression, group by group: its largest parts in which TRY may be used."""
     if node is None or node in block_groups.keys or node in block_groups.calls:
         return
-    if isinstance(node, Expr) and not has_window(node) and not any(True for _ in in_expressions(node)):
+    if isinstance(node, Expr) and allows_try(node):
         if any(part in block_groups.calls for part in walk(node)):
             yield node
         return

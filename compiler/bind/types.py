@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
@@ -219,38 +220,29 @@ class DuckTypes:
 
 
 _MODEL_FUNCTIONS = re.compile(
-    r"with name (?:(?:ai|sem|semantic|llm|nl|cortex)_?(filter|if|join|classify|extract|agg|summarize_agg|map|complete|topk|score)"
-    r"|(?:semantic|llm|ai|gpt|ask)(?:_?(?:query|ask|llm|model|prompt|gpt|ai))?|prompt|nl) ",
+    r"with name (?:(?:ai|sem|semantic|llm|nl|cortex)_(\w+)|"
+    r"(?:semantic|llm|ai|gpt|ask)(?:_?(?:query|ask|llm|model|prompt|gpt|ai))?|prompt|nl) ",
     re.IGNORECASE,
 )
 MODEL_SCHEMAS = ("ai", "ml", "cortex", "snowflake")  # AI.IF, ML.GENERATE_TEXT: functions of other systems
-_OTHERWISE = {  # functions of other systems → what DuckDB has
-    "iif": "if(condition, a, b)",
-    "nvl": "coalesce(x, y)",
-    "isnull": "coalesce(x, y), or x IS NULL",
-    "dateadd": "d + INTERVAL 3 DAY",
-    "datediff": "date_diff('day', a, b)",
-    "getdate": "now()",
-    "charindex": "instr(text, part)",
-    "safe_divide": "a / nullif(b, 0)",
-    "safe_cast": "TRY_CAST(x AS type)",
-    "explode": "unnest(list)",
-    "regexp_contains": "regexp_matches(text, pattern)",
-    "collect_list": "list(x)",
-    "group_concat": "string_agg(x, ',')",
-    "approx_quantiles": "approx_quantile(x, 0.5)",
-}
-_NO_FUNCTION = re.compile(r"Function with name (\w+) does not exist", re.IGNORECASE)
-_ASKED = {
-    "generate": 'SELECT "what the text says of the price"::DOUBLE AS price',
+_NO_FUNCTION = re.compile(r"with name (\w+) does not exist", re.IGNORECASE)
+_CONDITION = 'WHERE "it is positive", with {column} in it to say what is read'
+_SUMMARY = 'SELECT g, "what they say" FROM t GROUP BY g'
+_ASKED = {  # a part of the function's name → how the question is written
     "classify": "\"the topic\" IN ('a', 'b') or \"the topic\"::ENUM('a', 'b')",
+    "sentiment": "\"the mood\"::ENUM('positive', 'neutral', 'negative')",
     "join": 'JOIN … ON "… {a.x} … {b.y} …"',
+    "score": 'ORDER BY "how good it is" DESC LIMIT 5',
     "topk": 'ORDER BY "how good it is" DESC LIMIT 5',
-    "agg": 'SELECT g, "what they say" FROM t GROUP BY g',
-    "summarize_agg": 'SELECT g, "what they say" FROM t GROUP BY g',
-    "extract": 'SELECT "the price that is named"::DOUBLE AS price',
-    "map": 'SELECT "the price that is named"::DOUBLE AS price',
-    "complete": 'SELECT "the price that is named"::DOUBLE AS price',
+    "agg": _SUMMARY,
+    "filter": _CONDITION,
+    "if": _CONDITION,
+    "bool": 'SELECT "it names a price"::BOOLEAN AS priced',
+    "summarize": 'SELECT "a summary in a line" AS summary',
+    "embed": 'WHERE "it is about delays" LIMIT 10, which searches by embeddings',
+    "similar": 'WHERE "it is about delays" LIMIT 10, which searches by embeddings',
+    "translate": 'SELECT "the text in German" AS german',
+    "": 'SELECT "the price that is named"::DOUBLE AS price',
 }
 
 
@@ -260,10 +252,10 @@ def _instead(message: str, error: Exception) -> str | None:
     if model_function is not None:
         return asked_instead(model_function.group(1) or "")
     missing = _NO_FUNCTION.search(message)
-    if missing is not None and missing.group(1).lower() in _OTHERWISE:
-        return f"write {_OTHERWISE[missing.group(1).lower()]}"
     if missing is not None and (own := own_function(missing.group(1))):
         return own
+    if "struct_extract(JSON" in message:
+        return "a field of JSON is written x->>'$.field'"
     if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "explicit type casts" in message and "(BOOLEAN" in message:
@@ -274,14 +266,19 @@ def _instead(message: str, error: Exception) -> str | None:
         return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
     if "cannot contain aggregates" in message:
         return "a condition on groups stands in HAVING"
-    near = next((line for line in str(error).splitlines() if line.startswith("Did you mean")), None)
-    return f"did you mean {near.removeprefix('Did you mean').strip()}" if near is not None else None
+    near = _SUGGESTED.search(str(error))
+    if near is None or (missing and not get_close_matches(missing.group(1).lower(), [near.group(1)], 1, 0.75)):
+        return None
+    return f"did you mean {near.group(1)}?"
+
+
+_SUGGESTED = re.compile(r'^Did you mean "(?:\w+\.)?(\w+)', re.MULTILINE)
 
 
 def asked_instead(function: str) -> str:
     """How to ask in the place of a function of another system: filter, classify, generate_text …"""
-    name = next((prefix for prefix in _ASKED if function.lower().startswith(prefix)), "")
-    way = _ASKED.get(name, 'WHERE "it is positive", with {column} in it to say what is read')
+    words = function.lower()
+    way = next(way for part, way in _ASKED.items() if part in words) if words else _CONDITION
     return f"a text in double quotes asks the model: {way}"
 
 

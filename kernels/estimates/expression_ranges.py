@@ -11,8 +11,9 @@ import duckdb
 import pyarrow as pa
 
 from uql.compiler.physical import Block
+from uql.compiler.subqueries import allows_try
 from uql.compiler.syntax import Between, Binary, Call, Cast, Column, Expr, Query, Unary
-from uql.compiler.walk import has_window, rewrite, walk, with_children
+from uql.compiler.walk import rewrite, walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.aggregate import scaled
@@ -54,7 +55,7 @@ def of_item(expr: Expr, calls: list[Call], groups: Groups, ctx: Context) -> list
 def _result_values(expr: Expr, groups: Groups, ctx: Context) -> list[float | None]:
     """The expression for every group as the result shows it, its aggregates in their own types; None where it is not a number."""
     sql = ctx.duck.expression(expr, {**groups.keys, **groups.calls})
-    attempt = "" if has_window(expr) else "TRY"  # DuckDB takes no window in TRY
+    attempt = "TRY" if allows_try(expr) else ""
     table = ctx.duck.arrow(
         f"SELECT TRY_CAST({attempt}(CAST({sql} AS VARCHAR)) AS DOUBLE) FROM {quote(groups.table)} ORDER BY __g"
     )

@@ -166,6 +166,25 @@ def test_a_ratio_stands_in_the_row_as_it_is_estimated(labels):
     assert result.fetchall()[0][0] == pytest.approx(result.estimates["mean"].value)
 
 
+@pytest.mark.parametrize("film", ["", ", film"])
+def test_the_share_of_a_sub_query_is_exact_where_every_row_is_asked(labels, film):
+    group = " GROUP BY film ORDER BY film" if film else ""
+    count = f"SELECT count(*){film} FROM reviews WHERE <pos>{group}"
+    share = count.replace("count(*)", "count(*) / (SELECT count(*) FROM reviews) AS share", 1)
+    result = run(labels, share, budget="all")
+    counts = run(labels, count, budget="all").fetchall()
+    ((every,),) = run(labels, "SELECT count(*) FROM reviews").fetchall()
+    assert [row[0] for row in result.fetchall()] == [n / every for n, *_ in counts]
+    found = result.estimates["share"]
+    assert result.exact and all(e.exact for e in (found if film else [found]))
+
+
+def test_a_remainder_by_a_sub_query_has_no_interval(labels):
+    result = run(labels, "SELECT count(*) % (SELECT 7) AS n FROM reviews WHERE <pos>")
+    found = result.estimates["n"]
+    assert (found.value, found.low, found.high) == (result.fetchall()[0][0], -inf, inf)
+
+
 def test_what_is_computed_from_a_stored_table_of_estimates_is_not_exact(labels):
     con = labels.uql(budget=40)
     con.uql(both("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film TO counted")[0])

@@ -290,3 +290,19 @@ def test_a_folder_with_a_hostile_name_sends_no_signs_to_the_terminal(
         main(command)
         out, err = capsys.readouterr()
         assert "\\x1b" in out and "\x1b" not in out + err and "\x07" not in out + err, command
+
+
+def test_a_user_without_a_home_is_asked_for_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pwd = pytest.importorskip("pwd")
+
+    def no_entry(uid: int) -> None:  # as in a container that runs under a number which has no name
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", no_entry)
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "UQL_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for command in (["-c", "SELECT 1"], ["doctor"], ["runs"]):
+        assert main(command) == 2
+        assert "set HOME to a folder that can be written" in capsys.readouterr().err

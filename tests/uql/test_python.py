@@ -205,6 +205,26 @@ def test_a_file_a_dotted_name_and_a_frame_may_be_the_table(con: uql.Connection) 
     del mine
 
 
+def test_a_frame_in_the_place_of_its_name_is_answered_with_the_name(con: uql.Connection) -> None:
+    pandas = pytest.importorskip("pandas")
+    mine = pandas.DataFrame({"id": [1, 2]})
+    for wrong in (lambda: con.table(mine), lambda: con.table("reviews").join(mine, on="true")):
+        with pytest.raises(BindError, match="goes by the name of its variable"):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [("sem_filter", r"\.where\(uql\.sem"), ("head", r"\.limit\(n\)"), ("nope", "its calls are agg")],
+)
+def test_a_call_of_another_library_is_answered_with_that_of_a_query(
+    con: uql.Connection, call: str, instead: str
+) -> None:
+    with pytest.raises(AttributeError, match=instead):
+        getattr(con.table("reviews"), call)
+    assert not hasattr(con.table("reviews"), call)
+
+
 def test_what_is_no_single_expression_is_refused(con: uql.Connection) -> None:
     for wrong in ("a, b", "a FROM b", "a LIMIT 1"):
         with pytest.raises(BindError):
@@ -230,6 +250,7 @@ class Person:
         (float | None, "DOUBLE"),
         (list[int], "BIGINT[]"),
         (Literal["a", "b'c"], "ENUM('a', 'b''c')"),
+        (["a", "b'c"], "ENUM('a', 'b''c')"),
         (Mood, "ENUM('good', 'bad')"),
         (Person, 'STRUCT("name" VARCHAR, "born" DATE)'),
         ("DECIMAL(10,2)", "DECIMAL(10,2)"),
@@ -244,6 +265,8 @@ def test_python_types_are_types_of_duckdb(python: object, duckdb_name: str) -> N
 def test_a_type_without_counterpart_is_refused() -> None:
     with pytest.raises(BindError, match="counterpart"):
         uql.sem("the thing", object)
+    with pytest.raises(BindError, match="counterpart"):
+        uql.sem("the thing", {"name": str})
 
 
 # ------------------------------------------------------------------------------------------ asyncio, threads, parameters

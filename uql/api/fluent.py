@@ -18,13 +18,41 @@ from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import NO_SPAN
 from uql.compiler.unparse import quote_name, unparse
 
+INSTEAD = {  # calls of LOTUS, Palimpzest and data frames → those of a query
+    "sem_filter": '.where(uql.sem("…"))',
+    "sem_map": '.select("*", name=uql.sem("…"))',
+    "sem_extract": '.select("*", name=uql.sem("…"))',
+    "sem_add_columns": '.select("*", name=uql.sem("…"))',
+    "sem_join": """.join("other", on='"… {a.x} … {b.y} …"')""",
+    "sem_topk": '.order_by(uql.sem("how …")).limit(n)',
+    "sem_agg": '.agg(n="COUNT(*)", summary=uql.sem("what …"))',
+    "sem_cluster_by": '.group_by(topic=uql.sem("…")).count()',
+    "sem_search": '.where(uql.sem("…")).limit(n)',
+    "sem_dedup": '.sem_dedupe("the same …")',
+    "groupby": ".group_by(…)",
+    "sort_values": ".order_by(…)",
+    "sort": ".order_by(…)",
+    "merge": ".join(…)",
+    "assign": '.select("*", name=…)',
+    "with_columns": '.select("*", name=…)',
+    "head": ".limit(n)",
+}
+
 
 def table(name: str) -> ast.Select:
     """SELECT * FROM a table of this name, dotted or not, or a file of this path.
 
+    Raises: BindError (UQL212) for what is no name, as a data frame.
+
     >>> unparse(table("shop.reviews")), unparse(table("my file.csv"))
     ('SELECT * FROM shop.reviews', "SELECT * FROM 'my file.csv'")
     """
+    if not isinstance(name, str):
+        raise BindError(
+            f"a table is given by its name, not by a {type(name).__name__}",
+            code="UQL212",
+            help='a data frame goes by the name of its variable: con.table("reviews")',
+        )
     file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
     tree = None if file else tree_of(f"SELECT * FROM {name}")
     match tree:
@@ -175,6 +203,9 @@ class Fluent:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if not hasattr(self.result, name):
+            calls = ", ".join(call for call in dir(Fluent) if not call.startswith("_"))
+            raise AttributeError(f"a query has no {name}: {INSTEAD.get(name) or f'its calls are {calls}'}")
         return getattr(self.result, name)
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ import datetime as dt
 import types
 import typing
 import uuid
+from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -29,8 +30,8 @@ def sem(text: str, type: Any = None) -> SemText:
 
     Args:
         text: the text, with holes {column} if it needs them.
-        type: of its value: a Python type (str, int, float, bool, date, list[str], Literal["a", "b"], an Enum, a dataclass) or
-            the name of a DuckDB type; None: what its place asks for.
+        type: of its value: a Python type (str, int, float, bool, date, list[str], Literal["a", "b"], an Enum, a dataclass), a list
+            of labels or the name of a DuckDB type; None: what its place asks for.
     Raises: BindError where the text is empty or no text, or the type has no counterpart in DuckDB.
 
     >>> from typing import Literal
@@ -49,7 +50,9 @@ def duckdb_type(kind: Any) -> str:
     """
     if isinstance(kind, str):
         return kind
-    if kind in _NAMES:
+    if isinstance(kind, list | tuple) and kind and all(isinstance(label, str) for label in kind):
+        return _enum(kind)
+    if isinstance(kind, Hashable) and kind in _NAMES:
         return _NAMES[kind]
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:

@@ -26,6 +26,7 @@ from uql.base.errors import ConfigError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
 from uql.base.settings import IN_PROJECTS, NAMES, InProjects, Settings
+from uql.base.user_folder import settings_folder
 
 PREFIX = "UQL_"
 FILE = "uql.toml"
@@ -62,9 +63,7 @@ class Layer:
 
 def user_file() -> Path:
     """The user's own file, there or not."""
-    from platformdirs import user_config_path
-
-    return user_config_path("uql", appauthor=False) / FILE
+    return settings_folder() / FILE
 
 
 def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:

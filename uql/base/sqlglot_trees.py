@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 
-def read_sql(text: str) -> list[Any]:
+def read_sql(text: str, dialect: str = "duckdb") -> list[Any]:
     """The trees of the statements of a text.
+
+    Args:
+        dialect: the system whose SQL it is, by sqlglot's name.
 
     >>> [type(tree).__name__ for tree in read_sql("SELECT 1; SELECT 2")]
     ['Select', 'Select']
+    >>> write_sql(read_sql("IFF(a > 1, 'x', 'y')", "snowflake")[0])
+    "CASE WHEN a > 1 THEN 'x' ELSE 'y' END"
 
     Raises: ValueError where it cannot be read; its message is one line.
     """
     import sqlglot
 
     try:
-        trees = sqlglot.parse(text, read="duckdb", error_level=sqlglot.ErrorLevel.RAISE)
+        trees = sqlglot.parse(text, read=dialect, error_level=sqlglot.ErrorLevel.RAISE)
     except sqlglot.errors.SqlglotError as error:
         raise ValueError(str(error).splitlines()[0]) from error
     except Exception as error:

@@ -231,7 +231,7 @@ class Tools:
             result = one_query(con, statement)
             self._refuse_beyond(result)
             document = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
-            exact = "every row was read: the numbers are exact"
+            exact = "exact: every row that had to be asked was asked"
             partly = (
                 "not exact: an estimated column x has its interval in x_low and x_high; a search may have missed rows"
             )

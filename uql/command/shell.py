@@ -18,7 +18,7 @@ def shell(
     settings: options.Set = None,
     read_only: options.ReadOnly = False,
 ) -> int:
-    """Ask, look, ask again. A statement ends with ; and .help lists what else there is."""
+    """An interactive shell: a statement ends with ; and .help lists the other commands."""
     from uql.base.extras import need
     from uql.command.query import connect
 
