@@ -12,12 +12,12 @@ from loopback import serve
 from scripted import Scripted, row
 
 import uql
-from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError
 from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.embed import TOKENS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder, tokens_at_most
 from uql.llm.gate import Gate, Run
-from uql.llm.providers.base import Answer, CallError, Capabilities
+from uql.llm.providers.base import Answer, Capabilities
 from uql.llm.questions import Predicate
 
 
@@ -110,42 +110,6 @@ def test_images_are_embedded_by_a_multimodal_model() -> None:
     with serve({"/v1/multimodalembeddings": handler}) as told:
         made = Voyage("voyage-multimodal-3", api_key="k", url=f"{told.url}/v1").embed_images([picture.getvalue(), None])
         assert made.tolist() == [[1.0, 0.0], [0.0, 0.0]]
-
-
-def test_a_request_to_voyage_has_the_form_that_its_protocol_has() -> None:
-    from PIL import Image
-
-    with serve({f"/v1/{path}": lambda body, _: (503, {}) for path in ("embeddings", "multimodalembeddings")}) as told:
-        url, shown = f"{told.url}/v1", Image.new("RGB", (4, 4), "red")
-        for send in (
-            lambda: Voyage("m", api_key="k", url=url)._request(["a"]),
-            lambda: Voyage("multimodal", api_key="k", url=url)._request(["a"]),
-            lambda: Voyage("multimodal", api_key="k", url=url)._images([shown]),
-        ):
-            with pytest.raises(CallError):
-                send()
-    words, mixed, images = told.bodies
-    image_url = images["inputs"][0]["content"][0].pop("image_base64")
-    common = {"input_type": "document", "truncation": True}
-    assert words == {**common, "model": "m", "input": ["a"]}
-    assert mixed == {**common, "model": "multimodal", "inputs": [{"content": [{"type": "text", "text": "a"}]}]}
-    assert images == {**common, "model": "multimodal", "inputs": [{"content": [{"type": "image_base64"}]}]}
-    kind, _, data = image_url.partition(";base64,")
-    assert kind == "data:image/webp" and Image.open(io.BytesIO(base64.b64decode(data))).getpixel((1, 1)) == (255, 0, 0)
-
-
-def test_a_model_that_voyage_does_not_know_is_named() -> None:
-    refused = {"detail": "Model m is not supported. Supported models are ['voyage-3.5']."}
-    with (
-        serve({"/v1/embeddings": lambda body, _: (400, refused)}) as told,
-        pytest.raises(UnknownModelError, match=r"^UQL\d+: voyage:m: 400: Model m is not supported"),
-    ):
-        Voyage("m", api_key="k", url=f"{told.url}/v1").embed(["a"])
-
-
-def test_a_key_of_mongodb_goes_to_its_own_host() -> None:
-    assert Voyage("m", api_key="al-k")._url == "https://ai.mongodb.com/v1"
-    assert Voyage("m", api_key="pa-k")._url == "https://api.voyageai.com/v1"
 
 
 def picture(color: str, width: int = 4) -> bytes:

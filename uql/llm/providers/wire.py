@@ -122,9 +122,9 @@ def status_error(response: Any, *, name: str, model: str) -> Exception:
     status = int(response.status_code)
     stated = _error_object(response.content)
     code = str(stated.get("code") or stated.get("type") or "")
-    said = stated.get("message") or stated.get("detail")
-    said = said if isinstance(said, str) else response.content.decode(errors="replace")
-    message = without_keys(said or f"error {status}")[:300]
+    message = without_keys(
+        str(stated.get("message") or response.content.decode(errors="replace") or f"error {status}")
+    )[:300]
     details = [part for part in _listed(stated, "details") if isinstance(part, dict)]
     bad_key = any(part.get("reason") == "API_KEY_INVALID" for part in details)  # of Google, under 400
     if status == 401 or bad_key or (status == 403 and "quota" not in code):
