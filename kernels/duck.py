@@ -41,6 +41,22 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
+def content_sql(rows: str) -> str:
+    """SQL of a hash, in [0, 2⁶³), of rows and their places: NULL of none.
+
+    A sum, since in bit_xor equal rows cancel each other, and the places the order.
+
+    Args:
+        rows: a query with the columns r, a row, and n, its place.
+    """
+    return f"SELECT CAST(sum(hash(r, n)) % {2**63} AS BIGINT) FROM ({rows})"
+
+
+def content_of(sql: str) -> str:
+    """The same of the rows of any query."""
+    return content_sql(f"SELECT r, row_number() OVER () - 1 AS n FROM ({sql}) AS r")
+
+
 _ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
 from uql.base.version import __version__
+from uql.kernels.duck import content_of
 from uql.llm.ledger_rows import Seconds, record
 
 if TYPE_CHECKING:
@@ -117,14 +118,9 @@ def _rows_of(table: str, duck: Duck) -> int | None:
 
     name = dotted(table.split("."))
     try:
-        return int(duck.scalar(_hash_of(f"SELECT * FROM {name}")) or 0)
+        return int(duck.scalar(content_of(f"SELECT * FROM {name}")) or 0)
     except duckdb.Error:
         return None
-
-
-def _hash_of(rows: str) -> str:
-    """SQL of a hash of rows and their order."""
-    return f"SELECT bit_xor(hash(r, n)) FROM (SELECT r, row_number() OVER () - 1 AS n FROM ({rows}) AS r)"
 
 
 def take(
@@ -289,7 +285,7 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     from uql.compiler.cost import blocks
     from uql.compiler.physical import asked_joins, inner_plans
     from uql.engine import sharded
-    from uql.engine.execute import candidates_sql
+    from uql.engine.execute import settled_sql
     from uql.kernels import pair_pool
 
     hashes = []
@@ -304,5 +300,5 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
         if sides is not None:
             hashes.append((block.scan.tables, pair_pool.content(sides, duck)))
             continue
-        hashes.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
+        hashes.append((block.scan.tables, int(duck.scalar(content_of(settled_sql(block, duck, drawing.proxy))) or 0)))
     return hashes
