@@ -154,7 +154,8 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         fields: of its columns.
     Raises: BudgetError (UQL401) where all pairs are needed, and they are too many.
     """
-    (left, n), (right, m) = (ctx.duck.create(sql) for sql in sides.queries)
+    with ctx.duck.users_orders():
+        (left, n), (right, m) = (ctx.duck.create(sql) for sql in sides.queries)
     between = ctx.duck.expression(sides.between) if sides.between is not None else None
     joined = f"{quote(left)} AS l JOIN {quote(right)} AS r ON {between}"
     total = int(ctx.duck.scalar(f"SELECT count(*) FROM {joined}")) if between else n * m

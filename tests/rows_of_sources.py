@@ -115,7 +115,7 @@ class RowsOfSources:
         run(f"CREATE TABLE wide AS SELECT *, {', '.join(f'k + {i} AS c{i}' for i in range(60))} FROM given")
         return [
             "base", "gaps", "other.main.t", f"'{folder}/part*.parquet'", f"read_parquet('{folder}/by_g/*/*.parquet')",
-            f"read_csv('{folder}/rows.csv', types = {{'text': 'VARCHAR'}})", "last", "odd", "from_on(3)", "temporary", "wide",
+            f"read_csv('{folder}/rows.csv', types = {{'n': 'INT', 'text': 'VARCHAR'}})", "last", "odd", "from_on(3)", "temporary", "wide",
             "(SELECT k, g, n, text FROM made)", "(SELECT k, g, n, unnest([text, text || '+', NULL]) AS text FROM base)",
             "(SELECT i AS k, i % 7 AS g, i % 4 AS n, 'T' || i AS text FROM range(99) r(i))",
             "(SELECT DISTINCT k, g, n, text FROM gaps)", "(SELECT a.k, b.g, a.n, b.text FROM base a JOIN gaps b ON a.k = b.k)",

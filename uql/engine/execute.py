@@ -76,7 +76,8 @@ async def execute(plan: PhysicalPlan, ctx: Context) -> Output:
 
 def _concrete(query: BoundQuery, ctx: Context) -> Output:
     """A query with nothing semantic in it: DuckDB's own; its aggregates are exact."""
-    table, estimates = concrete.rows(query, ctx.duck, ctx.settings.confidence)
+    with ctx.duck.users_orders():
+        table, estimates = concrete.rows(query, ctx.duck, ctx.settings.confidence)
     return Output(table, None, estimates or None)
 
 
@@ -375,10 +376,11 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
         if table is not None:
             relation = sharded.candidates(block, table, candidates_sql, fields, ctx)
     if relation is None:
-        if guided is not None:
-            name, n = proxy.create(settled_sql(block, ctx.duck, guided), guided, ctx.duck)
-        else:
-            name, n = ctx.duck.create(settled_sql(block, ctx.duck))
+        with ctx.duck.users_orders():
+            if guided is not None:
+                name, n = proxy.create(settled_sql(block, ctx.duck, guided), guided, ctx.duck)
+            else:
+                name, n = ctx.duck.create(settled_sql(block, ctx.duck))
         relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
     if ctx.draws is not None and ctx.draws.persistent:
         if sides is not None:

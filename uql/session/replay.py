@@ -327,5 +327,6 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
         if sides is not None:
             hashes.append((step, pair_pool.content(sides, duck)))
             continue
-        hashes.append((step, int(duck.scalar(content_of(settled_sql(block, duck, drawing.proxy))) or 0)))
+        with duck.users_orders():
+            hashes.append((step, int(duck.scalar(content_of(settled_sql(block, duck, drawing.proxy))) or 0)))
     return hashes

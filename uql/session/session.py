@@ -256,7 +256,9 @@ class Session:
         from uql.kernels.duck import Duck
 
         check = self.catalog.check_calls if self.catalog.read_only else None
-        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check)
+        return Duck(
+            self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check, self.catalog.users_orders
+        )
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.
