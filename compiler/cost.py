@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import log2, sqrt
 from operator import sub
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,20 +188,27 @@ class Quote:
             return self
         calls = self.calls.capped(budget)
         calls = replace(calls, low=min(calls.low, max(0.0, budget - UNSPENT)))
+        return self._of_calls(calls)
+
+    def after(self, paid: int) -> Quote:
+        """What is left of it where so many of its calls are paid for."""
+        calls = self.calls
+        left = Range(*(max(0.0, end - paid) for end in (calls.low, calls.expected, calls.high)))
+        return self._of_calls(left) if paid else self
+
+    def _of_calls(self, calls: Range) -> Quote:
+        """The same with fewer calls of the same size."""
         share = Range.of(lambda fits, whole: fits / whole if whole else 1.0, calls, self.calls)
 
-        def shrunk(tokens: Range) -> Range:
-            parts = tokens * share
+        def shrunk(part: Range | None) -> Any:
+            if part is None or not part.high:
+                return part
+            parts = part * share
             ends = (parts.low, parts.expected, parts.high)
             return Range(min(ends), parts.expected, max(ends))
 
-        return replace(
-            self,
-            calls=calls,
-            input_tokens=shrunk(self.input_tokens),
-            output_tokens=shrunk(self.output_tokens),
-            shared=shrunk(self.shared) if self.shared.high else NOTHING,
-        )
+        names = ("input_tokens", "output_tokens", "shared", "usd", "seconds")
+        return replace(self, calls=calls, **{name: shrunk(getattr(self, name)) for name in names})
 
 
 QUOTE_PARTS = ("calls", "input_tokens", "output_tokens", "every", "shared")  # that add up

@@ -184,7 +184,7 @@ def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Cal
 def key_sql(key: OrderKey, of: Callable[[Expr], str]) -> str:
     """A term of ORDER BY; NULLs last unless said otherwise, as in DuckDB."""
     nulls = f" NULLS {key.nulls}" if key.nulls else ""
-    return f"{of(key.expr)}{' DESC' if key.descending else ''}{nulls}"
+    return f"{of(key.expr)}{' DESC' if key.descending else ' ASC' if key.directed else ''}{nulls}"
 
 
 def places_of(items: Iterable[BoundItem]) -> dict[Expr, int]:

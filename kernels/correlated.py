@@ -217,7 +217,8 @@ async def _pairs(
     inside = [c for c in part.columns if c.table in own]
     around = [c for c in part.columns if c.table not in own and c in outer.fields]
     items = tuple(BoundItem(c, c.label, "") for c in inside) or (BoundItem(ast.Number("1"), "__one", "INTEGER"),)
-    right, _ = ctx.duck.create(query_sql(BoundSelect(items, part.source, where=part.own)))
+    with ctx.duck.users_orders():
+        right, _ = ctx.duck.create(query_sql(BoundSelect(items, part.source, where=part.own)))
     on = ctx.duck.expression(part.pairs) if part.pairs is not None else "true"
     left = ", ".join([f"rowid AS {LEFT}", *(quote(c.label) for c in around)])
     name, n = ctx.duck.create(

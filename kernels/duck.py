@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,22 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
+def content_sql(rows: str) -> str:
+    """SQL of a hash, in [0, 2⁶³), of rows and their places: NULL of none.
+
+    A sum, since in bit_xor equal rows cancel each other, and the places the order.
+
+    Args:
+        rows: a query with the columns r, a row, and n, its place.
+    """
+    return f"SELECT CAST(sum(hash(r, n)) % {2**63} AS BIGINT) FROM ({rows})"
+
+
+def content_of(sql: str) -> str:
+    """The same of the rows of any query."""
+    return content_sql(f"SELECT r, row_number() OVER () - 1 AS n FROM ({sql}) AS r")
+
+
 _ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over
 
 
@@ -53,6 +69,7 @@ class Duck:
         aggregates: gives the names of its aggregate functions, where they are known already.
         cluster: of shards that hold tables of the session; None: there is none.
         check: refuses SQL that the session may not run; None: it may run all.
+        users_orders: while it is open, ORDER BY without a direction means what it means to the user, as in their views.
     """
 
     def __init__(
@@ -62,9 +79,10 @@ class Duck:
         aggregates: Callable[[], Container[str]] | None = None,
         cluster: Cluster | None = None,
         check: Callable[[str], None] | None = None,
+        users_orders: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.connection, self.media, self._aggregates = connection, media, aggregates
-        self.cluster, self._check = cluster, check
+        self.cluster, self._check, self.users_orders = cluster, check, users_orders
         self.temporary: list[str] = []
         self.views: set[str] = set()
         self._first: int | None = None  # the rowid of a table's first row: not 0 inside a transaction

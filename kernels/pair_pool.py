@@ -9,7 +9,7 @@ all pairs, as the near ones and the others are strata of known sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -28,9 +28,10 @@ from uql.compiler.subqueries import aliases, derived, in_expressions, outer_colu
 from uql.compiler.syntax import Column, Expr, Number
 from uql.compiler.walk import columns
 from uql.kernels.base import Context
-from uql.kernels.duck import Duck, quote
+from uql.kernels.duck import Duck, content_of, quote
 from uql.kernels.pair_features import MOST_PAIRS, cosines, most_similar, unit_vectors
 from uql.kernels.relation import Pool, Relation
+from uql.kernels.row_order import settled
 from uql.sampling.base import Indices
 
 RANDOM = 50_000  # random pairs of a pool, and at least twice the budget
@@ -139,7 +140,10 @@ def large_sides(block: Block, duck: Duck) -> Sides | None:
     if sides is None:
         return None
     left, right = sides.sizes(duck)
-    return sides if left * right > MOST_PAIRS else None
+    if left * right <= MOST_PAIRS:
+        return None
+    one, other = (settled(sql, duck) for sql in sides.queries)
+    return replace(sides, queries=(one, other))
 
 
 def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context) -> Relation | None:
@@ -150,7 +154,8 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         fields: of its columns.
     Raises: BudgetError (UQL401) where all pairs are needed, and they are too many.
     """
-    (left, n), (right, m) = (ctx.duck.create(sql) for sql in sides.queries)
+    with ctx.duck.users_orders():
+        (left, n), (right, m) = (ctx.duck.create(sql) for sql in sides.queries)
     between = ctx.duck.expression(sides.between) if sides.between is not None else None
     joined = f"{quote(left)} AS l JOIN {quote(right)} AS r ON {between}"
     total = int(ctx.duck.scalar(f"SELECT count(*) FROM {joined}")) if between else n * m
@@ -214,7 +219,7 @@ def _ordered(block: Block, fields: dict[Column, Field], total: int, ctx: Context
 
 def content(sides: Sides, duck: Duck) -> int:
     """A hash of the rows of both sides."""
-    parts = [duck.scalar(f"SELECT bit_xor(hash(r)) FROM ({sql}) AS r") for sql in sides.queries]
+    parts = [duck.scalar(content_of(sql)) for sql in sides.queries]
     return hash(tuple(int(part or 0) for part in parts)) & (2**63 - 1)
 
 

@@ -151,5 +151,6 @@ async def _side(
             own = [c for c in own if c.table in aliases_in(side.left)]
         return joined, own
     items = tuple(BoundItem(c, c.label, "") for c in own) or (BoundItem(Number("1"), "__one", "INTEGER"),)
-    table, _ = ctx.duck.create(query_sql(BoundSelect(items, side, where=where)))
+    with ctx.duck.users_orders():
+        table, _ = ctx.duck.create(query_sql(BoundSelect(items, side, where=where)))
     return Joined(table, True), own

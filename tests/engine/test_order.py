@@ -168,6 +168,19 @@ def test_default_orders_of_the_users_connection_are_followed(order: str, nulls: 
         execute(f"SET default_null_order = '{nulls}'")
     for statement in ORDERS:
         assert con.uql(statement).fetchall() == plain.execute(statement.replace('"it is so"', "true")).fetchall()
+    for execute in (con.execute if own else duck.execute, plain.execute):
+        execute("CREATE VIEW best AS FROM notes ORDER BY x, id LIMIT 4")
+        execute("CREATE MACRO few(n) AS TABLE FROM notes ORDER BY x, id LIMIT 2")
+    for source in (
+        "best",
+        "(SELECT * FROM best WHERE id > 1)",
+        "few(1)",
+        "(SELECT id FROM few(1) UNION ALL SELECT id FROM best)",
+    ):
+        for more in ("", " ORDER BY id ASC LIMIT 2"):
+            statement = f'SELECT id FROM {source} AS s WHERE "it is so" USING (id){more}'
+            truth = plain.execute(statement.replace('"it is so" USING (id)', "true")).fetchall()
+            assert sorted(con.uql(statement).fetchall()) == sorted(truth)
     every = "SELECT x FROM notes ORDER BY x"
     assert con.execute(every).fetchall() == plain.execute(every).fetchall()
     con.close()

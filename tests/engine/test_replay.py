@@ -37,6 +37,7 @@ STATEMENTS = {
     "precision": 'SELECT id FROM t WHERE "it is so" WITH (precision = 0.8)',
     "tokens": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (max_tokens = 4000)',
     "uqe": "SELECT COUNT(*) AS n FROM t WHERE \"it is so\" WITH (method = 'uqe')",
+    "for each value": 'SELECT o.k, x.n FROM (VALUES (0), (1)) AS o(k), LATERAL (SELECT COUNT(*) AS n FROM t WHERE t.k = o.k AND "it is so") AS x',
 }
 
 
@@ -198,6 +199,25 @@ def test_rows_that_did_not_change_keep_their_answers_and_the_draw_is_new(tmp_pat
         assert said(con.uql(STATEMENTS["count"])) == changed and len(model.paid) == paid
         con.sql("UPDATE t SET text = replace(text, '!', '')")
         assert said(con.uql(STATEMENTS["count"])) == before and len(model.paid) == paid, "the first data, the first run"
+
+
+def test_rows_that_changed_are_seen_behind_a_sub_query_that_is_run_for_each_value(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model, budget=64) as con:
+        con.uql(STATEMENTS["for each value"]).fetchall()
+        con.sql("UPDATE t SET text = text || '!' WHERE id % 100 = 4")
+        result = con.uql(STATEMENTS["for each value"])
+        assert result.cost.calls and not any("answered from" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("name", ["count", "search", "for each value"])
+def test_explain_of_a_larger_budget_leaves_out_what_the_smaller_one_paid(tmp_path: Path, name: str) -> None:
+    with connect(tmp_path, Paid()) as con:
+        first = con.uql(STATEMENTS[name] + " WITH (budget = 64)").cost.calls
+        larger = con.uql(STATEMENTS[name] + " WITH (budget = 160)")
+        quote = larger.quote()
+        assert quote.calls.high <= 160 - first and "Calls: 160" not in larger.explain()
+        assert quote.calls.low <= larger.cost.calls <= quote.calls.high
 
 
 def test_a_ledger_in_memory_does_the_same_as_long_as_its_connection_lives(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from uql.compiler.physical import (
 )
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import derived, fields_in
-from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
+from uql.compiler.syntax import Call, Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete, sharded
@@ -42,6 +42,7 @@ from uql.kernels import (
     examples,
     pair_pool,
     proxy,
+    row_order,
     sem_agg,
     sem_classify,
     sem_filter,
@@ -51,7 +52,7 @@ from uql.kernels import (
 from uql.kernels.answers import RowError
 from uql.kernels.asking import misfits
 from uql.kernels.base import Context, Memory, Stored
-from uql.kernels.duck import quote, typed_columns
+from uql.kernels.duck import Duck, content_sql, quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
 from uql.kernels.estimates.groups import Groups
@@ -75,7 +76,8 @@ async def execute(plan: PhysicalPlan, ctx: Context) -> Output:
 
 def _concrete(query: BoundQuery, ctx: Context) -> Output:
     """A query with nothing semantic in it: DuckDB's own; its aggregates are exact."""
-    table, estimates = concrete.rows(query, ctx.duck, ctx.settings.confidence)
+    with ctx.duck.users_orders():
+        table, estimates = concrete.rows(query, ctx.duck, ctx.settings.confidence)
     return Output(table, None, estimates or None)
 
 
@@ -374,10 +376,11 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
         if table is not None:
             relation = sharded.candidates(block, table, candidates_sql, fields, ctx)
     if relation is None:
-        if guided is not None:
-            name, n = proxy.create(candidates_sql(block, guided), guided, ctx.duck)
-        else:
-            name, n = ctx.duck.create(candidates_sql(block))
+        with ctx.duck.users_orders():
+            if guided is not None:
+                name, n = proxy.create(settled_sql(block, ctx.duck, guided), guided, ctx.duck)
+            else:
+                name, n = ctx.duck.create(settled_sql(block, ctx.duck))
         relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
     if ctx.draws is not None and ctx.draws.persistent:
         if sides is not None:
@@ -385,20 +388,34 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
         elif table is not None:
             content = table.content
         else:
-            content = int(ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(relation.name)} AS r") or 0)
+            content = int(ctx.duck.scalar(content_sql(f"SELECT r, rowid AS n FROM {quote(relation.name)} AS r")) or 0)
         await ctx.draws.candidates(relation.source, content)
     return relation, True
 
 
-def candidates_sql(block: Block, score: str | None = None) -> str:
-    """The rows that DuckDB leaves for the model, as SQL text, with the user's score of them. Raises ConfigError (UQL105) for one that is
-    no SQL."""
+def settled_sql(block: Block, duck: Duck, score: str | None = None) -> str:
+    """`candidates_sql` in the same order each time: by a hash of the rows where DuckDB's order may vary."""
+    sql = candidates_sql(block, score)
+    by_keys = block.filter.goal is Goal.FIRST and bool(block.order.keys)
+    return candidates_sql(block, score, settled=True) if row_order.varies(sql, duck, by_keys=by_keys) else sql
+
+
+def candidates_sql(block: Block, score: str | None = None, *, settled: bool = False) -> str:
+    """The rows that DuckDB leaves for the model, as SQL text.
+
+    Args:
+        score: the user's of each row, one more item.
+        settled: the last key of their order is a hash of the row.
+    Raises: ConfigError (UQL105) for a score that is no SQL.
+    """
     items = tuple(BoundItem(c, c.label, "") for c in block.scan.columns) or (
         BoundItem(Number("1"), "__one", "INTEGER"),
     )
     keys: tuple[OrderKey, ...] = ()
     if block.filter.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
         keys = block.order.keys
+    if settled and block.scan.columns:
+        keys += (OrderKey(Call("hash", block.scan.columns)),)
     guided = score is not None and (block.filter.stages or block.values.stages)
     more = proxy.item(score) if guided and score is not None else ""
     return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys), more=more)

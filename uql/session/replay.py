@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
 from uql.base.version import __version__
+from uql.kernels.duck import content_of
 from uql.llm.ledger_rows import Seconds, record
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from uql.llm.ledger_database import Database
 
 ENDED = ("done", "unfinished")  # runs that the same calls would not take further
+EVERY_VALUE = "rows, for every value, of "  # begins a step
 MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
 LIMITS = {
     "budget",
@@ -89,6 +91,13 @@ class Drawing:
     proxy: str | None = None  # SQL of one more column of the rows
     grows: bool = False  # `error = x` without a budget: it makes the calls that it takes
 
+    @property
+    def repeats(self) -> bool:
+        """Is a part of it run for each value around it?"""
+        from uql.compiler.cost import blocks
+
+        return any(block.inner.repeated for block in blocks(self.plan).values())
+
 
 def drawing_of(
     plan: PhysicalPlan, normal: str, model: str, settings: Settings, calls: int | None, duck: Duck
@@ -117,14 +126,9 @@ def _rows_of(table: str, duck: Duck) -> int | None:
 
     name = dotted(table.split("."))
     try:
-        return int(duck.scalar(_hash_of(f"SELECT * FROM {name}")) or 0)
+        return int(duck.scalar(content_of(f"SELECT * FROM {name}")) or 0)
     except duckdb.Error:
         return None
-
-
-def _hash_of(rows: str) -> str:
-    """SQL of a hash of rows and their order."""
-    return f"SELECT bit_xor(hash(r, n)) FROM (SELECT r, row_number() OVER () - 1 AS n FROM ({rows}) AS r)"
 
 
 def take(
@@ -164,6 +168,10 @@ def take(
             return unchanged or fresh
 
         if ledger.work(work, atomic=True):  # else another has begun the same meanwhile
+            if earlier is None and drawing.repeats:
+                for step, content in contents(drawing, duck):
+                    if step.startswith(EVERY_VALUE):
+                        ledger.log_draw(root, step, [content])
             return replay
 
 
@@ -177,6 +185,15 @@ def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Rep
         duck: looks whether the rows are the same.
     """
     return _fitting(_sittings(drawing.identity, ledger)[0], calls, drawing, ledger, duck)
+
+
+def paid(root: str, ledger: Ledger) -> int:
+    """The calls of all sittings of a run."""
+    sql = (
+        "SELECT COALESCE(SUM(c.rows), 0) FROM call_rows c JOIN subjects s ON s.id = c.subject "
+        "WHERE s.kind = 'call' AND s.run IN (SELECT run FROM sittings WHERE root = ?)"
+    )
+    return int(ledger.work(lambda db: db.execute(sql, (root,)).fetchone()[0]))
 
 
 def forget(run: str, ledger: Ledger) -> None:
@@ -254,8 +271,8 @@ def _fitting(
     now: list[tuple[str, int]] | None = None
     for root in list(dict.fromkeys(s.root for s in sittings))[:MOST_ROOTS]:
         now = contents(drawing, duck) if now is None else now
-        logged = {source: ledger.draws(root, f"rows of {source}") for source, _ in now}
-        if all(not logged[source] or [content] in logged[source] for source, content in now):
+        logged = {step: ledger.draws(root, step) for step, _ in now}
+        if all(not logged[step] or [content] in logged[step] for step, content in now):
             return _pick_replay([s for s in sittings if s.root == root], calls, drawing.grows)
     return None
 
@@ -285,24 +302,31 @@ def _pick_replay(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Rep
 
 
 def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
-    """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
+    """The candidate rows of the blocks that no other block feeds: the step under which a run logs them, and a hash of the rows.
+
+    `DrawLog.candidates` logs them, but those of a block that is run for each value around it only value by value: `take` logs them all.
+    """
     from uql.compiler.cost import blocks
     from uql.compiler.physical import asked_joins, inner_plans
     from uql.engine import sharded
-    from uql.engine.execute import candidates_sql
+    from uql.engine.execute import settled_sql
     from uql.kernels import pair_pool
 
     hashes = []
-    for block in blocks(drawing.plan).values():
+    by_id = blocks(drawing.plan)
+    repeated = {i for block in by_id.values() for part in block.inner.repeated for i in blocks(part.plan)}
+    for i, block in by_id.items():
         if inner_plans(block) or asked_joins(block):
             continue
+        step = f"{EVERY_VALUE if i in repeated else 'rows of '}{block.scan.tables}"
         table = None if drawing.proxy is not None else sharded.table_of(block, duck)
         if table is not None:
-            hashes.append((block.scan.tables, table.content))
+            hashes.append((step, table.content))
             continue
         sides = pair_pool.large_sides(block, duck)
         if sides is not None:
-            hashes.append((block.scan.tables, pair_pool.content(sides, duck)))
+            hashes.append((step, pair_pool.content(sides, duck)))
             continue
-        hashes.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
+        with duck.users_orders():
+            hashes.append((step, int(duck.scalar(content_of(settled_sql(block, duck, drawing.proxy))) or 0)))
     return hashes

@@ -238,8 +238,10 @@ class Session:
         self.catalog.begin()
         plan = self.plan(bound, settings)
         forecast = self.foresight.explained(bound, plan, settings)
-        run = self.answering_run(bound, plan, settings)
-        return replace(forecast, quote=FREE, answered_from=run) if run else forecast
+        run, paid = self.earlier_run(bound, plan, settings)
+        if run:
+            return replace(forecast, quote=FREE, answered_from=run)
+        return replace(forecast, quote=forecast.quote.after(paid))
 
     def quoted(self, bound: BoundStatement, settings: Settings) -> Quote:
         """The price of a bound query. Makes no call."""
@@ -247,14 +249,17 @@ class Session:
 
         self.catalog.begin()
         plan = self.plan(bound, settings)
-        return FREE if self.answering_run(bound, plan, settings) else self.foresight.quoted(plan, settings)
+        run, paid = self.earlier_run(bound, plan, settings)
+        return FREE if run else self.foresight.quoted(plan, settings).after(paid)
 
     def kernel_duck(self, media: Media | None = None) -> Duck:
         """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
         from uql.kernels.duck import Duck
 
         check = self.catalog.check_calls if self.catalog.read_only else None
-        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check)
+        return Duck(
+            self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check, self.catalog.users_orders
+        )
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.
@@ -271,22 +276,24 @@ class Session:
         model = self.model.name if self.model is not None else settings.model or ""
         return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), self.kernel_duck())
 
-    def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
-        """The run that answers a statement for no call, in words; "" where there is none.
+    def earlier_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> tuple[str, int]:
+        """The run that answers a statement for no call, in words, "" where there is none; and the calls of the one that it goes on with.
 
         Args:
             bound: the statement.
             plan: of its query.
             settings: of the statement.
         """
-        from uql.session.replay import find, replayed
+        from uql.session.replay import find, paid, replayed
 
         drawing = None if settings.fresh else self.drawing(bound, plan, settings)
         if drawing is None or not self.ledgers.exists(settings.ledger):
-            return ""
+            return "", 0
         with self.ledgers.open(settings.ledger) as ledger:
             replay = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
-        return replayed(replay.root, replay.since, 0) if replay is not None and replay.done else ""
+            if replay is None:
+                return "", 0
+            return replayed(replay.root, replay.since, 0) if replay.done else "", paid(replay.root, ledger)
 
     @contextmanager
     def plain_sql(self) -> Iterator[duckdb.DuckDBPyConnection]:

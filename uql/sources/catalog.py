@@ -111,6 +111,7 @@ class Catalog:
         self._lock = threading.RLock()
         self.orders: tuple[str, str] | None = None  # default_order, default_null_order: where they are not DuckDB's
         self.orders_known = False
+        self._orders_are_own = False
         self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session
@@ -153,14 +154,35 @@ class Catalog:
         if self.orders is None:
             yield
             return
-        for setting, value in (("default_order", "asc"), ("default_null_order", "nulls_last")):
-            self.cursor.execute(f"SET SESSION {setting} = '{value}'")
+        self._set_own_orders()
         try:
             yield
         finally:
-            for setting in ("default_order", "default_null_order"):
-                with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
-                    self.cursor.execute(f"RESET SESSION {setting}")
+            self._reset_orders()
+
+    @contextlib.contextmanager
+    def users_orders(self) -> Iterator[None]:
+        """Within `own_orders`: the user's meanwhile, which views and macros of theirs expect."""
+        if not self._orders_are_own:
+            yield
+            return
+        self._reset_orders()
+        try:
+            yield
+        finally:
+            self._set_own_orders()
+
+    def _set_own_orders(self) -> None:
+        for setting, value in (("default_order", "asc"), ("default_null_order", "nulls_last")):
+            with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
+                self.cursor.execute(f"SET SESSION {setting} = '{value}'")
+        self._orders_are_own = True
+
+    def _reset_orders(self) -> None:
+        for setting in ("default_order", "default_null_order"):
+            with contextlib.suppress(duckdb.Error):  # as above
+                self.cursor.execute(f"RESET SESSION {setting}")
+        self._orders_are_own = False
 
     def hide_internal(self) -> None:
         """Leaves UQL's own tables out of SHOW TABLES, duckdb_tables() and information_schema in this session."""
