@@ -15,6 +15,7 @@ from uql.base.locked_duckdb import lock
 
 if TYPE_CHECKING:
     import duckdb
+    from duckdb.sqltypes import DuckDBPyType
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _MOMENTS = ("timestamp", "timestamp with time zone", "timestamp_s", "timestamp_ms", "timestamp_ns")
@@ -70,7 +71,7 @@ def _reader() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _parsed(type: duckdb.DuckDBPyType) -> Type:
+def _parsed(type: DuckDBPyType) -> Type:
     kind, name = KINDS[type.id], str(type)
     parts: dict[str, Any] = dict(type.children) if kind in ("list", "struct", "enum", "decimal") else {}
     match kind:
