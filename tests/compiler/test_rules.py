@@ -94,8 +94,8 @@ def test_every_rule_has_a_fixture_where_it_does_something_and_one_where_not() ->
 # --------------------------------------------------------------------------------------------------- the answer stays
 CONCRETE = ["stars > 2", "stars = 1", "film = 'Alien'", "id < 12", "text IS NOT NULL", "NULL", "stars IN (1, 2)"]
 SEMANTIC = [
+    '"often"',  # first, as what Hypothesis begins with: most rows pass
     '"rare"',
-    '"often"',
     '"one" USING (text)',
     '"two" USING (remark)',
     '"the number" > 4',
@@ -108,7 +108,7 @@ def combined(below: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(two, below.map(lambda s: f"NOT {s}"))
 
 
-conditions = st.recursive(st.sampled_from([*CONCRETE, *SEMANTIC, *SEMANTIC]), combined, max_leaves=6)
+conditions = st.recursive(st.sampled_from([*SEMANTIC, *SEMANTIC, *CONCRETE]), combined, max_leaves=6)
 items = st.lists(
     st.sampled_from(
         [
@@ -142,16 +142,19 @@ def queries(draw: st.DrawFn) -> str:
     return f"SELECT g, {total} AS a FROM reviews{where} GROUP BY {group} AS g{having} ORDER BY g, a"
 
 
+FORMS = 6
+
+
 @st.composite
-def nested(draw: st.DrawFn) -> str:
-    """Queries over sub-queries, unions, joins and groups with summaries."""
+def nested(draw: st.DrawFn, form: int) -> str:
+    """Queries over sub-queries, unions, joins and groups with summaries, one of six forms."""
     inside = draw(conditions)
     outside = draw(
         st.sampled_from(["d.stars > 2", "d.film = 'Alien' AND d.id < 15", "d.n > 3", "d.n > 3 OR d.stars = 1"])
     )
     items_ = 'id, film, stars, "the number"::INTEGER AS n, "the name" AS unseen'
     one = f"SELECT {items_} FROM reviews WHERE {inside}"
-    match draw(st.integers(0, 5)):
+    match form:
         case 0:
             return f"SELECT id, n FROM ({one}) d WHERE {outside} ORDER BY id"
         case 1:
@@ -173,17 +176,19 @@ def answer(con: uql.Connection, query: str, disabled: tuple[str, ...]) -> list[t
         return con.uql(query).fetchall()
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, database=None)
-@given(query=nested(), alone=st.sampled_from(RULES))
+@pytest.mark.parametrize("form", range(FORMS))
+@settings(max_examples=4, deadline=None, derandomize=True, database=None)
+@given(data=st.data(), alone=st.sampled_from(RULES))
 def test_what_goes_into_sub_queries_keeps_the_answer(
-    con: uql.Connection, query: str, alone: Callable[[LogicalPlan], LogicalPlan]
+    con: uql.Connection, form: int, data: st.DataObject, alone: Callable[[LogicalPlan], LogicalPlan]
 ) -> None:
+    query = data.draw(nested(form))
     wanted = answer(con, query, NAMES)
     assert answer(con, query, ()) == wanted
     assert answer(con, query, tuple(name for name in NAMES if name != alone.__name__)) == wanted
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, database=None)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(query=queries(), without=st.sampled_from(NAMES), alone=st.sampled_from(NAMES))
 def test_each_rule_and_all_together_keep_the_answer(con: uql.Connection, query: str, without: str, alone: str) -> None:
     wanted = answer(con, query, NAMES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -323,43 +325,54 @@ def test_a_run_that_was_interrupted_goes_on_when_its_statement_is_given_again(tm
     assert len(model.paid) == len(set(model.paid)) == len(whole.paid)
 
 
-KILLED = r"""
-import os, signal, sys
-sys.path.insert(0, sys.argv[1])
-sys.path.insert(0, sys.argv[1] + "/engine")
-from pathlib import Path
-import json
-from paid_model import Paid
-from test_replay import STATEMENTS, connect
-
 class Bill(Paid):
-    async def answer(self, request):
-        with open(sys.argv[2] + "/bill", "a") as bill:
+    """Writes down each row that it is asked about, and ends its process after so many answers; 0: never."""
+
+    def __init__(self, path: Path, stop_at: int) -> None:
+        super().__init__()
+        self.path, self.stop_at = path, stop_at
+
+    async def answer(self, request: Request) -> Reply:
+        with self.path.open("a") as bill:
             bill.write(str(request.row.cells[0].value if request.row.cells else "examples") + "\n")
         reply = await super().answer(request)
-        if len(self.paid) == int(sys.argv[3]):
+        if len(self.paid) == self.stop_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return reply
 
-with connect(Path(sys.argv[2]), Bill()) as con:
-    n = con.uql(STATEMENTS["count"]).estimates["n"]
-    print(json.dumps([n.value, n.low, n.high, n.calls]))
+
+def counted(folder: Path, stop_at: int = 0) -> list[float]:
+    with connect(folder, Bill(folder / "bill", stop_at)) as con:
+        n = con.uql(STATEMENTS["count"]).estimates["n"]
+        return [n.value, n.low, n.high, n.calls]
+
+
+IN_A_PROCESS = """
+import sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/engine"]
+from pathlib import Path
+from test_replay import counted
+print(counted(Path(sys.argv[2]), int(sys.argv[3])))
 """
 
 
 def test_a_killed_run_goes_on_in_another_process_and_is_then_answered_in_a_third(tmp_path: Path) -> None:
-    def process(stop_at: int, folder: Path = tmp_path) -> tuple[str, int]:
-        folder.mkdir(exist_ok=True)
-        command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(folder), str(stop_at)]
+    def process(stop_at: int) -> str:
+        command = [sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parents[1]), str(tmp_path), str(stop_at)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert done.returncode == (0 if not stop_at else -9), done.stderr
-        return done.stdout, len((folder / "bill").read_text().splitlines())
+        assert done.returncode == (-9 if stop_at else 0), done.stderr
+        return done.stdout
 
-    whole, calls = process(0, tmp_path / "whole")
+    def billed(folder: Path) -> int:
+        return len((folder / "bill").read_text().splitlines())
+
+    (tmp_path / "whole").mkdir()
+    whole = counted(tmp_path / "whole")
     process(60)
-    said, billed = process(0)
-    assert json.loads(said) == json.loads(whole) and calls <= billed <= calls + 8
-    assert process(0) == (said, billed)
+    assert json.loads(process(0)) == whole
+    paid = billed(tmp_path)
+    assert billed(tmp_path / "whole") <= paid <= billed(tmp_path / "whole") + 8
+    assert counted(tmp_path) == whole and billed(tmp_path) == paid
 
 
 def test_a_corrected_row_keeps_its_correction_in_the_same_draw(tmp_path: Path) -> None:
