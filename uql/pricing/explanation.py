@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import CHARS_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
+from uql.compiler.cost import BYTES_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.join_plans import fields_read
 from uql.compiler.physical import Block, Goal, PhysicalPlan
@@ -78,8 +78,8 @@ def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quo
     statistics = knowledge(plan)
     if not statistics.guided:
         return quote
-    chars = max((statistics.chars.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
-    tokens = statistics.rows.times(chars / CHARS_PER_TOKEN)
+    shown = max((statistics.sizes.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
+    tokens = statistics.rows.times(shown / BYTES_PER_TOKEN)
     tokens = replace(tokens, low=0.0)
     cost = price_of(embedder, knowledge.settings)
     usd = quote.usd + tokens.times(cost.usd(1, 0)) if quote.usd is not None and cost is not None else quote.usd
