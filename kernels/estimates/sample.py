@@ -396,12 +396,12 @@ def _free_to_grow(ctx: Context) -> bool:
 def _granted(needed: int, n_asked: int, n: int, calls_of_row: int, ctx: Context) -> int:
     """The rows that may be asked where no budget is given: half more than the pilot foretells.
 
-    Raises: BudgetError (UQL401) with the need, where their price is above `confirm_over`.
+    Raises: BudgetError (UQL401) with the need, where their price, which `max_cost` bounds, is above `confirm_over`.
     """
     rows = min(n, int(SPARE * needed))
     calls, limit = (rows - n_asked) * calls_of_row, ctx.settings.confirm_over
-    usd, error = calls * ctx.purse.usd_a_call, ctx.settings.error
-    if limit is not None and usd > limit:
+    usd, error, most = calls * ctx.purse.usd_a_call, ctx.settings.error, ctx.settings.max_cost
+    if limit is not None and min(usd, usd if most is None else most) > limit:
         about = (needed - n_asked) * calls_of_row
         raise BudgetError(
             f"error = {error:g} takes about {about:,} calls more, at most {calls:,}, up to ${usd:.2f}: more than "

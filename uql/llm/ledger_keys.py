@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uql.llm.ledger import Ledger, key_maker
 from uql.llm.prompts import several
@@ -146,13 +147,14 @@ def collected(question: Question, answers: list[Answer | None]) -> Answers:
             width = levels
         case _:
             width = 0
-    distributions = None
+    distributions: NDArray[np.float64] | None = None
     if width:
         rows = [(i, a.distribution) for i, a in enumerate(answers) if a is not None and a.distribution is not None]
         rows = [(i, shares) for i, shares in rows if len(shares) == width]
-        distributions = np.full((n, width), math.nan) if rows else None
-        for i, shares in rows:
-            distributions[i] = shares
+        if rows:
+            distributions = np.full((n, width), math.nan)
+            for i, shares in rows:
+                distributions[i] = shares
     failures = ((i, a.problem) for i, a in enumerate(answers) if a is not None and a.problem is not None)
     return Answers(
         [None if a is None else a.value for a in answers],
