@@ -76,6 +76,17 @@ def test_max_cost_alone_decides_how_many_rows_are_asked(con: uql.Connection) -> 
     assert con.uql(f"{COUNT} WITH (max_cost = 0.5, budget = 64, fresh = true)").cost.calls <= 64, "a budget is a budget"
 
 
+@pytest.mark.parametrize(
+    ("options", "pays"),
+    [("max_cost = 0.0003, budget = 128", "about 51 of 128 calls"), ("max_cost = 0.000001", "no call")],
+)
+def test_explain_says_that_max_cost_ends_the_run_before_its_end(con: uql.Connection, options: str, pays: str) -> None:
+    result = con.uql(f"{COUNT} WITH ({options})")
+    assert f"pays for {pays}: the run ends there, and its result is partial" in result.explain()
+    assert result.partial
+    assert "its result is partial" not in con.uql(f"{COUNT} WITH (max_cost = 0.5)").explain()
+
+
 def test_the_same_statement_again_has_the_same_limit_and_makes_no_calls(folder: Path) -> None:
     """A sample of 128 leaves less than a cent to pay for the others: they are not asked for that."""
     write(folder, 0.22)

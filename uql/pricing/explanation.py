@@ -135,12 +135,23 @@ def explanation(
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         report = replace(report, limit=target, budget=None)
+    if short := _too_little(priced, knowledge.settings.max_cost):
+        report = replace(report, warnings=(*report.warnings, short))
     if sample is not None and knowledge.costs:
         report = replace(report, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     cost = knowledge.price
     unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
     return replace(report, alternatives=alternatives, unit=unit)
+
+
+def _too_little(quote: Quote, max_cost: float | None) -> str:
+    """That max_cost ends the run before its end, in words; "": it does not."""
+    if max_cost is None or quote.usd is None or quote.usd.expected <= max_cost:
+        return ""
+    calls = int(quote.calls.expected * max_cost / quote.usd.expected)
+    pays = f"about {calls:,} of {quote.calls.expected:,.0f} calls" if calls else "no call"
+    return f"max_cost = {max_cost:g} pays for {pays}: the run ends there, and its result is partial"
 
 
 def scores_usd(plan: PhysicalPlan, knowledge: Knowledge) -> float:

@@ -622,8 +622,8 @@ def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
     return means
 
 
-def _field(field: Field, measure: object) -> Field:
-    """The field with what its type, its comment and a measure (mean length, or first bytes of some values) say of it."""
+def _field(field: Field, measure: Any) -> Field:
+    """The field with what its type and its comment say of it, and a list: its mean lengths, of a BLOB the first bytes of some values."""
     modality, chars, size = Modality.STRUCTURED, 0.0, 0.0
     if field.type == "BLOB":
         kinds = [_modality(media_type(bytes(head))) for head in measure or ()]
