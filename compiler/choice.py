@@ -217,7 +217,7 @@ def _with_costs(block: Block, statistics: BlockStatistics, terms: Terms) -> Bloc
 
 
 def _weight(stage: Stage, statistics: BlockStatistics, unit: Unit) -> float:
-    tokens = request_tokens(stage, statistics.chars.get(stage.input_columns, 0.0), statistics.prompt)
+    tokens = request_tokens(stage, statistics.sizes.get(stage.input_columns, 0.0), statistics.prompt)
     return tokens * unit.input + answer_tokens(stage, statistics) * unit.output
 
 

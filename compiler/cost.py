@@ -29,8 +29,8 @@ from uql.compiler.syntax import Column
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.operators import COMPARE, SUMMARY, WRITE, Operator
 
-CHARS_PER_TOKEN = 4.0
-MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
+BYTES_PER_TOKEN = 4.0  # of a text in UTF-8: characters tell little of scripts other than the Latin one
+MEDIA_BYTES = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
 FORM_TOKENS = 5  # of an answer in JSON, beside its value
 FENCED_TOKENS = 45  # the same to a model elsewhere, which is told what is data and in which form to answer
@@ -282,7 +282,7 @@ class BlockStatistics:
     """What is known of a block before it runs."""
 
     rows: Range  # candidates that DuckDB leaves for the model
-    chars: Mapping[Reads, float] = field(default_factory=dict)  # mean characters of a row as these columns show it
+    sizes: Mapping[Reads, float] = field(default_factory=dict)  # mean bytes of a row as these columns show it
     pairs: tuple[Range, ...] = ()  # of each join that is asked, in the order of `asked_joins`
     answers: Masks | None = None  # (leaves, m) of the WHERE for the rows of a pilot
     share: tuple[float, float] | None = None  # low and high share of rows that pass, from the pilot
@@ -522,11 +522,11 @@ def stage_tokens(stage: Stage, calls: Range, statistics: BlockStatistics) -> Tok
         statistics: lengths of the texts, and what a prompt takes.
     """
     frames = sum(statistics.frames.get(c, 0.0) for c in stage.input_columns) if stage.whole else 0.0
-    chars = (
-        statistics.chars.get(stage.input_columns, 0.0) * (2 if stage.of_pairs else 1)
-        + max(0.0, frames - 1) * MEDIA_CHARS
+    shown = (
+        statistics.sizes.get(stage.input_columns, 0.0) * (2 if stage.of_pairs else 1)
+        + max(0.0, frames - 1) * MEDIA_BYTES
     )
-    return calls.times(request_tokens(stage, chars, statistics.prompt)), calls.times(answer_tokens(stage, statistics))
+    return calls.times(request_tokens(stage, shown, statistics.prompt)), calls.times(answer_tokens(stage, statistics))
 
 
 def written_tokens(calls: Range, rows: int, operator: Operator, statistics: BlockStatistics) -> Tokens:
@@ -538,25 +538,31 @@ def written_tokens(calls: Range, rows: int, operator: Operator, statistics: Bloc
         operator: that the model answers.
         statistics: for the length of a row.
     """
-    mean = max(statistics.chars.values(), default=0.0) / CHARS_PER_TOKEN
+    mean = max(statistics.sizes.values(), default=0.0) / BYTES_PER_TOKEN
     return calls.times(PROMPT_TOKENS + rows * mean), calls.times(operator.answer_tokens)
 
 
-def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) -> float:
+def request_tokens(stage: Stage, shown: float, prompt: float = PROMPT_TOKENS) -> float:
     """Input tokens of one row of a stage.
 
     Args:
-        chars: of the row, as shown.
+        shown: bytes of the row, as it is shown.
         prompt: tokens of a request, without the row and the questions.
     """
     question_tokens = (
-        sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
+        sum(utf8_bytes(c.text) + sum(map(utf8_bytes, c.labels)) for c in (*stage.columns, *stage.riders))
+        / BYTES_PER_TOKEN
     )
     if prompt == FENCED_TOKENS and _is_word(stage):
         prompt = WORD_TOKENS
     if stage.rows > 1:
-        return (prompt + question_tokens) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
-    return prompt + question_tokens + chars / CHARS_PER_TOKEN
+        return (prompt + question_tokens) / stage.rows + ROW_TOKENS + shown / BYTES_PER_TOKEN
+    return prompt + question_tokens + shown / BYTES_PER_TOKEN
+
+
+def utf8_bytes(text: str) -> int:
+    """The length of a text in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _is_word(stage: Stage) -> bool:

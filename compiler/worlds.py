@@ -508,7 +508,7 @@ class _World:
         there = passing & (content != 0)
         if not there.any():
             return 0.0
-        length = statistics.chars.get(Stage((column,)).input_columns, 0.0) + NUMBER_CHARS
+        length = statistics.sizes.get(Stage((column,)).input_columns, 0.0) + NUMBER_CHARS
         per_request = max(1.0, cost.SUMMARY_CHARS // length)
         if not block.aggregate.keys:
             sizes = np.array([there.sum()])

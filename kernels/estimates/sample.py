@@ -11,7 +11,7 @@ import numpy as np
 
 from uql.base.errors import BudgetError, ConfigError
 from uql.base.extras import need
-from uql.compiler.cost import CHARS_PER_TOKEN, request_tokens
+from uql.compiler.cost import BYTES_PER_TOKEN, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import virtuals
@@ -396,12 +396,12 @@ def _free_to_grow(ctx: Context) -> bool:
 def _granted(needed: int, n_asked: int, n: int, calls_of_row: int, ctx: Context) -> int:
     """The rows that may be asked where no budget is given: half more than the pilot foretells.
 
-    Raises: BudgetError (UQL401) with the need, where their price is above `confirm_over`.
+    Raises: BudgetError (UQL401) with the need, where their price, which `max_cost` bounds, is above `confirm_over`.
     """
     rows = min(n, int(SPARE * needed))
     calls, limit = (rows - n_asked) * calls_of_row, ctx.settings.confirm_over
-    usd, error = calls * ctx.purse.usd_a_call, ctx.settings.error
-    if limit is not None and usd > limit:
+    usd, error, most = calls * ctx.purse.usd_a_call, ctx.settings.error, ctx.settings.max_cost
+    if limit is not None and min(usd, usd if most is None else most) > limit:
         about = (needed - n_asked) * calls_of_row
         raise BudgetError(
             f"error = {error:g} takes about {about:,} calls more, at most {calls:,}, up to ${usd:.2f}: more than "
@@ -596,9 +596,9 @@ def _tokens_of_rows(block: Block, after: tuple[Stage, ...], relation: Relation, 
         return None
     each = np.zeros(relation.n)
     for stage in (*block.filter.stages, *after):
-        length = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
+        length = " + ".join(f"coalesce(strlen(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
         fixed = request_tokens(stage, 0.0) + sum(c.operator.answer_tokens for c in stage.columns)
-        each += fixed + relation.each(f"CAST({length} AS DOUBLE)") / CHARS_PER_TOKEN
+        each += fixed + relation.each(f"CAST({length} AS DOUBLE)") / BYTES_PER_TOKEN
     return np.maximum(each, 1.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.llm.providers.base import Price
+from uql.llm.providers.base import Price, Reply, Request
 
 COUNT = 'SELECT COUNT(*) AS n FROM notes WHERE "it is so"'
 SEARCH = 'SELECT id FROM notes WHERE "it is so" ORDER BY id'
@@ -73,6 +74,17 @@ def test_max_cost_alone_decides_how_many_rows_are_asked(con: uql.Connection) -> 
     assert result.cost.usd is not None and 0.0005 < result.cost.usd <= 0.002
     assert con.uql(f"{COUNT} WITH (max_cost = 0.5)").estimates["n"].exact
     assert con.uql(f"{COUNT} WITH (max_cost = 0.5, budget = 64, fresh = true)").cost.calls <= 64, "a budget is a budget"
+
+
+@pytest.mark.parametrize(
+    ("options", "pays"),
+    [("max_cost = 0.0003, budget = 128", "about 51 of 128 calls"), ("max_cost = 0.000001", "no call")],
+)
+def test_explain_says_that_max_cost_ends_the_run_before_its_end(con: uql.Connection, options: str, pays: str) -> None:
+    result = con.uql(f"{COUNT} WITH ({options})")
+    assert f"pays for {pays}: the run ends there, and its result is partial" in result.explain()
+    assert result.partial
+    assert "its result is partial" not in con.uql(f"{COUNT} WITH (max_cost = 0.5)").explain()
 
 
 def test_the_same_statement_again_has_the_same_limit_and_makes_no_calls(folder: Path) -> None:
@@ -176,3 +188,22 @@ def test_the_vectors_of_a_vendor_are_in_the_quote_of_a_sample(con: uql.Connectio
     assert "Embeddings: " in result.explain()
     whole = con.uql(f"{COUNT} WITH (budget = 'all', {embedder})")
     assert not whole.quote().embedded.high and "Embeddings" not in whole.explain()
+
+
+def test_the_price_of_texts_in_another_script_follows_their_bytes() -> None:
+    """Chinese has about one token a character: a quote by characters was a third of the bill."""
+
+    class ByBytes(HashModel):
+        async def answer(self, request: Request) -> Reply:
+            reply = await super().answer(request)
+            shown = sum(len(str(cell.value).encode()) for cell in request.row.cells)
+            return replace(reply, input_tokens=40 + shown // 4)
+
+    text = "剧情很无聊但演员们尽力了结局让我很惊讶" * 20
+    with uql.connect(model=ByBytes(), ledger=":memory:", progress=False) as con:
+        con.execute("CREATE TABLE notes AS SELECT i AS id, i || $text AS text FROM range(900) t(i)", {"text": text})
+        result = con.uql(f"{COUNT} WITH (budget = 128)")
+        predicted = result.quote()
+        result.fetchall()
+        assert predicted.usd is not None and result.cost.usd is not None
+        assert predicted.usd.expected == pytest.approx(result.cost.usd, rel=0.05)

@@ -246,6 +246,15 @@ def test_an_error_that_is_dear_is_refused_with_what_it_takes():
     assert half_width(guessed(dear, confirm_over=100.0).uql(GUESSED).estimates["n"]) <= 0.1
 
 
+def test_an_error_that_max_cost_bounds_is_not_refused_for_what_it_would_cost_without():
+    dear = Price(2000.0, 0.0)
+    with pytest.raises(BudgetError, match="confirm_over"):
+        guessed(dear, confirm_over=20.0).uql(GUESSED).fetchall()
+    result = guessed(dear, confirm_over=20.0).uql(GUESSED.replace("0.1", "0.1, max_cost = 15"))
+    result.fetchall()
+    assert result.partial and 10 < result.cost.usd <= 15
+
+
 def test_an_error_that_was_not_reached_is_said(large):
     result = large.connect(budget=80).uql(COUNTED.format(0.02))
     assert half_width(result.estimates["n"]) > 0.02

@@ -25,6 +25,7 @@ class Field:
     description: str = ""
     mean_chars: float = 0.0  # mean length of the value as text, over a sample
     private: bool = False  # a comment "private": never shown to a model
+    mean_bytes: float = 0.0  # as mean_chars, in UTF-8: a token is about four bytes of any script
     by_name: bool = False  # shown only to a text that names it: other columns hold its content
     source_texts: tuple[str, ...] = field(
         default=(), compare=False

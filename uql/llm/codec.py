@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from uql.llm.providers.base import Answer
@@ -145,12 +146,13 @@ def _number(value: Any) -> float:
 
 
 def _probability(value: Any) -> float:
-    number = _number(value)
+    number = value if type(value) is float else _number(value)  # NaN and infinity are not in the range either
     if not -ROUNDING <= number <= 1 + ROUNDING:
         raise ValueError(f"{number} is not a probability")
     return number
 
 
+@lru_cache(maxsize=4096, typed=True)  # many calls cost the same
 def _paid(input_tokens: Any, output_tokens: Any, usd: Any) -> tuple[int, int, float | None]:
     if not (isinstance(input_tokens, int) and isinstance(output_tokens, int)):
         raise TypeError(f"{input_tokens!r} and {output_tokens!r} are not numbers of tokens")
@@ -164,9 +166,10 @@ def readable(rows: Iterable[tuple[Any, ...]]) -> tuple[dict[bytes, Answer], list
     """Answers by key, and the keys of the rows that are damaged. `rows`: key, and the arguments of `loads`."""
     answers: dict[bytes, Answer] = {}
     damaged: list[bytes] = []
-    for key, *row in rows:
+    for row in rows:
+        key = row[0]
         try:
-            answers[key] = loads(*row)
+            answers[key] = loads(*row[1:])
         except ValueError:
             damaged.append(key)
     return answers, damaged

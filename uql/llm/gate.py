@@ -43,8 +43,7 @@ from uql.operators.rows import label_of
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
-CHUNK = 2048  # distinct rows whose keys are looked up at once, at least
-ROUNDS = 16  # of calls in flight that a chunk holds at least: between two chunks places in flight are empty
+CHUNK = 16_384  # distinct rows whose keys are looked up at once; between two chunks places in flight are empty
 CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
@@ -375,8 +374,7 @@ class Gate(Sender):
         return self._read(asking, columns, corrections)
 
     def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
-        most = max(CHUNK, ROUNDS * asking.limiter.most)
-        return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=most, together=asking.shared)
+        return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
 
     async def _people_answers(
         self, asking: Asking, rows: Sequence[Row], until: float
@@ -486,12 +484,8 @@ class Gate(Sender):
 
     async def _ask_chunk(self, asking: Asking, slots: list[Slot]) -> None:
         """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
-        mine = InFlight()
-        for slot in slots:
-            for key in slot.keys:
-                if key not in self._inflight:
-                    self._inflight[key] = mine
-                    mine.add(key)
+        mine = InFlight([key for slot in slots for key in slot.keys if key not in self._inflight])
+        self._inflight.update(dict.fromkeys(mine, mine))
         try:
             answers = await self.ledger.get(
                 list(dict.fromkeys([*mine, *_all_keys(slots)])) if asking.together > 1 else list(mine)
@@ -499,16 +493,18 @@ class Gate(Sender):
             paid = await self._replay(asking, slots, answers) if self.run.replays else {}
             failed = await self._failed_before(slots, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
+            rest: list[Slot] = []  # rows that the ledger did not answer whole
             events: list[Event] = []
-            whole = 0  # rows that the ledger answered
             for slot in slots:
-                slot.answers = _known_answers(asking, slot, answers)
+                slot.answers, whole = _known_answers(asking, slot, answers), True
                 for key, answer in zip(slot.keys, slot.answers, strict=True):
-                    if answer is not None:
+                    if answer is None:
+                        whole = False
+                    else:
                         mine.settle(key, answer)
-                if None not in slot.answers:
-                    whole += 1
+                if whole:
                     continue
+                rest.append(slot)
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
                 if all(key in failed for key in open_):
                     self._fail_again(slot, failed, mine, max((paid.get(key, 0) for key in slot.keys), default=0))
@@ -520,7 +516,7 @@ class Gate(Sender):
                 if any(key in mine for key in open_):
                     unanswered.append(slot)
             await self._record([], events)
-            await self._record_cached(asking, whole)
+            await self._record_cached(asking, len(slots) - len(rest))
             if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
@@ -537,8 +533,8 @@ class Gate(Sender):
             given_up = Answer(problem=Problem("interrupted", "the question was given up before it was answered"))
             for key in mine:
                 del self._inflight[key]
-                mine.settle(key, given_up)
-        for slot in slots:  # what another ask has in flight
+            mine.settle_all(given_up)
+        for slot in rest:  # what another ask has in flight
             for j, key in enumerate(slot.keys):
                 if slot.answers[j] is None:
                     slot.answers[j] = mine.answer(key) if key in mine else await self._other(key)
@@ -782,9 +778,9 @@ def _known_answers(asking: Asking, slot: Slot, answers: Mapping[bytes, Answer]) 
 
     A value that no reply to the question can have is not used: others may write to the ledger, and a file may be damaged.
     """
-    found = [answers.get(key) for key in slot.single_keys]
+    found: Iterator[Answer | None] = map(answers.get, slot.single_keys)
     if slot.keys is not slot.single_keys:
-        found = [answer or answers.get(key) for answer, key in zip(found, slot.keys, strict=True)]
+        found = (answer or answers.get(key) for answer, key in zip(found, slot.keys, strict=True))
     return [
         answer if answer is None or answer.value is None or shape.holds(answer.value) else None
         for answer, shape in zip(found, asking.shapes, strict=True)

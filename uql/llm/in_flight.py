@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from uql.llm.providers.base import Answer
 
+NOT_HERE = Answer()
+
 
 class InFlight:
-    """Of one ask. A key is open from `add` until `settle`; a second `settle` of it changes nothing."""
+    """Of one ask: each of its keys is open until `settle`; a second `settle` of it changes nothing."""
 
-    def __init__(self) -> None:
-        self._answers: dict[bytes, Answer | None] = {}
+    def __init__(self, keys: Iterable[bytes]) -> None:
+        self._answers: dict[bytes, Answer | None] = dict.fromkeys(keys)
         self._waiting: dict[bytes, asyncio.Future[Answer]] = {}  # made where somebody waits
 
     def __contains__(self, key: bytes) -> bool:
@@ -21,18 +23,20 @@ class InFlight:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._answers)
 
-    def add(self, key: bytes) -> None:
-        self._answers[key] = None
-
     def is_open(self, key: bytes) -> bool:
-        return key in self._answers and self._answers[key] is None
+        return self._answers.get(key, NOT_HERE) is None
 
     def settle(self, key: bytes, answer: Answer) -> None:
         """Give an open key its answer; a key of another ask is left alone."""
-        if self.is_open(key):
+        if self._answers.get(key, NOT_HERE) is None:
             self._answers[key] = answer
             if key in self._waiting:
                 self._waiting.pop(key).set_result(answer)
+
+    def settle_all(self, answer: Answer) -> None:
+        """Give every key that is still open this answer."""
+        for key in [key for key, own in self._answers.items() if own is None]:
+            self.settle(key, answer)
 
     def answer(self, key: bytes) -> Answer | None:
         """The answer of a key; None while it is open."""

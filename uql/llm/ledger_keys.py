@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uql.llm.ledger import Ledger, key_maker
 from uql.llm.prompts import several
@@ -146,13 +147,15 @@ def collected(question: Question, answers: list[Answer | None]) -> Answers:
             width = levels
         case _:
             width = 0
-    known = [(i, a) for i, a in enumerate(answers) if a is not None]
-    rows = [(i, a.distribution) for i, a in known if a.distribution is not None and len(a.distribution) == width]
-    distributions = np.full((n, width), math.nan) if rows and width else None
-    if distributions is not None:
-        for i, shares in rows:
-            distributions[i] = shares
-    failures = ((i, a.problem) for i, a in known if a.problem is not None)
+    distributions: NDArray[np.float64] | None = None
+    if width:
+        rows = [(i, a.distribution) for i, a in enumerate(answers) if a is not None and a.distribution is not None]
+        rows = [(i, shares) for i, shares in rows if len(shares) == width]
+        if rows:
+            distributions = np.full((n, width), math.nan)
+            for i, shares in rows:
+                distributions[i] = shares
+    failures = ((i, a.problem) for i, a in enumerate(answers) if a is not None and a.problem is not None)
     return Answers(
         [None if a is None else a.value for a in answers],
         np.array([math.nan if a is None else a.probability for a in answers], np.float64),

@@ -83,8 +83,9 @@ class SQLite(sqlite3.Connection):
         return db
 
     def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(keys), AT_ONCE):
-            part = keys[start : start + AT_ONCE]
+        in_order = sorted(keys)  # neighbours of the table share pages
+        for start in range(0, len(in_order), AT_ONCE):
+            part = in_order[start : start + AT_ONCE]
             yield from self.execute(f"{sql} ({','.join('?' * len(part))})", part)
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:

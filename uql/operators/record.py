@@ -52,8 +52,11 @@ class Row:
     @property
     def is_null(self) -> bool:
         """Every cell and hole is NULL, or all cells of one side of a pair: the answer is NULL, without a call."""
-        if not self.cells:
-            return not self.holes
+        for cell in self.cells:
+            if cell.value is None:
+                break
+        else:
+            return not (self.cells or self.holes)
         sides = {cell.table for cell in self.cells}
         return len({cell.table for cell in self.cells if cell.value is not None}) < len(sides)
 

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import CHARS_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
+from uql.compiler.cost import BYTES_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.join_plans import fields_read
 from uql.compiler.physical import Block, Goal, PhysicalPlan
@@ -78,8 +78,8 @@ def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quo
     statistics = knowledge(plan)
     if not statistics.guided:
         return quote
-    chars = max((statistics.chars.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
-    tokens = statistics.rows.times(chars / CHARS_PER_TOKEN)
+    shown = max((statistics.sizes.get(stage.input_columns, 0.0) for stage in plan.filter.stages), default=0.0)
+    tokens = statistics.rows.times(shown / BYTES_PER_TOKEN)
     tokens = replace(tokens, low=0.0)
     cost = price_of(embedder, knowledge.settings)
     usd = quote.usd + tokens.times(cost.usd(1, 0)) if quote.usd is not None and cost is not None else quote.usd
@@ -135,12 +135,23 @@ def explanation(
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         report = replace(report, limit=target, budget=None)
+    if short := _too_little(priced, knowledge.settings.max_cost):
+        report = replace(report, warnings=(*report.warnings, short))
     if sample is not None and knowledge.costs:
         report = replace(report, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     cost = knowledge.price
     unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
     return replace(report, alternatives=alternatives, unit=unit)
+
+
+def _too_little(quote: Quote, max_cost: float | None) -> str:
+    """That max_cost ends the run before its end, in words; "": it does not."""
+    if max_cost is None or quote.usd is None or quote.usd.expected <= max_cost:
+        return ""
+    calls = int(quote.calls.expected * max_cost / quote.usd.expected)
+    pays = f"about {calls:,} of {quote.calls.expected:,.0f} calls" if calls else "no call"
+    return f"max_cost = {max_cost:g} pays for {pays}: the run ends there, and its result is partial"
 
 
 def scores_usd(plan: PhysicalPlan, knowledge: Knowledge) -> float:

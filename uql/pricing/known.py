@@ -23,7 +23,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.choice import Alternative, Terms, choose, has_ways, ways_by_rates
 from uql.compiler.cost import (
-    MEDIA_CHARS,
+    MEDIA_BYTES,
     PROMPT_TOKENS,
     BlockStatistics,
     LedgerCoverage,
@@ -203,7 +203,7 @@ class Knowledge:
         stages = [*block.requests, *(Stage((c,)) for c in block.summaries.columns)]
         for join in asked_joins(block):
             stages += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
-        chars = {s.input_columns: sum(chars_of(fields[c]) for c in s.input_columns if c in fields) for s in stages}
+        sizes = {s.input_columns: sum(size_of(fields[c]) for c in s.input_columns if c in fields) for s in stages}
         pilot = self.pilots.get(id(block))
         frames = self._frames(block, [c for s in stages for c in s.input_columns if c in fields], fields)
         site, pair_sites = self._sites(block) if not frames else (None, ())
@@ -215,7 +215,7 @@ class Knowledge:
         sites = [s for s in pair_sites if s is not None]
         return BlockStatistics(
             rows,
-            chars,
+            sizes,
             pairs,
             answers=pilot.answers if pilot is not None else self._remembered(block),
             share=pilot.share if pilot is not None else None,
@@ -622,9 +622,9 @@ def whole(masks: Masks | None) -> Masks | None:
     return learned(masks)
 
 
-def chars_of(field: Field) -> float:
-    """Mean characters of a column as a model is shown it; an image or a sound counts for those whose tokens it takes."""
-    return MEDIA_CHARS if _is_media(field) else field.mean_chars
+def size_of(field: Field) -> float:
+    """Mean bytes of a column as a model is shown it; an image or a sound counts for those whose tokens it takes."""
+    return MEDIA_BYTES if _is_media(field) else field.mean_bytes
 
 
 def _is_media(field: Field) -> bool:

@@ -583,7 +583,7 @@ class Catalog:
                     f"(list(array_slice({quoted}, 1, {MOST_HEAD})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
                 )
             else:
-                measures.append(f"avg(length({quoted}::VARCHAR))")
+                measures.append(f"[avg(length({quoted}::VARCHAR)), avg(strlen({quoted}::VARCHAR))]")
         row = self._measures(sql, count, measures)
         return tuple(
             _field(Field(column, type, description=comments.get(column, "")), value)
@@ -599,7 +599,7 @@ class Catalog:
         if len(measures) <= WIDE:
             return list(self._rows(f"SELECT {', '.join(measures)} FROM ({first})")[0]) if measures else []
         rows = self.cursor.sql(first).to_arrow_table()
-        results = _mean_lengths(rows, [measure.startswith("avg") for measure in measures])
+        results = _mean_lengths(rows, [measure.startswith("[avg") for measure in measures])
         others = [at for at in range(len(measures)) if at not in results]
         for start in range(0, len(others), WIDE):
             some = others[start : start + WIDE]
@@ -618,7 +618,7 @@ class Catalog:
 
 
 def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
-    """The mean length of the values as texts, by column, of those that hold strings or whole numbers; None where all are NULL.
+    """The mean lengths of the values as texts, by column, of those that hold strings or whole numbers; None where all are NULL.
 
     All columns of a type at once: a call of Arrow for each of thousands takes longer than the work.
     """
@@ -633,27 +633,30 @@ def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
     means: dict[int, object] = {}
     for type, places in by_type.items():
         values = pa.chunked_array([chunk for at in places for chunk in rows.column(at).chunks], type=type)
-        lengths = pc.utf8_length(values.cast(pa.string()))
-        counted = lengths.is_valid().to_numpy().reshape(len(places), -1).sum(axis=1)
-        sums = pc.fill_null(lengths, 0).to_numpy().reshape(len(places), -1).sum(axis=1, dtype=np.float64)
-        for at, total, count in zip(places, sums, counted, strict=True):
-            means[at] = total / count if count else None
+        texts = values.cast(pa.string())
+        counted = texts.is_valid().to_numpy().reshape(len(places), -1).sum(axis=1)
+        sums = [
+            pc.fill_null(lengths, 0).to_numpy().reshape(len(places), -1).sum(axis=1, dtype=np.float64)
+            for lengths in (pc.utf8_length(texts), pc.binary_length(texts))
+        ]
+        for at, chars, size, count in zip(places, *sums, counted, strict=True):
+            means[at] = [chars / count, size / count] if count else [None, None]
     return means
 
 
-def _field(field: Field, measure: object) -> Field:
-    """The field with what its type, its comment and a measure (mean length, or first bytes of some values) say of it."""
-    modality, mean = Modality.STRUCTURED, 0.0
-    if isinstance(measure, list):
-        kinds = [_modality(media_type(bytes(head))) for head in measure]
+def _field(field: Field, measure: Any) -> Field:
+    """The field with what its type and its comment say of it, and a list: its mean lengths, of a BLOB the first bytes of some values."""
+    modality, chars, size = Modality.STRUCTURED, 0.0, 0.0
+    if field.type == "BLOB":
+        kinds = [_modality(media_type(bytes(head))) for head in measure or ()]
         modality = max(set(kinds), key=lambda kind: (kinds.count(kind), kind.value), default=Modality.STRUCTURED)
     elif measure is not None:
-        mean = float(str(measure))
-        if field.type == "VARCHAR" and mean > LONG_TEXT:
+        chars, size = (float(mean or 0) for mean in measure)
+        if field.type == "VARCHAR" and chars > LONG_TEXT:
             modality = Modality.TEXT
     modality = _said_modality(field.description) or modality
     private = bool(_PRIVATE.search(field.description))
-    return Field(field.name, field.type, modality, field.description, mean, private)
+    return Field(field.name, field.type, modality, field.description, chars, private, mean_bytes=size)
 
 
 def _said_modality(comment: str) -> Modality | None:
