@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import duckdb
 import pytest
 from hash_model import HashModel
+from PIL import Image
 
 import uql
 from uql.compiler.parser import parse_script
@@ -56,6 +58,37 @@ def con() -> Iterator[uql.Connection]:
 def test_every_statement_of_the_language_page_runs(con: uql.Connection, block: str) -> None:
     found = [con.uql(statement) for statement in statements(block)]  # a later one may need what an earlier one made
     assert found and all(result.columns is not None for result in found)
+
+
+@pytest.fixture
+def shop() -> Iterator[uql.Connection]:
+    """The tables that the how-to guides name."""
+    duck = duckdb.connect(":memory:")
+    duck.execute(
+        "CREATE TABLE reviews AS SELECT i AS id, 'a long text of review number ' || i AS body FROM range(40) r(i)"
+    )
+    duck.execute("CREATE TABLE answered AS SELECT body, id % 2 = 0 AS answer FROM reviews WHERE id < 9")
+    for columns in (
+        "shots (id INTEGER, picture BLOB)",
+        "products (photo VARCHAR)",
+        "files (path VARCHAR)",
+        "clips (file VARCHAR)",
+        "calls (call VARCHAR)",
+        "invoices (doc VARCHAR)",
+    ):
+        duck.execute(f"CREATE TABLE {columns}")
+    duck.execute("COMMENT ON COLUMN invoices.doc IS 'document'")
+    picture = BytesIO()
+    Image.new("RGB", (4, 4), "red").save(picture, "PNG")
+    duck.execute("INSERT INTO shots VALUES (1, ?)", [picture.getvalue()])
+    with uql.attach(duck, model=HashModel(), ledger=":memory:") as made:
+        yield made
+
+
+@pytest.mark.parametrize("block", [block for block in blocks(DOCS / "howto.md", "sql") if "models =" not in block])
+def test_every_statement_of_the_guides_runs(shop: uql.Connection, block: str) -> None:
+    found = [shop.uql(statement).run() for statement in statements(block)]
+    assert found and not any(outcome.errors for outcome in found)
 
 
 def statements_of_tables(page: Path) -> list[str]:

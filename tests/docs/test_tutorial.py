@@ -85,3 +85,11 @@ def _open_quote(command: str) -> bool:
     except ValueError:
         return True
     return False
+
+
+def test_an_estimate_that_a_page_speaks_of_is_one_that_a_command_printed() -> None:
+    estimate = re.compile(r"\d+ \(\d+–\d+\)|\d+ ± \d+")
+    pages = [(DOCS / page).read_text("utf-8") for page in ("index.md", "tutorial.md", "intervals.md")]
+    shown = {number for page in pages for block in _BLOCK.findall(page) for number in estimate.findall(block)}
+    named = {number for page in pages for number in estimate.findall(_BLOCK.sub("", page))}
+    assert named and named <= shown

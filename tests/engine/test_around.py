@@ -137,6 +137,22 @@ def test_an_enum_is_stored_as_one(labels, store):
     assert found == [("plot",), ("acting",), ("music",)]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SUMMARIZE SELECT <topic> AS t FROM reviews",
+        "INSERT INTO films SELECT film, <topic> FROM reviews",
+        "CREATE TABLE kept AS SELECT film, <topic> AS t FROM reviews",
+    ],
+)
+def test_explain_takes_a_query_that_stands_without_parentheses(labels, statement):
+    con = labels.uql(budget="all")
+    con.execute("CREATE OR REPLACE TABLE films (film VARCHAR, about VARCHAR)")
+    shown = con.uql("EXPLAIN " + both(statement)[0])
+    assert shown.cost.calls == 0 and any("SemMap" in line for (line,) in shown.fetchall())
+    assert con.sql("SELECT count(*) FROM films").fetchall() == [(0,)] and "kept" not in con.tables
+
+
 def test_explain_asks_nobody_and_changes_nothing(labels):
     con = labels.uql(budget="all")
     pivot = both("PIVOT (SELECT film, <topic> AS t FROM reviews) ON t USING count(*)")[0]

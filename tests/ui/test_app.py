@@ -200,6 +200,27 @@ def test_an_error_has_its_place_in_the_text(page: TestClient) -> None:
     assert error["code"] == "UQL201" and text[error["start"] : error["end"]] == "reviewz" and "reviews" in error["help"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW TABLES",
+        "SUMMARIZE reviews",
+        "VALUES (1)",
+        "SELECT 1; SELECT 2",
+        'PIVOT (SELECT id, "the mood" AS m FROM reviews) ON m USING count(*)',
+        'PIVOT (SELECT id, "the mood" USING (text) AS m FROM reviews) ON m USING count(*)',
+        'SUMMARIZE SELECT "the mood" AS m FROM reviews',
+    ],
+)
+def test_a_statement_that_duckdb_runs_has_no_plan_and_no_error(page: TestClient, text: str) -> None:
+    assert post(page, "/api/check", text).json() == {"ok": True, "plan": None}
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM reviews WHER id = 1", "SHOW TABLES TABLES", "SELECT 1; SELECT"])
+def test_a_statement_that_nothing_can_read_is_an_error(page: TestClient, text: str) -> None:
+    assert post(page, "/api/check", text).json()["error"]["code"] == "UQL100"
+
+
 def test_half_a_statement_is_an_error_and_no_failure(page: TestClient) -> None:
     for text in ("SELECT", "SELECT (", '"', "SELECT 1; SELECT", "\x00", "   "):
         assert post(page, "/api/check", text).status_code == 200

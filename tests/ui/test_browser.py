@@ -74,6 +74,7 @@ def session() -> Session:
     duck = duckdb.connect(":memory:")
     duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(300)")
     duck.execute("CREATE TABLE big AS SELECT range AS id, 'row ' || range AS name FROM range(100000)")
+    duck.execute("CREATE TABLE alone AS SELECT 1 AS one")
     duck.execute("CREATE TABLE things (id INT, picture BLOB, about JSON, html VARCHAR)")
     hostile = "<img src=x onerror=window.hurt=1>"
     duck.execute("INSERT INTO things VALUES (1, ?, ?, ?), (2, NULL, NULL, NULL)", [png(), '{"a": [1, 2]}', hostile])
@@ -232,6 +233,7 @@ def test_names_are_completed_while_typing(page: Any) -> None:
 def test_a_click_on_the_tree_inserts_and_previews(page: Any) -> None:
     tree = page.find_element("id", "tables")
     assert "100,000 rows" in tree.text and "about json" in tree.text
+    assert "1 row preview" in tree.text and "1 column\n" in tree.text
     page.find_element("css selector", "button[title='insert big']").click()
     assert statement(page) == "big"
     page.find_element("css selector", "button[aria-label='preview things']").click()

@@ -67,6 +67,7 @@ USAGE = [
     Cli("a database to read that is not there", ("gone.duckdb", "--read-only", "-c", "SELECT 1"), 2, ("gone.duckdb",)),
     Cli("a database in no folder", ("no/where.duckdb", "-c", "SELECT 1"), 2, ("there is no folder no",)),
     Cli("a statement of DuckDB's that fails", query("DROP TABLE nope"), 1, ("error: UQL509: DuckDB: Catalog Error",)),
+    Cli("a file of a function", query("FROM read_csv('nope.csv')"), 1, ("UQL501: nope.csv: there is no such file",)),
     Cli("a file of the home folder", query("FROM '~/nope.csv'"), 1, ("/nope.csv: there is no such file",)),
     Cli("a folder in FROM", query("FROM 'folder'"), 1, ("folder is a folder", "folder/*.csv", "read_text(")),
     Cli("a question about no tables", ("ask", "how many?"), 1, ("no tables to ask about", "--table NAME=FILE")),

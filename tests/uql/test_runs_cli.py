@@ -55,6 +55,20 @@ def test_runs_are_listed_and_one_is_shown(own_world: Path, capsys: pytest.Captur
     assert "uql runs lists them" in capsys.readouterr().err
 
 
+def test_a_list_of_runs_ends_where_the_terminal_does(
+    own_world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(query(COUNT)) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "60")
+    main(["runs", *GIVEN])
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 60
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main(["runs", *GIVEN])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) == 60 and all(line.endswith("…") for line in lines)
+
+
 def test_failed_rows_are_shown_with_their_reason(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(query(COUNT, "--strict", model="oracle:forgetful.toml")) == 5
     run = sqlite3.connect("l.sqlite").execute("SELECT run FROM runs").fetchone()[0]

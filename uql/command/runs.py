@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections import Counter
 from datetime import datetime
 from typing import Annotated, Any
@@ -66,7 +68,13 @@ def _list(entries: list[dict[str, Any]], as_json: bool) -> None:
         for entry in entries
     ]
     for line in aligned([heads, *rows], right=[heads.index(head) for head in ("calls", "cached", "failed", "usd")]):
-        print(printable(line))
+        print(_fitted(printable(line)))
+
+
+def _fitted(line: str) -> str:
+    """The line, cut where the terminal ends."""
+    width = shutil.get_terminal_size().columns
+    return line if len(line) <= width or not sys.stdout.isatty() else f"{line[: width - 1]}…"
 
 
 def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:

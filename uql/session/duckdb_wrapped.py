@@ -162,7 +162,8 @@ def _around(
             end=tokens[1].endlexpos,
             help=f"EXPLAIN alone, or {how} with the sub-query",
         )
-    if first[0] == "CREATE" and any(word in _STAYS for word in first):
+    verb = first[1 if explains else 0]
+    if verb == "CREATE" and any(word in _STAYS for word in first):
         raise UQLSyntaxError(
             "a view or a macro cannot contain a text: DuckDB would store it and cannot call a model",
             text=source,
@@ -427,20 +428,21 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
 
 
 def _bare(tokens: list[Token]) -> tuple[int, int] | None:
-    """Where the query of a statement stands without parentheses: SUMMARIZE query, INSERT … query ON CONFLICT … RETURNING …."""
+    """Where the query of a statement stands without parentheses: SUMMARIZE query, INSERT … query ON CONFLICT …; also behind EXPLAIN."""
     words = [str(t.value).upper() if t.type != "QUOTED" else "" for t in tokens]
+    first = 1 if words[0] == "EXPLAIN" and len(words) > 1 else 0
     depths, depth = [], 0
     for token in tokens:
         depth += {"LPAREN": 1, "RPAREN": -1}.get(token.type, 0)
         depths.append(depth)
     outside = [i for i in range(1, len(tokens)) if depths[i] == 0]
     begin, end = None, len(tokens)
-    if words[0] in _WHOLE:
-        begin = 1
-    elif words[0] == "CREATE":
+    if words[first] in _WHOLE:
+        begin = first + 1
+    elif words[first] == "CREATE":
         begin = next((i + 1 for i in outside if words[i] == "AS"), None)
         end = next((i for i in outside if words[i : i + 3] == ["WITH", "NO", "DATA"]), len(tokens))
-    elif words[0] == "INSERT":
+    elif words[first] == "INSERT":
         begin = next((i for i in outside if tokens[i].type in _OPENS and tokens[i].type != "LPAREN"), None)
         tails = (i for i in outside if words[i] == "RETURNING" or words[i : i + 2] == ["ON", "CONFLICT"])
         end = next((i for i in tails if begin is not None and i > begin), len(tokens))

@@ -706,7 +706,8 @@ def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
             help="convert it to UTF-8 first (iconv -f latin1 -t utf-8), or FROM read_csv(…, encoding = 'latin-1')",
         )
     if "no files found" in low:
-        return DataError(f"{name}: there is no such file", code="UQL501")
+        pattern = re.search(r'pattern "([^"]+)"', str(error))
+        return DataError(f"{pattern.group(1) if pattern else name}: there is no such file", code="UQL501")
     if kind == "function" and f"name {name.lower()} does not exist" in low:
         return DataError(f"the table function {name} does not exist", code="UQL503", help=own_function(name))
     what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")

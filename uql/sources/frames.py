@@ -88,7 +88,8 @@ def as_table(name: str, frame: Any) -> Any:
         raise DataError(
             f"{name} is a {type(frame).__name__}, not a table",
             code="UQL504",
-            help="FROM takes results of queries, relations, pandas and polars data frames, pyarrow tables and record batches",
+            help="FROM takes results of queries, relations, pandas and polars data frames, pyarrow tables and record batches; "
+            "pandas.DataFrame(…) makes one of a list or a dict, .read_all() of a reader",
         )
     polars = sys.modules.get("polars")
     if polars is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import DataError, UQLError, UQLSyntaxError
+from uql.compiler.parser import tree_of
 from uql.session.events import EstimateEvent
 from uql.session.read_only import check_reads
 from uql.show.progress import Counts
@@ -160,10 +161,12 @@ class Session:
         with self._checking:
             try:
                 check_reads(self._checks.catalog, text)
-                if not _is_query(text):
-                    return {"ok": True, "plan": None}
-                rows = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
-                return {"ok": True, "plan": json.loads("\n".join(row[0] for row in rows))}
+                if _is_query(text):
+                    rows = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
+                    return {"ok": True, "plan": json.loads("\n".join(row[0] for row in rows))}
+                if _cannot_be_read(text):
+                    self._checks.uql(f"EXPLAIN {text}")  # says what is wrong
+                return {"ok": True, "plan": None}
             except UQLError as error:
                 return {"ok": False, "error": error_view(error, text)}
 
@@ -399,15 +402,25 @@ def error_view(error: UQLError, text: str) -> dict[str, Any]:
 
 
 def _is_query(text: str) -> bool:
-    """Is it one query, that EXPLAIN can be put before?"""
-    from uql.compiler.parser import parse_script
+    """Is it one query of UQL?"""
     from uql.compiler.syntax import Select, Union
 
+    return isinstance(tree_of(text), Select | Union)
+
+
+def _cannot_be_read(text: str) -> bool:
+    """Is one of its statements neither UQL nor SQL of DuckDB's?"""
+    import duckdb
+
+    from uql.compiler.parser import parse_script
+
     try:
-        pieces = parse_script(text)
-    except UQLSyntaxError:
-        return True  # let EXPLAIN's parser say what is wrong
-    return len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str)
+        for tree, _ in parse_script(text):
+            if isinstance(tree, str):
+                duckdb.extract_statements(tree)
+    except (UQLSyntaxError, duckdb.Error, TypeError):  # TypeError: half of a character
+        return True
+    return False
 
 
 def _check_width(file: Path) -> None:

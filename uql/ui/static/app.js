@@ -2,7 +2,7 @@
 import { picture } from "/static/dag.js";
 import { Editor, quoted } from "/static/editor.js";
 import { clearGrid, columnsTable, drawGrid, drawText } from "/static/grid.js";
-import { $, api, button, make, problem, range, table, walk, whole, worded } from "/static/page.js";
+import { $, api, button, counted, make, problem, range, table, walk, whole, worded } from "/static/page.js";
 
 let plan = null, checks = 0, keeping = 0, source = null, tables = [], spent = { calls: 0, usd: 0 };
 
@@ -327,9 +327,9 @@ async function schema() {
   $("tables").replaceChildren(...tables.map((t) => {
     const look = `SELECT *\nFROM ${quoted(t.table)}\nLIMIT 100`;
     const preview = button("preview", () => { openText(look); begin(look, "uql"); }, { ariaLabel: `preview ${t.table}`, className: "link" });
-    const columns = make("details", { open: opened.size ? opened.has(t.table) : tables.length < 8 }, make("summary", { textContent: `${t.columns.length} columns` }), make("ul", {}, ...t.columns.map((c, i) => insert(c, t.types[i].toLowerCase()))));
+    const columns = make("details", { open: opened.size ? opened.has(t.table) : tables.length < 8 }, make("summary", { textContent: counted(t.columns.length, "column") }), make("ul", {}, ...t.columns.map((c, i) => insert(c, t.types[i].toLowerCase()))));
     columns.dataset.table = t.table;
-    return insert(t.table, t.rows === null ? "view" : `${whole(t.rows)} rows`, preview, columns);
+    return insert(t.table, t.rows === null ? "view" : counted(t.rows, "row"), preview, columns);
   }));
   drawExamples();
 }

@@ -3,7 +3,7 @@ import {
   AjaxModule, EditModule, FilterModule, FormatModule, FrozenColumnsModule, InteractionModule, KeybindingsModule, PageModule, ResizeColumnsModule, ResizeTableModule, SelectRangeModule,
   SortModule, Tabulator,
 } from "/static/vendor/vendor.js";
-import { $, api, make, problem, table, whole } from "/static/page.js";
+import { $, api, counted, make, problem, table, whole } from "/static/page.js";
 
 Tabulator.registerModule([
   AjaxModule, EditModule, FilterModule, FormatModule, FrozenColumnsModule, InteractionModule, KeybindingsModule, PageModule, ResizeColumnsModule, ResizeTableModule, SelectRangeModule,
@@ -59,7 +59,7 @@ export function drawGrid(run) {
       const order = sort.map((key) => (key.dir === "desc" ? "-" : "") + key.field.slice(1)).join(",");
       const filters = JSON.stringify(Object.fromEntries(filter.map((f) => [f.field.slice(1), f.value])));
       const found = await api(`runs/${run.id}/rows?offset=${(page - 1) * PAGE}&limit=${PAGE}&order=${order}&filters=${encodeURIComponent(filters)}`);
-      $("size").textContent = `${found.total === rows ? "" : `${whole(found.total)} of `}${whole(rows)} ${rows === 1 ? "row" : "rows"}`;
+      $("size").textContent = `${found.total === rows ? "" : `${whole(found.total)} of `}${counted(rows, "row")}`;
       const data = found.rows.map((values, i) => ({ n: found.numbers[i], ...Object.fromEntries(values.map((value, c) => [`c${c + 1}`, value])) }));
       return rows > PAGE ? { last_page: Math.max(1, Math.ceil(found.total / PAGE)), last_row: found.total, data } : data;
     },
@@ -96,7 +96,7 @@ $("copy").addEventListener("click", async () => {
   const head = many ? cells[0].map((cell) => cell.getColumn().getDefinition().title) : shown.result.columns;
   const lines = many ? cells.map((row) => row.map((cell) => cell.getValue())) : grid.getData().map((row) => head.map((_, i) => row[`c${i + 1}`]));
   await navigator.clipboard.writeText([head, ...lines].map((line) => line.map((value) => (value ?? "").replace(/[\t\r\n]+/g, " ")).join("\t")).join("\n"));
-  $("size").textContent = `${whole(lines.length)} ${lines.length === 1 ? "row" : "rows"} copied`;
+  $("size").textContent = `${counted(lines.length, "row")} copied`;
 });
 
 /** The whole value of a cell, why the row says what it says, and a form that corrects the answer. */
@@ -152,5 +152,5 @@ export function columnsTable(found) {
 }
 function bars(values) {
   const most = Math.max(1, ...values.map(([, n]) => n));
-  return make("div", {}, ...values.map(([value, n]) => make("div", { className: "top" }, make("meter", { max: most, value: n, ariaLabel: `${value}: ${n} rows` }), make("span", { textContent: `${value} · ${whole(n)}` }))));
+  return make("div", {}, ...values.map(([value, n]) => make("div", { className: "top" }, make("meter", { max: most, value: n, ariaLabel: `${value}: ${counted(n, "row")}` }), make("span", { textContent: `${value} · ${whole(n)}` }))));
 }

@@ -1,6 +1,7 @@
 // What all parts of the page use. Text of the data is only ever set as text.
 export const $ = (id) => document.getElementById(id);
 export const whole = (n) => Math.round(n).toLocaleString("en");
+export const counted = (n, word) => `${whole(n)} ${word}${n === 1 ? "" : "s"}`;
 export const range = (r, show) => (r.low === r.high ? show(r.expected) : `${show(r.expected)} (${show(r.low)}–${show(r.high)})`);
 export const worded = (error) => `${error.code ? `${error.code}: ` : ""}${error.message}${error.help ? `\nhelp: ${error.help}` : ""}`;
 
