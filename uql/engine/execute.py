@@ -29,7 +29,7 @@ from uql.compiler.physical import (
     asks,
 )
 from uql.compiler.sql import query_sql
-from uql.compiler.subqueries import derived, fields_in
+from uql.compiler.subqueries import derived, fields_in, in_expressions
 from uql.compiler.syntax import Call, Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
@@ -394,8 +394,18 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
 
 
 def settled_sql(block: Block, duck: Duck, score: str | None = None) -> str:
-    """`candidates_sql` in the same order each time: by a hash of the rows where DuckDB's order may vary."""
+    """`candidates_sql` in the same order each time: by a hash of the rows where DuckDB's order may vary.
+
+    Args:
+        duck: that runs it.
+        score: the user's of each row, one more item.
+    """
     sql = candidates_sql(block, score)
+    source, subqueries = block.scan.source, in_expressions(block.scan.where)
+    if isinstance(source, BoundTable) and source.table.has_rowid and not any(True for _ in subqueries):
+        rows = source.table.row_count
+        if rows is not None and rows <= row_order.MANY:
+            return sql  # DuckDB need not be asked
     by_keys = block.filter.goal is Goal.FIRST and bool(block.order.keys)
     return candidates_sql(block, score, settled=True) if row_order.varies(sql, duck, by_keys=by_keys) else sql
 
