@@ -15,7 +15,7 @@ from uql.compiler.walk import walk
 
 DIALECTS = ("postgres", "snowflake", "bigquery", "tsql", "mysql", "spark")
 LONGEST = 160
-"""Characters of a help that a reader still takes in."""
+"""Characters of an expression that a help still shows."""
 _REFUSED = re.compile(r"with name (\w+) does not exist|^no column (\w+)|syntax error at or near \"(any|all)\"")
 _UNITS = {unit.lower() for unit in UNITS} | {"isoweek", "dayofweek", "dayofyear"}
 
@@ -69,7 +69,7 @@ def _names(tree: Any) -> Iterator[str]:
 
 
 def _around(query: Any, start: int, end: int) -> list[Expr]:
-    """The expressions that hold this place, the smallest first."""
+    """The expressions that hold this place and are not long, the smallest first."""
     nodes = (node for node in walk(query, queries=True) if isinstance(node, Expr) and not isinstance(node, Quoted))
-    holding = [node for node in nodes if node.span.start <= start and end <= node.span.end]
+    holding = [node for node in nodes if node.span.start <= start and end <= node.span.end <= node.span.start + LONGEST]
     return sorted(holding, key=lambda node: node.span.end - node.span.start)
