@@ -11,7 +11,10 @@ from uql.base.errors import ConfigError
 
 DISTRIBUTION = "uql-engine"
 EXTRAS = {  # what each extra is for, and the modules that it installs
-    "local": ("models and word vectors of this machine", ("xllamacpp", "wordllama", "huggingface_hub")),
+    "local": (
+        "models and word vectors of this machine",
+        ("xllamacpp", "wordllama", "safetensors", "tokenizers", "huggingface_hub"),
+    ),
     "ui": ("the web page", ("starlette", "uvicorn")),
     "shell": ("uql shell", ("prompt_toolkit", "pygments")),
     "mcp": ("uql mcp", ("mcp",)),

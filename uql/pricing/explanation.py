@@ -135,10 +135,12 @@ def explanation(
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         report = replace(report, limit=target, budget=None)
-    if short := _too_little(priced, knowledge.settings.max_cost):
+    short = _too_little(priced, knowledge.settings.max_cost)
+    if short:
         report = replace(report, warnings=(*report.warnings, short))
     if sample is not None and knowledge.costs:
-        report = replace(report, limit=_why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge)))
+        limit = "" if short else _why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge))
+        report = replace(report, limit=limit)
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     cost = knowledge.price
     unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
