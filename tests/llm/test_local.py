@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from os.path import commonprefix
+from itertools import takewhile
 
 import pytest
 from scripted import row
@@ -271,11 +271,14 @@ class CountingServer:
 
     def __init__(self) -> None:
         self.before = ""
-        self.requests: list[tuple[int, int]] = []  # tokens of the prompt that are evaluated, tokens of the reply at most
+        self.requests: list[
+            tuple[int, int]
+        ] = []  # tokens of the prompt that are evaluated, tokens of the reply at most
 
     def handle_chat_completions(self, body):
         prompt = body["messages"][-1]["content"]
-        common = len(commonprefix([prompt, self.before])) if body["cache_prompt"] else 0
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(prompt, self.before, strict=False))
+        common = len(list(same)) if body["cache_prompt"] else 0
         evaluated = max(1, len(prompt) - common)
         self.before = prompt
         self.requests.append((evaluated, body["max_tokens"]))
