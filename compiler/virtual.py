@@ -52,12 +52,15 @@ class VirtualColumn:
     @property
     def asked_text(self) -> str:
         """The text with the names in {…} as a row has them: a column may be written in another way, and moved by a rule."""
-        names = iter(self.named)
+        names, one_table = iter(self.named), len({c.table for c in (*self.reads, *self.holes)}) == 1
 
         def name(written: str) -> str:
             column = next(names)
+            table, _, last = written.rpartition(".")
             plain = all(c == column for c in self.named if c.name == column.name)
-            return written if written == column.label or (plain and written == column.name) else column.label
+            alone = column in self.reads and one_table  # a cell shows no table there: any table's name does
+            same = last == column.name and ((plain and not table) or alone or table == column.table)
+            return written if same else column.label
 
         return renamed_holes(self.text, name) if self.named else self.text
 
