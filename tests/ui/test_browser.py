@@ -104,13 +104,19 @@ def browser(address: str) -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, address: str, session: Session) -> Any:
     sized(browser, 1200, 900)
+    until(lambda: opened_empty(browser, address, session))
+    return browser
+
+
+def opened_empty(browser: Any, address: str, session: Session) -> bool:
+    """Opens the page; whether it is empty. What the page before kept may reach the server after it was left."""
     if browser.current_url.startswith("http"):
         browser.execute_script("sessionStorage.clear()")
         browser.get("about:blank")
     session.tabs.keep([])
     browser.get(address)
     until(lambda: "reviews" in browser.find_element("id", "tables").text)
-    return browser
+    return statement(browser) == "" and len(browser.find_elements("css selector", "#sheets [role=tab]")) == 1
 
 
 def until(true: Callable[[], Any], timeout_s: float = 30.0) -> None:
