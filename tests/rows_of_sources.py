@@ -134,6 +134,8 @@ class RowsOfSources:
             f"SELECT k, text, <good>::BOOLEAN AS p, <joke>::BOOLEAN AS j {every} WHERE n > 2 OR {c}",
             f"SELECT k, text {every} WHERE {c} ORDER BY k, text, n LIMIT 9 OFFSET 1",
             f"SELECT k, text, <stars>::DOUBLE AS r {every} WHERE {c} ORDER BY r DESC, k, text, n LIMIT 9",
+            f"SELECT k, text, n, unnest(range(n)) AS i {every} WHERE {c} ORDER BY k, text, n, i LIMIT 9 OFFSET 1",
+            f"SELECT DISTINCT unnest(range(n)) AS i, g {every} WHERE {c}",
             f"SELECT g, count(*), sum(k), min(text), max(text) {every} WHERE {c} GROUP BY g",
             f"SELECT <writer>::VARCHAR AS w, count(*), sum(k) {every} GROUP BY ALL",
             f"SELECT DISTINCT ON (g) g, k, text {every} WHERE {c} ORDER BY g, k, text",

@@ -12,8 +12,8 @@ from uql.compiler.walk import is_semantic
 def where_with_limit(block: Block) -> Iterator[Block]:
     """The block that stops at the k-th row that passes.
 
-    Legal: nothing between WHERE and LIMIT needs the other rows: no aggregate, no DISTINCT, no window, no QUALIFY, no unnest, no
-    ORDER BY on a quoted text.
+    Legal: nothing between WHERE and LIMIT needs the other rows: no aggregate, no DISTINCT, no window, no QUALIFY, no unnest (that of a
+    list of one table has become rows before: `unnest_items.py`), no ORDER BY on a quoted text.
     With ORDER BY on concrete columns the rows are asked in that order, so the answer is an exact prefix.
     """
     if block.filter.formula is None or block.order.rows_needed is None or block.filter.goal is not Goal.SEARCH:
