@@ -8,6 +8,7 @@ is more than a filter over pairs (a UNION, texts said of groups, outer joins on 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,12 +72,14 @@ async def run_for_each(
     exprs: Sequence[Expr],
     outer: Relation,
     run: Callable[[PhysicalPlan], Awaitable[Output]],
+    calls: int,
     ctx: Context,
 ) -> Valued:
     """The same for a sub-query that is run once for each distinct row of the columns that it reads.
 
     Args:
         run: runs a plan, from its start.
+        calls: that all runs together make at most, where each can do with its share of the budget.
     Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows, or the budget ends before the last of them.
     """
     read = ", ".join(quote(c.label) for c in part.columns)
@@ -89,12 +92,14 @@ async def run_for_each(
         )
     tables: list[pa.Table] = []
     before, exact, paid = len(ctx.notes), True, ctx.gate.cost.calls
+    fits = ctx.purse.fits(calls)
     for k in range(n):
         for alias, view in part.views:
             columns = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in part.columns if c.table == alias)
             ctx.duck.view(view, f"SELECT {columns} FROM {quote(values)} WHERE rowid = {k}")
         try:
-            output = await run(part.each)
+            with nullcontext() if fits else ctx.purse.share(n - k - 1):
+                output = await run(part.each)
         except BudgetError as error:
             if ctx.gate.cost.calls == paid:  # nothing was sent
                 raise

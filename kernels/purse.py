@@ -149,6 +149,17 @@ class Purse:
             self._reserved = before
 
     @contextmanager
+    def share(self, others: int) -> Iterator[None]:
+        """Within it so many parts like this one are kept the same share of what is left."""
+        before = self._reserved
+        steps = range(len(self.budget.steps) + 1)
+        self._reserved = tuple(self._held_at(s) + self._own_at(s) - self._own_at(s) // (1 + others) for s in steps)
+        try:
+            yield
+        finally:
+            self._reserved = before
+
+    @contextmanager
     def keeping(self, calls: int) -> Iterator[None]:
         """Within it so many calls are kept for what follows: at most a quarter of what is left."""
         before = self._reserved

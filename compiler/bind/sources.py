@@ -13,6 +13,7 @@ from uql.compiler.bind import lateral
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.lateral import columns_of, list_of, parts_call, put
+from uql.compiler.bind.lateral_groups import by_group
 from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, is_pending
@@ -292,6 +293,9 @@ class Sources:
             fields: its columns, under their names.
         """
         alias = derived.alias or ""
+        grouped = self._lateral_groups(join, alias, left, read, query, fields)
+        if grouped is not None:
+            return grouped
         own = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
         if join.natural:
             join = replace(join, using=_shared(left, own, join))
@@ -310,6 +314,32 @@ class Sources:
         _, merged = self._using(join, before, replace(after, merged=[]))
         names = {m.name.lower() for m in merged}
         return replace(part, merged=[*(m for m in part.merged if m.name.lower() not in names), *merged])
+
+    def _lateral_groups(
+        self, join: Join, alias: str, left: Part, read: list[Column], query: BoundQuery, fields: tuple[Field, ...]
+    ) -> Part | None:
+        """LATERAL (SELECT count(*) …) as groups beside the one table whose column it is joined by; None where it is more."""
+        if join.kind not in ("INNER", "CROSS", "LEFT") or join.using or join.natural:
+            return None
+        of = lateral.table_of(left.source, {column.table for column in read})
+        if of is None or not (join.on is None or lateral.is_true(join.on)):
+            return None
+        groups = by_group(query, alias, of, self.statement.aggregates)
+        if groups is None:
+            return None
+        names = lateral.free_names((f.name for f in fields), {f.name.lower() for f in of.fields})
+        items = [ast.SelectItem(Column(of.alias, f.name), f.name) for f in of.fields]
+        items += [ast.SelectItem(value, name) for value, name in zip(groups.values, names, strict=True)]
+        mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]
+        sides = (Part(of, mine), Part(groups.table, [Relation(alias, groups.table.fields)]))
+        source = Join("LEFT", *(lateral.BoundPart(side, span=join.span) for side in sides), groups.on, span=join.span)
+        whole, columns = self.derived(
+            Derived(ast.Select(tuple(items), source, span=join.span), of.alias, span=join.span)
+        )
+        types = [f.type for f in columns[len(of.fields) :]]
+        own = tuple(replace(f, type=type) for f, type in zip(fields, types, strict=True))
+        relation = Relation(self._alias(alias, join.span), own, of.alias, names)
+        return Part(put(left.source, BoundDerived(whole, of.alias, columns)), [*left.relations, relation], left.merged)
 
     def _lateral(
         self,

@@ -113,3 +113,57 @@ def test_where_duckdb_cannot_place_it_either_the_error_is_ours(con):
         con.uql("SELECT t.id, z FROM t, (SELECT nope + 1 AS z)")
     assert error.value.code == "UQL202"
     assert "DuckDB" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("statement", "most"),
+    [
+        ("SELECT unnest(l) AS x, id FROM many WHERE {} ORDER BY id DESC, x LIMIT 3", 12),
+        (
+            "SELECT unnest(l) + 1 AS x, unnest(range(2)) AS y, id FROM many WHERE {} ORDER BY id, x, y LIMIT 5 OFFSET 2",
+            12,
+        ),
+        ("SELECT generate_subscripts(l, 1) AS x, rowid FROM many WHERE {} ORDER BY x DESC, rowid LIMIT 4", 16),
+        ("SELECT unnest(l) AS x, s.name FROM s, many WHERE s.id = many.id AND {} ORDER BY many.id, x LIMIT 2", 4),
+        ("SELECT unnest(l) AS x, {} AS p FROM many ORDER BY id, x LIMIT 6", 4),
+    ],
+)
+def test_unnest_in_select_asks_no_further_than_limit_needs(statement, most):
+    model = HashModel()
+    con = uql.connect(model=model, ledger=":memory:", budget=40)
+    con.execute("CREATE TABLE s AS SELECT i AS id, 'n' || i AS name FROM range(2, 6) r(i)")
+    con.execute("CREATE TABLE many AS SELECT i AS id, range(i % 4) AS l, 'note ' || i AS body FROM range(500) r(i)")
+    asked = con.uql(statement.format('"{many.body} is urgent"::BOOLEAN'))
+    rows = asked.fetchall()
+    assert asked.exact and 0 < model.calls <= most
+    con.uql(
+        'CREATE TABLE labels AS SELECT id, "{many.body} is urgent"::BOOLEAN AS yes FROM many WITH (budget = 1000)'
+    ).fetchall()
+    truth = statement.format("(SELECT yes FROM labels WHERE labels.id = many.id)")
+    assert rows == con.execute(truth).fetchall()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '(SELECT count(*) AS n FROM t WHERE t.k = u.k AND "{body} is good") l',
+        '(SELECT count(*) AS n, avg(x) FROM t WHERE x > 0 AND u.k = t.k AND "{body} is good") l(n, mean)',
+        '(SELECT count(*) AS n FROM t WHERE t.k < u.k + 1 AND t.k > u.k - 1 AND "{body} is good") l',
+    ],
+)
+def test_the_values_of_a_lateral_aggregate_share_the_budget(query):
+    model = HashModel({"it is good": 0.4})
+    con = uql.connect(model=model, ledger=":memory:", seed=3)
+    con.execute("CREATE TABLE t AS SELECT i % 5 AS k, i AS x, 'note ' || i AS body FROM range(800) r(i)")
+    con.execute("CREATE TABLE u AS SELECT i AS id, i AS k FROM range(1, 7) r(i)")
+    statement = f"SELECT u.id, l.n FROM u, LATERAL {query} ORDER BY u.id WITH (budget = "
+    for budget, repeated in ((60, False), (60, True), (240, False)):
+        calls = model.calls
+        result = con.uql(f"{statement}{budget})")
+        rows = dict(result.fetchall())
+        assert not result.exact and None not in rows.values() and rows[5] == rows[6] == 0
+        assert model.calls - calls == 0 if repeated else model.calls - calls <= budget
+    truth = [n for _, n in con.uql(f"{statement}'all')").fetchall()]
+    assert model.calls == 640
+    for estimate, n in zip(result.estimates.get("n", []), truth, strict=False):
+        assert estimate.low <= n <= estimate.high < 200

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from uql.base.schema import Field, Table
 from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
-from uql.compiler.cost import Range
+from uql.compiler.cost import Range, blocks
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import fields_of, sources_of, with_sources
 from uql.compiler.orders import learned
@@ -32,7 +32,7 @@ from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import derived, fields_in, in_expressions
 from uql.compiler.syntax import Call, Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import with_queries
+from uql.compiler.walk import aggregate_calls, with_queries
 from uql.engine import plain_sql as concrete, sharded
 from uql.engine.pilot import after_pilot
 from uql.kernels import (
@@ -56,12 +56,15 @@ from uql.kernels.duck import Duck, content_sql, quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
 from uql.kernels.estimates.groups import Groups
+from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound
 from uql.kernels.finish import Output, cast, groups, limit, order_by, rename, returned
 from uql.kernels.limit_forecast import begun
 from uql.kernels.relation import Relation
 from uql.kernels.select import select
 from uql.kernels.sem_group import MOST_GROUPS
 from uql.sampling.intervals import clopper_pearson
+
+MANY_CALLS = 10**9  # more than a budget has
 
 
 async def execute(plan: PhysicalPlan, ctx: Context) -> Output:
@@ -207,7 +210,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     for part in parts:
         exprs = [e for e in block.expressions if e is not None] + later
         if isinstance(part, PerValue):
-            valued = await correlated.run_for_each(part, exprs, relation, run, ctx)
+            valued = await correlated.run_for_each(part, exprs, relation, run, _calls_to_share(part.plan, ctx), ctx)
         else:
             fields = {**relation.fields, **fields_in(part.source)}
             valued = await correlated.answer_subquery(part, exprs, relation, fields, ctx)
@@ -226,6 +229,26 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     await video_moments.take(block.requests, relation, ctx, block)
     inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner
+
+
+def _calls_to_share(plan: PhysicalPlan, ctx: Context) -> int:
+    """Calls for all candidates of a plan that can do with a sample of them, more than any budget where these depend on answers; else 0."""
+    calls = 0
+    for block in blocks(plan).values():
+        if not asks(block):
+            continue
+        aggregates = [call for expr in block.output for call in aggregate_calls(expr, ctx.duck.aggregates)]
+        if (
+            not aggregates
+            or block.aggregate.sets
+            or any(c.name not in ESTIMATED and not is_bound(c) for c in aggregates)
+        ):
+            return 0
+        if block.scan.join is not None or block.inner != SubQueries():
+            calls += MANY_CALLS
+        else:
+            calls += len(block.requests) * int(ctx.duck.scalar(f"SELECT count(*) FROM ({candidates_sql(block)})"))
+    return calls
 
 
 def _without_part(block: Block, replacements: dict[Expr, Expr], ctx: Context) -> Block:
