@@ -175,6 +175,14 @@ class Duck:
         return expression(swapped, flat_column, flat_virtual, sub_query)
 
     @cached_property
+    def orders_differ(self) -> bool:
+        """Does ORDER BY without a direction mean something else to the user?"""
+        orders = "SELECT (current_setting('default_order'), current_setting('default_null_order'))"
+        with self.users_orders():
+            users = self.scalar(orders)
+        return bool(users != self.scalar(orders))
+
+    @cached_property
     def aggregates(self) -> Container[str]:
         """The names of DuckDB's aggregate functions, and of grouping, which has a value for each group too."""
         return aggregate_functions(self.connection) if self._aggregates is None else self._aggregates()

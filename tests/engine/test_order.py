@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import duckdb
 import pytest
@@ -157,7 +158,7 @@ ORDERS = [
 def test_default_orders_of_the_users_connection_are_followed(order: str, nulls: str, own: bool) -> None:
     duck, plain = duckdb.connect(), duckdb.connect()
     con = (uql.connect if own else lambda **given: uql.attach(duck, **given))(
-        model=HashModel({"it is so": 1.0}), ledger=":memory:"
+        model=HashModel({"it is so": 1.0, "{b.text} is so": 1.0}), ledger=":memory:"
     )
     for execute in (con.execute if own else duck.execute, plain.execute):
         execute(
@@ -181,6 +182,17 @@ def test_default_orders_of_the_users_connection_are_followed(order: str, nulls: 
             statement = f'SELECT id FROM {source} AS s WHERE "it is so" USING (id){more}'
             truth = plain.execute(statement.replace('"it is so" USING (id)', "true")).fetchall()
             assert sorted(con.uql(statement).fetchall()) == sorted(truth)
+    for condition in (
+        '"it is so" USING (id) AND id IN (SELECT id FROM best)',
+        'id IN (SELECT id FROM best) OR NOT "it is so" USING (id)',
+        '"it is so" USING (id) AND EXISTS (SELECT 1 FROM best AS b WHERE b.id = s.id)',
+        'NOT "it is so" USING (id) OR EXISTS (SELECT 1 FROM few(1) AS b WHERE b.id = s.id)',
+        'EXISTS (SELECT 1 FROM notes AS b WHERE b.id = s.id AND b.id IN (SELECT id FROM best) AND "{b.text} is so")',
+    ):
+        for items in ("id", "id IN (SELECT id FROM few(1)), (SELECT sum(id) FROM best)"):
+            statement = f"SELECT {items} FROM notes AS s WHERE {condition} ORDER BY id IN (SELECT id FROM best), id"
+            truth = plain.execute(re.sub(r'"[^"]*"( USING \(id\))?', "true", statement)).fetchall()
+            assert con.uql(statement).fetchall() == truth, statement
     every = "SELECT x FROM notes ORDER BY x"
     assert con.execute(every).fetchall() == plain.execute(every).fetchall()
     con.close()

@@ -35,6 +35,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, with_queries
 from uql.engine import plain_sql as concrete, sharded
 from uql.engine.pilot import after_pilot
+from uql.engine.user_views import UserViews
 from uql.kernels import (
     answer_types,
     correlated,
@@ -194,6 +195,10 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     block, inner = await _run_inner(block, ctx)
     ctx.begin_steps()
     block = carried.with_ends(block, inner)
+    if ctx.duck.orders_differ:
+        views = UserViews(ctx.duck)
+        pairs = tuple(replace(part, pairs=views.read(part.pairs)) for part in block.inner.correlated)
+        block = _with_expressions(replace(block, inner=replace(block.inner, correlated=pairs)), views.read)
     terms = conjuncts(block.scan.where)
     parts: list[Correlated | PerValue] = [*block.inner.correlated, *block.inner.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
