@@ -190,11 +190,18 @@ class Quote:
         calls = replace(calls, low=min(calls.low, max(0.0, budget - UNSPENT)))
         return self._of_calls(calls)
 
-    def after(self, paid: int) -> Quote:
-        """What is left of it where so many of its calls are paid for."""
-        calls = self.calls
-        left = Range(*(max(0.0, end - paid) for end in (calls.low, calls.expected, calls.high)))
-        return self._of_calls(left) if paid else self
+    def after(self, paid: int, beside: int, whole: Quote) -> Quote:
+        """What is left of it where an earlier run paid for so many calls.
+
+        Args:
+            beside: calls among them that are not about a row: they answer for none where each row is asked.
+            whole: the same where the ledger holds no answer.
+        """
+        low, expected, high = whole.calls.low - paid, whole.calls.expected - paid, whole.calls.high - paid
+        if whole.calls.high == whole.every.high:
+            high += beside
+        left = Range(max(0.0, low), max(0.0, expected), max(0.0, high))
+        return self._of_calls(Range.of(min, self.calls, left))
 
     def _of_calls(self, calls: Range) -> Quote:
         """The same with fewer calls of the same size."""

@@ -39,7 +39,8 @@ STATEMENTS = {
     "precision": 'SELECT id FROM t WHERE "it is so" WITH (precision = 0.8)',
     "tokens": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (max_tokens = 4000)',
     "uqe": "SELECT COUNT(*) AS n FROM t WHERE \"it is so\" WITH (method = 'uqe')",
-    "for each value": 'SELECT o.k, x.n FROM (VALUES (0), (1)) AS o(k), LATERAL (SELECT COUNT(*) AS n FROM t WHERE t.k = o.k AND "it is so") AS x',
+    "lateral": 'SELECT o.k, x.n FROM (VALUES (0), (1)) AS o(k), LATERAL (SELECT COUNT(*) AS n FROM t WHERE t.k = o.k AND "it is so") AS x',
+    "for each value": 'SELECT o.k, x.n FROM (VALUES (0), (1)) AS o(k), LATERAL (SELECT COUNT(*) AS n FROM t WHERE t.k - o.k = 0 AND "it is so") AS x',
 }
 
 
@@ -212,7 +213,7 @@ def test_rows_that_changed_are_seen_behind_a_sub_query_that_is_run_for_each_valu
         assert result.cost.calls and not any("answered from" in note for note in result.notes)
 
 
-@pytest.mark.parametrize("name", ["count", "search", "for each value"])
+@pytest.mark.parametrize("name", ["count", "search", "lateral", "for each value"])
 def test_explain_of_a_larger_budget_leaves_out_what_the_smaller_one_paid(tmp_path: Path, name: str) -> None:
     with connect(tmp_path, Paid()) as con:
         first = con.uql(STATEMENTS[name] + " WITH (budget = 64)").cost.calls
@@ -220,6 +221,15 @@ def test_explain_of_a_larger_budget_leaves_out_what_the_smaller_one_paid(tmp_pat
         quote = larger.quote()
         assert quote.calls.high <= 160 - first and "Calls: 160" not in larger.explain()
         assert quote.calls.low <= larger.cost.calls <= quote.calls.high
+
+
+@pytest.mark.parametrize("name", ["count", "lateral", "search"])
+def test_explain_of_all_rows_leaves_out_once_what_a_smaller_budget_paid(tmp_path: Path, name: str) -> None:
+    with connect(tmp_path, Paid()) as con:
+        con.uql(STATEMENTS[name] + " WITH (budget = 200)").fetchall()
+        everything = con.uql(STATEMENTS[name] + " WITH (budget = 'all')")
+        calls = everything.quote().calls
+        assert calls.low <= everything.cost.calls <= calls.high
 
 
 def test_a_ledger_in_memory_does_the_same_as_long_as_its_connection_lives(tmp_path: Path) -> None:

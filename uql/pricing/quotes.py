@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from uql.base.current_database import CurrentDatabase, current_database
@@ -63,13 +63,14 @@ class Foresight:
                 bound, plan, knowledge, calls, default_limit(plan, settings) if self._by_money(settings) else None
             )
 
-    def quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
-        """The price."""
+    def quoted(self, plan: PhysicalPlan, settings: Settings, *, with_ledger: bool = True) -> Quote:
+        """The price; without the ledger's answers that of a statement whose rows were never asked."""
         from uql.pricing.explanation import price
 
         calls = self.limit(plan, settings)
-        with self._recalling(self.knowledge(settings, calls)) as knowledge:
-            return price(plan, knowledge, calls)
+        knowledge = self.knowledge(settings, calls)
+        with self._recalling(knowledge) if with_ledger else nullcontext(knowledge) as known:
+            return price(plan, known, calls)
 
     def limit(self, plan: PhysicalPlan, settings: Settings) -> int | None:
         """The calls that a query may make; None: without limit.

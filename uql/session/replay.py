@@ -187,13 +187,14 @@ def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Rep
     return _fitting(_sittings(drawing.identity, ledger)[0], calls, drawing, ledger, duck)
 
 
-def paid(root: str, ledger: Ledger) -> int:
-    """The calls of all sittings of a run."""
+def paid(root: str, ledger: Ledger) -> tuple[int, int]:
+    """The calls of all sittings of a run, and those of them that are not about a row: for examples, descriptions, names of groups."""
     sql = (
-        "SELECT COALESCE(SUM(c.rows), 0) FROM call_rows c JOIN subjects s ON s.id = c.subject "
-        "WHERE s.kind = 'call' AND s.run IN (SELECT run FROM sittings WHERE root = ?)"
+        "SELECT COALESCE(SUM(c.rows), 0), COALESCE(SUM(CASE WHEN s.question = 'Write' THEN c.rows END), 0) FROM call_rows c "
+        "JOIN subjects s ON s.id = c.subject WHERE s.kind = 'call' AND s.run IN (SELECT run FROM sittings WHERE root = ?)"
     )
-    return int(ledger.work(lambda db: db.execute(sql, (root,)).fetchone()[0]))
+    calls, beside = ledger.work(lambda db: db.execute(sql, (root,)).fetchone())
+    return int(calls), int(beside)
 
 
 def forget(run: str, ledger: Ledger) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("uql")
 
+NONE_PAID = (0, 0)  # calls of an earlier run, and those of them that are not about a row
 _BEHIND = (
     "a transaction is open on the connection that was attached, and what it has changed is not seen here: "
     'begin and end it by con.uql("BEGIN") and con.uql("COMMIT")'
@@ -241,7 +242,7 @@ class Session:
         run, paid = self.earlier_run(bound, plan, settings)
         if run:
             return replace(forecast, quote=FREE, answered_from=run)
-        return replace(forecast, quote=forecast.quote.after(paid))
+        return replace(forecast, quote=self._after(paid, forecast.quote, plan, settings))
 
     def quoted(self, bound: BoundStatement, settings: Settings) -> Quote:
         """The price of a bound query. Makes no call."""
@@ -250,7 +251,13 @@ class Session:
         self.catalog.begin()
         plan = self.plan(bound, settings)
         run, paid = self.earlier_run(bound, plan, settings)
-        return FREE if run else self.foresight.quoted(plan, settings).after(paid)
+        return FREE if run else self._after(paid, self.foresight.quoted(plan, settings), plan, settings)
+
+    def _after(self, paid: tuple[int, int], quote: Quote, plan: PhysicalPlan, settings: Settings) -> Quote:
+        """What is left of the price of a statement where an earlier run of it paid for so many calls."""
+        return (
+            quote if paid == NONE_PAID else quote.after(*paid, self.foresight.quoted(plan, settings, with_ledger=False))
+        )
 
     def kernel_duck(self, media: Media | None = None) -> Duck:
         """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
@@ -276,7 +283,7 @@ class Session:
         model = self.model.name if self.model is not None else settings.model or ""
         return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), self.kernel_duck())
 
-    def earlier_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> tuple[str, int]:
+    def earlier_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> tuple[str, tuple[int, int]]:
         """The run that answers a statement for no call, in words, "" where there is none; and the calls of the one that it goes on with.
 
         Args:
@@ -288,11 +295,11 @@ class Session:
 
         drawing = None if settings.fresh else self.drawing(bound, plan, settings)
         if drawing is None or not self.ledgers.exists(settings.ledger):
-            return "", 0
+            return "", NONE_PAID
         with self.ledgers.open(settings.ledger) as ledger:
             replay = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
             if replay is None:
-                return "", 0
+                return "", NONE_PAID
             return replayed(replay.root, replay.since, 0) if replay.done else "", paid(replay.root, ledger)
 
     @contextmanager
