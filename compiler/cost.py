@@ -197,11 +197,12 @@ class Quote:
             beside: calls among them that are not about a row: they answer for none where each row is asked.
             whole: the same where the ledger holds no answer.
         """
-        low, expected, high = whole.calls.low - paid, whole.calls.expected - paid, whole.calls.high - paid
-        if whole.calls.high == whole.every.high:
-            high += beside
-        left = Range(max(0.0, low), max(0.0, expected), max(0.0, high))
-        return self._of_calls(Range.of(min, self.calls, left))
+        capped = whole.calls.high < whole.every.high
+        if not capped and whole.calls.low < whole.calls.high and self.calls != whole.calls:
+            return self  # it may end before the last row: what the ledger answers says more than a number of calls
+        low, expected = max(0.0, whole.calls.low - paid), max(0.0, whole.calls.expected - paid)
+        high = max(0.0, whole.calls.high - paid + (0 if capped else beside))
+        return self._of_calls(Range.of(min, self.calls, Range(low, expected, high)))
 
     def _of_calls(self, calls: Range) -> Quote:
         """The same with fewer calls of the same size."""
