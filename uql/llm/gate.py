@@ -453,6 +453,14 @@ class Gate(Sender):
                         columns[j][left[i]] = answer or missing
         return self._read(asking, columns, corrections)
 
+    async def unanswered(self, questions: Sequence[Question], rows: Sequence[Row], model: str | Provider) -> int:
+        """Distinct rows of which the ledger does not have a model's answers to all the questions."""
+        asking, count = await self._asking(questions, model), 0
+        for chunk in self._distinct(asking, rows, ask_null=False):
+            answers = await self.ledger.get(_all_keys(chunk))
+            count += sum(None in _known_answers(asking, slot, answers) for slot in chunk)
+        return count
+
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
         assert self.run.started is not None
