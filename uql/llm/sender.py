@@ -315,7 +315,8 @@ class Sender:
         most_in, most_out = _bounds(provider, parts)
         calls = len(parts) if several else 1
         limiter.adopt(provider.limits)
-        async with limiter.slot(most_in + most_out, self.budget.seconds_left) as slot_tokens:
+        slot_tokens = await limiter.enter(most_in + most_out, self.budget.seconds_left)
+        try:
             if self._interrupted:
                 return Problem("interrupted", "the run was interrupted before this row was asked")
             price = provider.price
@@ -394,6 +395,9 @@ class Sender:
                     )
                 if lost:
                     self._unfinished += events
+        finally:
+            if slot_tokens is not None:
+                limiter.leave()
         return (None if fault else reply), events, fault
 
     # ------------------------------------------------------------------------------------------------------------- records

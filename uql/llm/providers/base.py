@@ -12,7 +12,7 @@ from uql.operators.replies import Answer as Answer, Problem as Problem
 ROWS_AT_ONCE = 8  # of a request to a vendor's model, where the engine chooses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One row and every question about it that has no answer yet: one call."""
 
@@ -42,7 +42,7 @@ class RowsRequest:
         return [Request(self.questions, row, self.seed, timeout_s=self.timeout_s) for row in self.rows]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """The answers to a request, in the order of its questions, and what they cost."""
 
