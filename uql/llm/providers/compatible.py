@@ -96,7 +96,7 @@ class Compatible(ChatProvider):
         return f"{fused.version(question)}/chat-1/t0"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        most_in, most_out = tokens_at_most(request)
+        most_in, most_out = tokens_at_most(request, word=not self.is_local and not self._talks)
         probing = 0 if (self.url, self.model) in _probed else PROBE_TOKENS
         return most_in + probing, self._with_room(most_out) + probing
 
