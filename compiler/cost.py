@@ -220,7 +220,7 @@ class Quote:
 
 
 QUOTE_PARTS = ("calls", "input_tokens", "output_tokens", "every", "shared")  # that add up
-FREE = Quote(NOTHING, NOTHING, NOTHING)
+FREE = Quote(NOTHING, NOTHING, NOTHING, usd=NOTHING, seconds=NOTHING)
 Reads = tuple[Column, ...]  # of a stage
 Tokens = tuple[Range, Range]  # in, out
 

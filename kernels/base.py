@@ -13,7 +13,7 @@ from uql.base.schema import Table
 from uql.base.settings import Settings
 from uql.compiler.choice import Plans
 from uql.compiler.formula import Masks
-from uql.compiler.physical import PhysicalPlan
+from uql.compiler.physical import Block, PhysicalPlan
 from uql.kernels.answers import Rids, RowError
 from uql.kernels.cascade import Cascade
 from uql.kernels.duck import Duck
@@ -73,6 +73,8 @@ class Context:
     on_budget: Callable[[int], None] | None = None  # the calls that the statement may make, once a pilot foretells them
     cascade: Cascade | None = None  # a small and a large model for conditions
     plans: Plans | None = None  # what was known before the run, by which its plans are chosen
+    # what a small model's scores of every row cost, in USD; 0 where there are none or the price is not known
+    scores_usd: Callable[[Block], float] = lambda block: 0.0
     features: RowFeatures | None = None  # None: samples and searches go without
     # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
     groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uql.base.errors import ConfigError
+from uql.base.errors import BudgetError, ConfigError
 from uql.compiler.formula import TRUE, Leaf
 from uql.compiler.physical import Block
 from uql.compiler.virtual import Virtual, VirtualColumn
@@ -48,7 +48,8 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
         block: whose WHERE is scored.
         relation: its candidates.
         ctx: of the run.
-    Raises: ConfigError (UQL105) where `model` names another model than the large one, which labels the rows.
+    Raises: ConfigError (UQL105) where `model` names another model than the large one, which labels the rows; BudgetError (UQL401) with
+        the need where max_cost does not pay for the scores.
     """
     cascade, formula = ctx.cascade, block.filter.formula
     if cascade is None or formula is None or ctx.purse.remaining == 0:
@@ -65,7 +66,9 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
     if any(leaf.semantic and _condition(leaf) is None for leaf in formula.leaves):
         ctx.notes.append(f"{small} was not asked: it scores conditions on rows alone, and the WHERE holds another text")
         return None
-    chance = {column: await _chance(column, relation, ctx) for column in sorted(conditions, key=lambda c: c.id)}
+    columns = sorted(conditions, key=lambda c: c.id)
+    await _check_cost(block, columns, relation, ctx)
+    chance = {column: await _chance(column, relation, ctx) for column in columns}
     rows = np.arange(relation.n, dtype=np.int64)
     leaves = []
     for leaf in formula.leaves:
@@ -82,6 +85,24 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
         return None
     score = np.where(fine, (odds - odds[fine].mean()) / spread, 0.0)
     return CheapScores(np.where(fine, odds, np.nan), score)
+
+
+async def _check_cost(block: Block, columns: list[VirtualColumn], relation: Relation, ctx: Context) -> None:
+    """Raises BudgetError (UQL401) where the scores that the ledger does not have cost more than max_cost: a part of them is of no use."""
+    assert ctx.cascade is not None
+    most, (small, large) = ctx.settings.max_cost, ctx.cascade.names
+    if most is None or (every := ctx.scores_usd(block)) <= most:
+        return
+    left = 0
+    for column in columns:
+        rows = relation.rows(np.arange(relation.n, dtype=np.int64), [column])
+        left += await ctx.gate.unanswered([relation.question(column)], rows, ctx.cascade.small)
+    usd = every * left / (relation.n * len(columns))
+    if usd > most:
+        raise BudgetError(
+            f"max_cost = {most:g} does not pay for the scores of {small}: about {usd:.4f} USD for {left:,} answers",
+            help=f"a larger max_cost, for the scores and what {large} answers; EXPLAIN prints the price of each",
+        )
 
 
 def _condition(leaf: Leaf) -> VirtualColumn | None:

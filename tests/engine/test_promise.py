@@ -6,7 +6,7 @@ import pytest
 from two_models import Cheap, Dear, drawn, is_good, measured
 
 import uql
-from uql.base.errors import ConfigError
+from uql.base.errors import BudgetError, ConfigError
 from uql.llm.providers.base import Answer
 
 ROWS = 2000
@@ -149,6 +149,22 @@ def test_no_call_of_the_dear_model_is_made_beyond_the_budget_and_none_of_either_
             con.uql(f"{QUERY} WITH ({TARGETS})").fetchall()
             assert large.calls <= budget and small.calls in (0, ROWS)
             assert budget or not small.calls
+
+
+def test_a_max_cost_below_the_price_of_the_scores_is_refused_before_the_first_call() -> None:
+    small, large = Cheap(), Dear()
+    with connected(small, large) as con:
+        with pytest.raises(
+            BudgetError, match=r"max_cost = 0\.001 .* scores of cheap: about 0\.\d+ USD for 2,000"
+        ) as error:
+            con.uql(f"{QUERY} WITH ({TARGETS}, max_cost = 0.001)").fetchall()
+        assert (small.calls, large.calls) == (0, 0) and "larger max_cost" in str(error.value.help)
+        shown = con.uql(f"{QUERY} WITH ({TARGETS}, max_cost = 0.001)").explain()
+        assert "max_cost = 0.001 does not pay for the scores of cheap" in shown
+        rows = con.uql(f"{QUERY} WITH ({TARGETS}, budget = 'all')").fetchall()
+        assert small.calls == ROWS
+        again = con.uql(f"{QUERY} WITH ({TARGETS}, budget = 'all', max_cost = 0.001)")  # the ledger has the scores
+        assert again.fetchall() == rows and small.calls == ROWS
 
 
 def test_explain_has_the_price_of_both_models() -> None:

@@ -18,6 +18,7 @@ import uql
 from uql.base.errors import BudgetError
 from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request
 from uql.llm.questions import Predicate, Write
+from uql.show.render import price_line
 
 WORDS = ("cats", "dogs", "rivers", "trains", "cakes", "storms", "letters", "gardens")
 STATEMENTS = {
@@ -253,7 +254,7 @@ def test_explain_and_quote_say_that_there_are_no_new_calls(tmp_path: Path) -> No
         result.fetchall()
         again = con.uql(STATEMENTS["count"])
         assert f"0 new calls: answered from run {result.run_id} of " in again.explain()
-        assert again.quote().calls.high == 0
+        assert again.quote().calls.high == 0 and price_line(again.quote()) == "about 0 calls"
         text = "\n".join(row[0] for row in con.uql(f"EXPLAIN {STATEMENTS['count']}").fetchall())
         assert "0 new calls" in text
         larger = con.uql(STATEMENTS["count"] + " WITH (budget = 200)")

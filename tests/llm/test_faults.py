@@ -202,12 +202,13 @@ async def asked(limiter: Limiter, provider: Allowing, began: list[float]) -> Non
     """One call of 10 tokens, sent until the provider lets it pass; when it was sent goes into `began`."""
     fault: str | None = "rate_limit"
     while fault is not None:
-        async with limiter.slot(10) as taken:
-            began.append(asyncio.get_running_loop().time())
-            fault = None if provider.takes(began[-1]) else "rate_limit"
-            await asyncio.sleep(0.03)
-            tokens = 0 if fault else 10
-            limiter.observe(fault, 0.03, tokens=tokens, taken=taken, at_most=10, retry_after_s=0.05 if fault else None)
+        taken = await limiter.enter(10)
+        began.append(asyncio.get_running_loop().time())
+        fault = None if provider.takes(began[-1]) else "rate_limit"
+        await asyncio.sleep(0.03)
+        tokens = 0 if fault else 10
+        limiter.observe(fault, 0.03, tokens=tokens, taken=taken, at_most=10, retry_after_s=0.05 if fault else None)
+        limiter.leave()
 
 
 RATES = [{"requests_per_minute": 6000}, {"tokens_per_minute": 60_000}]
@@ -436,11 +437,12 @@ def test_concurrency_follows_latency_where_nothing_is_refused(clock) -> None:
 
     async def request() -> None:
         nonlocal most
-        async with limiter.slot(10) as taken:
-            most = max(most, limiter.in_flight)
-            seconds = 0.01 * max(1.0, limiter.in_flight / 8) ** 2
-            await asyncio.sleep(seconds)
-            limiter.observe(None, seconds, tokens=10, taken=taken, at_most=20)
+        taken = await limiter.enter(10)
+        most = max(most, limiter.in_flight)
+        seconds = 0.01 * max(1.0, limiter.in_flight / 8) ** 2
+        await asyncio.sleep(seconds)
+        limiter.observe(None, seconds, tokens=10, taken=taken, at_most=20)
+        limiter.leave()
 
     async def go() -> None:
         await asyncio.gather(*(request() for _ in range(900)))

@@ -47,7 +47,10 @@ def test_answers_come_in_the_order_of_the_rows(run) -> None:
     run(go())
 
 
-def test_a_slow_call_does_not_hold_up_the_rows_after_it(run) -> None:
+@pytest.mark.parametrize("chunk", [4096, 1000])
+def test_a_slow_call_does_not_hold_up_the_rows_after_it(run, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.llm.gate.CHUNK", chunk)
+
     async def go() -> None:
         provider, last, alone = Scripted(concurrency=512), asyncio.Event(), False
 
@@ -64,6 +67,23 @@ def test_a_slow_call_does_not_hold_up_the_rows_after_it(run) -> None:
         async with gate(provider) as g:
             assert not (await g.ask(SO, [row(str(n)) for n in range(4096)])).failures
         assert not alone
+
+    run(go())
+
+
+def test_the_first_error_ends_the_chunks_beside_it_and_is_raised_itself(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.llm.gate.CHUNK", 8)
+
+    async def go() -> None:
+        provider = Scripted(
+            lambda request, n: AuthError("no key") if request.row == row("12") else None, concurrency=16, latency_s=0.01
+        )
+        g = gate(provider)
+        with pytest.raises(AuthError, match="no key"):
+            async with g:
+                await g.ask(SO, [row(str(n)) for n in range(64)])
+        assert len(provider.calls) <= 40 and provider.in_flight == 0
+        assert g.cost.calls == len(provider.calls) and g.budget.spent_calls == len(provider.calls)
 
     run(go())
 

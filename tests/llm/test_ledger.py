@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from uql.base.errors import ConfigError, DataError
-from uql.llm import codec
+from uql.llm import codec, ledger as ledger_module
 from uql.llm.events import Event
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import Entry, Origin
@@ -55,6 +56,30 @@ def test_the_file_is_private_and_holds_no_row_text(tmp_path: Path) -> None:
     assert b"very secret" not in held
     with Ledger(tmp_path / "other.sqlite") as other:
         assert other.key(b"question", b"a very secret text of a row") != key, "keys are made with a secret of the file"
+
+
+def test_writes_of_one_moment_share_a_transaction_and_one_alone_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    keep = ledger_module._keep
+    monkeypatch.setattr(ledger_module, "_keep", lambda writes, db: (kept.append(len(writes)), keep(writes, db))[1])
+    monkeypatch.setattr(ledger_module, "PAUSE_S", 0.2)
+
+    async def go(ledger: Ledger) -> float:
+        began = time.monotonic()
+        await ledger.put([Entry(b"first", Answer(True), "m")])
+        alone_s = time.monotonic() - began
+
+        async def later(n: int) -> None:
+            await asyncio.sleep(0.001 * n)
+            await ledger.put([Entry(b"key %d" % n, Answer(True), "m")])
+
+        await asyncio.gather(*map(later, range(8)))
+        return alone_s
+
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        assert asyncio.run(go(ledger)) < 0.15 and kept == [1, 8]
 
 
 FILES = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm")

@@ -14,8 +14,9 @@ from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.prompts import several
 from uql.llm.providers.anthropic_api import Anthropic
-from uql.llm.providers.base import Answer, CallError, Capabilities, RowsReply, RowsRequest
+from uql.llm.providers.base import Answer, CallError, Capabilities, Price, Request, RowsReply, RowsRequest
 from uql.llm.providers.compatible import Compatible
+from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Row
 
 LONG = Predicate("it is long")
@@ -191,6 +192,52 @@ def test_the_budget_is_reserved_for_every_row_and_never_exceeded(run) -> None:
             assert known == expected(LONG, ROWS)[:13] and {f.kind for f in answers.failures} == {"budget"}
 
     run(go())
+
+
+def spendthrift(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """Bills a token for each byte of what it was sent, and all the output that it was allowed."""
+    system, user = (message["content"] for message in body["messages"])
+    schema = json.dumps(body["response_format"]["json_schema"]["schema"]) if "response_format" in body else ""
+    content = said_for_each(body, user) if "rows" in schema else chat(body, headers)["choices"][0]["message"]["content"]
+    return chat_reply(content, tokens=False, used=(len(system + user + schema) + 20, body["max_completion_tokens"]))
+
+
+@pytest.mark.parametrize("usd", [0.002, 0.004, 0.01, 0.03, 0.1])
+def test_usd_of_requests_with_several_rows_are_never_exceeded_and_smaller_requests_use_what_is_left(run, usd) -> None:
+    price, billed = Price(2.0, 8.0), []
+
+    def handler(body: dict[str, Any], headers: dict[str, str]) -> Any:
+        reply = spendthrift(body, headers)
+        billed.append(price.usd(reply["usage"]["prompt_tokens"], reply["usage"]["completion_tokens"]))
+        return reply
+
+    async def go(url: str) -> None:
+        model = OpenAI("m", api_key="k", url=f"{url}/v1", api="chat", price=price)
+        async with gate(model, max_cost=usd) as g:
+            answers = await g.ask(LONG, [row(f"row {n} {'x' * n}") for n in range(100)], together=8)
+            assert g.cost.usd == pytest.approx(sum(billed)) and sum(billed) <= usd
+            assert sum(billed) > 0.4 * usd and any(value is not None for value in answers.values)
+        await model.aclose()
+
+    with serve({"/v1/chat/completions": handler}) as server:
+        run(go(server.url))
+
+
+@pytest.mark.parametrize("name", ["Bonn", "Köln am Rhein 你好", 'a "quoted" one'])
+def test_a_request_for_a_bare_word_is_reserved_at_little_more_than_its_bytes(run, name: str) -> None:
+    question, asked = Predicate("{city} and {city} are one"), row("a text of some length", city=name)
+
+    async def go(url: str) -> None:
+        model = OpenAI("m", api_key="k", url=f"{url}/v1", api="chat", price=Price(2.0, 8.0))
+        most, _ = model.tokens_at_most(Request((question,), asked))
+        async with gate(model) as g:
+            await g.ask(question, [asked])
+        sent = sum(len(message["content"].encode()) for message in server.bodies[0]["messages"])
+        assert sent + 20 <= most <= sent + 200
+        await model.aclose()
+
+    with serve({"/v1/chat/completions": chat}) as server:
+        run(go(server.url))
 
 
 def test_answers_to_rows_that_shared_a_request_are_kept_apart_from_those_asked_alone(run, tmp_path) -> None:

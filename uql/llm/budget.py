@@ -9,7 +9,7 @@ from dataclasses import dataclass
 LIMITS = ("tokens", "usd", "seconds", "cap")  # that end a run before its answer is whole
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reservation:
     """What one request may cost at most; a request that carries r rows is r calls."""
 

@@ -101,10 +101,10 @@ def requests(provider: Provider, request: Request, near: Near | None = None) -> 
         near: puts the pieces that a condition is asked about in order, and chooses those that are read; None: the order of the text.
     Raises: CallError (too_long).
     """
-    context = provider.capabilities.context
     chars = sum(len(c.value) for c in request.row.cells if isinstance(c.value, str))
     if chars <= LEAST // 4 or all(isinstance(q.reply(), Text) for q in request.questions):
         return [request], 0
+    context = provider.capabilities.context
     reserved = 0 if context is None else provider.tokens_at_most(replace(request, row=Row()))[1]
     rows = pieces(request.row, room(context, reserved))
     read = list(range(len(rows)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """What happened to a row, or to `rows` of them that the ledger answered together.
 

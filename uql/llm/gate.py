@@ -43,7 +43,7 @@ from uql.operators.rows import label_of
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
-CHUNK = 16_384  # distinct rows whose keys are looked up at once; between two chunks places in flight are empty
+CHUNK = 4_096  # distinct rows whose keys are looked up at once
 CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
@@ -365,12 +365,25 @@ class Gate(Sender):
             for chunk in self._distinct(asking, rows, ask_null):
                 corrected = [slot for slot in chunk if set(slot.indices).isdisjoint(left)]
                 await self._replay(asking, corrected, await self.ledger.get(_all_keys(corrected)))
-        for chunk in self._distinct(asking, rest, ask_null):
-            await self._ask_chunk(asking, chunk)
+
+        async def ask_chunk(chunk: list[Slot], handed_out: asyncio.Event) -> None:
+            try:
+                await self._ask_chunk(asking, chunk, handed_out)
+            finally:
+                handed_out.set()
             for slot in chunk:
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
                         columns[j][left[i]] = answer
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for chunk in self._distinct(asking, rest, ask_null):
+                    handed_out = asyncio.Event()
+                    task = group.create_task(ask_chunk(chunk, handed_out))
+                    await (task if self.run.replays else handed_out.wait())
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return self._read(asking, columns, corrections)
 
     def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
@@ -453,6 +466,14 @@ class Gate(Sender):
                         columns[j][left[i]] = answer or missing
         return self._read(asking, columns, corrections)
 
+    async def unanswered(self, questions: Sequence[Question], rows: Sequence[Row], model: str | Provider) -> int:
+        """Distinct rows of which the ledger does not have a model's answers to all the questions."""
+        asking, count = await self._asking(questions, model), 0
+        for chunk in self._distinct(asking, rows, ask_null=False):
+            answers = await self.ledger.get(_all_keys(chunk))
+            count += sum(None in _known_answers(asking, slot, answers) for slot in chunk)
+        return count
+
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
         assert self.run.started is not None
@@ -482,8 +503,11 @@ class Gate(Sender):
                 self.budget.largest_tokens = max(self.budget.largest_tokens, self.tokens_at_most(asking, slot.row))
             self.budget.replay(calls[most], tokens_in + tokens_out, usd or 0.0)
 
-    async def _ask_chunk(self, asking: Asking, slots: list[Slot]) -> None:
-        """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
+    async def _ask_chunk(self, asking: Asking, slots: list[Slot], handed_out: asyncio.Event) -> None:
+        """Fill in the answers of the slots: from others in flight, from the ledger, from the model.
+
+        `handed_out` is set when the last rows are on their way: the next chunk may begin, so that no place in flight is empty.
+        """
         mine = InFlight([key for slot in slots for key in slot.keys if key not in self._inflight])
         self._inflight.update(dict.fromkeys(mine, mine))
         try:
@@ -528,7 +552,7 @@ class Gate(Sender):
             elif unanswered and getattr(asking.provider, "loads", False):
                 for listener in self.on_loading:
                     listener(asking.provider.name)
-            await self._work(asking, unanswered, mine)
+            await self._work(asking, unanswered, mine, handed_out)
         finally:
             given_up = Answer(problem=Problem("interrupted", "the question was given up before it was answered"))
             for key in mine:
@@ -591,11 +615,11 @@ class Gate(Sender):
             problem=Problem("interrupted", "another query gave this question up")
         )
 
-    async def _work(self, asking: Asking, unanswered: list[Slot], mine: InFlight) -> None:
+    async def _work(self, asking: Asking, unanswered: list[Slot], mine: InFlight, handed_out: asyncio.Event) -> None:
         """Has the rows answered: by the model, or by another run that has them in flight, which is waited for."""
         if not unanswered:
             return
-        left = await self._send_free(asking, unanswered, mine, waits=False)
+        left = await self._send_free(asking, unanswered, mine, handed_out, waits=False)
         pause_s = FIRST_LOOK_S
         while left:
             why = self._waits_no_longer()
@@ -609,10 +633,10 @@ class Gate(Sender):
             try:
                 await asyncio.sleep(pause_s)
             except asyncio.CancelledError:
-                self._ended = "interrupted"
+                self._ended = self._ended or "interrupted"
                 raise
             before = len(left)
-            left = await self._send_free(asking, left, mine, waits=True)
+            left = await self._send_free(asking, left, mine, handed_out, waits=True)
             pause_s = FIRST_LOOK_S if len(left) < before else min(2 * pause_s, LAST_LOOK_S)
 
     def _waits_no_longer(self) -> Problem | None:
@@ -625,7 +649,9 @@ class Gate(Sender):
             return Problem("budget", "the budget (seconds) ended before this row was answered")
         return None
 
-    async def _send_free(self, asking: Asking, unanswered: list[Slot], mine: InFlight, *, waits: bool) -> list[Slot]:
+    async def _send_free(
+        self, asking: Asking, unanswered: list[Slot], mine: InFlight, handed_out: asyncio.Event, *, waits: bool
+    ) -> list[Slot]:
         """Workers take the rows that no other run has in flight, in order, as many at once as may share a request; the first
         error that concerns every row ends them all and is raised.
 
@@ -666,6 +692,7 @@ class Gate(Sender):
                     return
                 for slot, answers in zip(slots, by_row, strict=True):
                     settle(slot, indices, answers)
+            handed_out.set()
 
         workers = [asyncio.create_task(worker()) for _ in range(min(most, len(unanswered)))]
         try:
@@ -673,7 +700,7 @@ class Gate(Sender):
             for task in ended:
                 task.result()
         except BaseException as error:  # cancelled, or an error of the provider's own making: no worker stays behind
-            self._ended = "interrupted" if isinstance(error, asyncio.CancelledError) else "failed"
+            self._ended = self._ended or ("interrupted" if isinstance(error, asyncio.CancelledError) else "failed")
             stop.append(error)
             if isinstance(error, asyncio.CancelledError):  # what is in flight is paid for: wait a little, and keep it
                 await asyncio.wait(workers, timeout=GRACE_S)

@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -54,6 +55,7 @@ T = TypeVar("T")
 log = logging.getLogger("uql")
 MOST_AHEAD_S = 86_400.0  # that a rate can be taken in advance: a moment beyond it is of a clock that was wrong, or of a damaged file
 MOST_SAID = 500  # characters of what a database says of an error
+PAUSE_S = 0.002  # between two transactions that keep answers, at least: one alone takes as long as three answers of a larger one
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
@@ -96,7 +98,8 @@ def key_maker(secret: bytes, *first: bytes) -> Callable[[bytes], bytes]:
 
     def key(last: bytes) -> bytes:
         digest = begun.copy()
-        digest.update(len(last).to_bytes(8, "little") + last)  # `_with_length`, which takes longer than this
+        digest.update(len(last).to_bytes(8, "little"))  # in two steps: `_with_length` would copy the part
+        digest.update(last)
         return digest.digest()
 
     return key
@@ -131,6 +134,7 @@ class Ledger:
         self._lock = threading.Lock()  # of the list of writes
         self._using = threading.RLock()  # of the connection
         self._waiting: list[_Write] = []
+        self._written = 0.0  # when the last of them were, by the monotonic clock
         self._closed = False
         self.damaged: set[bytes] = set()  # keys of answers that could not be read
         self.n_lost = 0  # answers that were paid for and could not be kept
@@ -339,8 +343,8 @@ class Ledger:
         with self._lock:
             self._waiting.append(write)
             first = len(self._waiting) == 1
-        if first:  # the writes of this turn of the loop share a transaction
-            loop.call_soon(self._flush)
+        if first:  # the writes of one moment share a transaction
+            loop.call_later(self._written + PAUSE_S - time.monotonic(), self._flush)
         await write.done
 
     def _flush(self) -> None:
@@ -366,6 +370,7 @@ class Ledger:
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
                 self.n_lost += sum(len(write.entries) for write in writes)
                 failure = error if isinstance(error, UQLError) else self._failure(error)
+            self._written = time.monotonic()
         try:
             here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:

@@ -115,7 +115,7 @@ RUNS = """
     GROUP BY r.run ORDER BY r.started DESC"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """An answer to be kept: its key, the model that gave it, and the table that its row came from."""
 

@@ -6,8 +6,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from uql.llm.providers.base import Limits
 
@@ -102,29 +101,28 @@ class Limiter:
             self._limits = limits
             self._requests.per_minute, self._tokens.per_minute = limits.requests_per_minute, limits.tokens_per_minute
 
-    @asynccontextmanager
-    async def slot(self, tokens: int, within_s: float | None = None) -> AsyncIterator[float | None]:
-        """A place in flight for a request of at most `tokens` tokens, once window and rates allow it.
+    async def enter(self, tokens: int, within_s: float | None = None) -> float | None:
+        """Take a place in flight for a request of at most `tokens` tokens, once window and rates allow it; `leave` gives it back.
 
         Args:
             within_s: seconds after which it is not waited for any longer.
-        Yields: the tokens that were taken from the rate for it, for `observe`; None where there was no place in time.
+        Returns: the tokens that were taken from the rate for it, for `observe`; None where there was no place in time.
         """
         expected = tokens * self._share
         if within_s is None:
             await self._enter(expected)
-        else:
-            try:
-                async with asyncio.timeout(max(0.0, within_s)):
-                    await self._enter(expected)
-            except TimeoutError:
-                yield None
-                return
+            return expected
         try:
-            yield expected
-        finally:
-            self.in_flight -= 1
-            self._wake()
+            async with asyncio.timeout(max(0.0, within_s)):
+                await self._enter(expected)
+        except TimeoutError:
+            return None
+        return expected
+
+    def leave(self) -> None:
+        """Give a place in flight back."""
+        self.in_flight -= 1
+        self._wake()
 
     async def _enter(self, expected: float) -> None:
         """Wait for a place, then for the rates; whoever is cancelled in between leaves the place to the next."""
@@ -143,8 +141,7 @@ class Limiter:
             entered = True
         finally:
             if not entered:
-                self.in_flight -= 1
-                self._wake()
+                self.leave()
 
     def _wake(self) -> None:
         free = max(1, int(self.window)) - self.in_flight

@@ -223,7 +223,8 @@ class Sender:
         A request that fails as a whole, or whose reply holds no answer, is never repeated as it was: its halves are asked, down to
         single rows. Only where nothing was answered or billed (a refused connection, 429, 5xx) is it sent again.
 
-        Where the budget has fewer calls left than there are rows, the first ones are sent. The order inside a request depends on
+        Where the budget has fewer calls left than there are rows, the first ones are sent; where it does not hold the tokens or USD that
+        they may cost, half of them. The order inside a request depends on
         the run's seed and the contents of the rows, not on the table's order.
 
         Args:
@@ -244,9 +245,9 @@ class Sender:
             attempt += 1
             outcome = await self._send_hedged(asking, request, attempt)
             if isinstance(outcome, Problem):
-                left = self.budget.calls_left
-                if outcome.kind == "budget" and left is not None and 0 < left < most:
-                    most, attempt = left, attempt - 1
+                fewer = self._fewer_rows(most) if outcome.kind == "budget" else None
+                if fewer is not None:
+                    most, attempt = fewer, attempt - 1
                     continue
                 return [[Answer(problem=outcome)] * len(questions) for _ in slots]
             reply, events, fault = outcome
@@ -279,9 +280,20 @@ class Sender:
             part_answers = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt)
             for i, own in zip(part, part_answers, strict=True):
                 answers[i] = own
-        for i in range(most, len(slots)):
-            answers[i] = await self.answer_row(asking, slots[i], indices, tried)
+        if not most:
+            return [await self.answer_row(asking, slot, indices, tried) for slot in slots]
+        if most < len(slots):
+            answers[most:] = await self.answer_rows(asking, slots[most:], indices, tried)
         return [own for own in answers if own is not None]
+
+    def _fewer_rows(self, rows: int) -> int | None:
+        """How many of `rows` to put in a request, where the budget did not hold one with all of them; 0: each alone; None: none fits."""
+        left = self.budget.calls_left
+        if left is not None and left < rows:
+            return left or None
+        if self.budget.exhausted not in ("tokens", "usd", "cap"):
+            return None
+        return rows // 2 if rows > 3 else 0
 
     def _shuffled(self, slots: list[Slot]) -> list[int]:
         """The positions of rows in an order that their contents and the run's seed decide."""
@@ -315,7 +327,8 @@ class Sender:
         most_in, most_out = _bounds(provider, parts)
         calls = len(parts) if several else 1
         limiter.adopt(provider.limits)
-        async with limiter.slot(most_in + most_out, self.budget.seconds_left) as slot_tokens:
+        slot_tokens = await limiter.enter(most_in + most_out, self.budget.seconds_left)
+        try:
             if self._interrupted:
                 return Problem("interrupted", "the run was interrupted before this row was asked")
             price = provider.price
@@ -394,6 +407,9 @@ class Sender:
                     )
                 if lost:
                     self._unfinished += events
+        finally:
+            if slot_tokens is not None:
+                limiter.leave()
         return (None if fault else reply), events, fault
 
     # ------------------------------------------------------------------------------------------------------------- records

@@ -29,7 +29,7 @@ class Problem:
     raw: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """The answer to one question about one row.
 

@@ -135,11 +135,12 @@ def explanation(
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         report = replace(report, limit=target, budget=None)
-    short = _too_little(priced, knowledge.settings.max_cost)
+    scores = scores_usd(best, knowledge)
+    short = _too_little(priced, scores, knowledge.settings)
     if short:
         report = replace(report, warnings=(*report.warnings, short))
     if sample is not None and knowledge.costs:
-        limit = "" if short else _why_so_many(knowledge.settings, budget, sample, scores_usd(best, knowledge))
+        limit = "" if short else _why_so_many(knowledge.settings, budget, sample, scores)
         report = replace(report, limit=limit)
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     cost = knowledge.price
@@ -147,10 +148,16 @@ def explanation(
     return replace(report, alternatives=alternatives, unit=unit)
 
 
-def _too_little(quote: Quote, max_cost: float | None) -> str:
-    """That max_cost ends the run before its end, in words; "": it does not."""
+def _too_little(quote: Quote, scores: float, settings: Settings) -> str:
+    """That max_cost ends the run before its end, in words; "": it does not. `scores`: USD of the small model's."""
+    max_cost = settings.max_cost
     if max_cost is None or quote.usd is None or quote.usd.expected <= max_cost:
         return ""
+    if scores > max_cost:
+        return (
+            f"max_cost = {max_cost:g} does not pay for the scores of {settings.models[0]}, about {scores:.4f} USD: "
+            "the run is refused, but where the ledger has them"
+        )
     calls = int(quote.calls.expected * max_cost / quote.usd.expected)
     pays = f"about {calls:,} of {quote.calls.expected:,.0f} calls" if calls else "no call"
     return f"max_cost = {max_cost:g} pays for {pays}: the run ends there, and its result is partial"

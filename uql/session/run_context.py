@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from uql.session.events import EstimateEvent, ForetoldEvent, PlanEvent
@@ -46,6 +47,7 @@ async def in_context(
     from uql.kernels.base import Context
     from uql.llm.budget import Budget
     from uql.llm.gate import Gate
+    from uql.pricing.explanation import scores_usd
     from uql.pricing.learned import Statistics
     from uql.pricing.model_prices import cascade_of
     from uql.session import replay as replays
@@ -128,6 +130,7 @@ async def in_context(
             cascade=cascade_of(settings, session.models) if semantic else None,
         )
         if plans is not None:
+            ctx.scores_usd = partial(scores_usd, knowledge=plans)
             row_by_row, rows = plans.rows_at_once == 1, settings.rows_per_request
             if row_by_row and isinstance(rows, int) and rows > 1:
                 ctx.notes.append(f"rows_per_request = {rows}: {provider.name} is asked row by row")

@@ -62,7 +62,7 @@ class Anthropic(ChatProvider):
         return f"{fused.version(question)}/messages-1"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        return tokens_at_most(request)
+        return tokens_at_most(request, word=not self._talks)
 
     async def _ready(self, row: Row, usage: Usage) -> Capabilities:
         return self.capabilities

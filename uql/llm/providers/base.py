@@ -12,7 +12,7 @@ from uql.operators.replies import Answer as Answer, Problem as Problem
 ROWS_AT_ONCE = 8  # of a request to a vendor's model, where the engine chooses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """One row and every question about it that has no answer yet: one call."""
 
@@ -21,6 +21,7 @@ class Request:
     seed: int = 0  # of the fence around the row
     errors: tuple[str, ...] = ()  # what was wrong with the reply of the first try, one text a question ("" where right)
     timeout_s: float = 120.0
+    together: int = 1  # rows of the request that it is a part of, which share its words
 
     def only(self, places: Sequence[int]) -> Request:
         """With the questions at these places alone."""
@@ -39,10 +40,11 @@ class RowsRequest:
 
     def single_requests(self) -> list[Request]:
         """The requests that would ask each row for itself."""
-        return [Request(self.questions, row, self.seed, timeout_s=self.timeout_s) for row in self.rows]
+        n = len(self.rows)
+        return [Request(self.questions, row, self.seed, timeout_s=self.timeout_s, together=n) for row in self.rows]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """The answers to a request, in the order of its questions, and what they cost."""
 

@@ -18,7 +18,8 @@ from uql.operators.rows import media
 
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
 BRACES = 32  # tokens of a reply beside its values
-ROW_TOKENS = 16  # of a row's number and braces in a list of answers
+ROW_TOKENS = 16  # of a row's number and braces in a list of answers, and of its tag
+WRAPPING = 100  # tokens that a protocol puts around two messages
 IMAGE_TOKENS = 3200  # of one picture at most
 SOUND_BYTES_A_TOKEN = 100  # of a sound or a video of which nobody knows how long it is
 # of a sound or a video, at most: Gemini counts 258 for a frame each second, 32 for its sound, and the times
@@ -43,9 +44,18 @@ def rows_output_at_most(request: RowsRequest) -> int:
     return len(request.rows) * (output_at_most(request.questions) + ROW_TOKENS)
 
 
-def tokens_at_most(request: Request) -> tuple[int, int]:
-    """Upper bounds: a token is at least one byte of the text."""
-    size = 2000
+def tokens_at_most(request: Request, *, word: bool = False) -> tuple[int, int]:
+    """Upper bounds: a token is at least one byte of the text. Of a row that shares its request: of its part.
+
+    Args:
+        request: about one row.
+        word: a bare word is asked for where one will do.
+    """
+    output = output_at_most(request.questions)
+    if word and request.together == 1 and fused.is_word(request.questions, request.row, request.errors):
+        words = fused.word(request.questions[0], request.row)
+        return WRAPPING + sum(len(text.encode("utf-8", "surrogatepass")) for text in (words.system, words.user)), output
+    size = 0
     rows = [request.row, *(row for q in request.questions for row in q.shown)]
     for row in rows:
         for cell in row.cells:
@@ -54,9 +64,12 @@ def tokens_at_most(request: Request) -> tuple[int, int]:
             elif cell.value is not None:
                 size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
         size += sum(len(value) + 20 for _, value in row.holes)
+    shared = 2000
     for question in request.questions:
-        size += 600 + 2 * len(question.text.encode("utf-8", "surrogatepass")) + question.bytes_at_most
-    return size, output_at_most(request.questions)
+        shared += 600 + 2 * len(question.text.encode("utf-8", "surrogatepass")) + question.bytes_at_most
+    if request.together > 1:
+        return size + ROW_TOKENS + shared // request.together + 1, output + ROW_TOKENS
+    return size + shared, output
 
 
 def _media_tokens(cell: Cell, size: int) -> int:

@@ -96,7 +96,7 @@ class Compatible(ChatProvider):
         return f"{fused.version(question)}/chat-1/t0"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        most_in, most_out = tokens_at_most(request)
+        most_in, most_out = tokens_at_most(request, word=not self.is_local and not self._talks)
         probing = 0 if (self.url, self.model) in _probed else PROBE_TOKENS
         return most_in + probing, self._with_room(most_out) + probing
 
@@ -108,10 +108,10 @@ class Compatible(ChatProvider):
         return can
 
     async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
-        replies = (question.reply() for question in request.questions)
-        several_labels = any(isinstance(reply, OneOf) and reply.many for reply in replies)
-        if self.is_local and can.schema and can.probabilities and not several_labels:
-            return await self._one_by_one(request, can, usage)
+        if self.is_local and can.schema and can.probabilities:
+            replies = (question.reply() for question in request.questions)
+            if not any(isinstance(reply, OneOf) and reply.many for reply in replies):
+                return await self._one_by_one(request, can, usage)
         return await super()._together(request, can, usage)
 
     async def _one_by_one(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:

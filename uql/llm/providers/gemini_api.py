@@ -85,7 +85,7 @@ class Gemini(ChatProvider):
         return f"{fused.version(question)}/chat-1/t0"  # as over OpenAI's protocol: what is asked is the same
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        most_in, most_out = tokens_at_most(request)
+        most_in, most_out = tokens_at_most(request, word=not self._talks)
         return most_in, self._with_room(most_out)
 
     async def learn_context(self) -> None:

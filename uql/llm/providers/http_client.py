@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +37,7 @@ MOST_DIGITS = 15  # of a stated rate
 NO_KEY = "none"  # sent to servers that were given none: some refuse a request without a key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
     """A reply that was read whole. `headers` are found in any letter case."""
 
@@ -87,9 +86,7 @@ class Client:
 
     async def post(self, path: str, *, body: Mapping[str, Any]) -> Response:
         """The response to a JSON body. Raises what aiohttp raises."""
-        return await self._send(
-            "POST", path, data=json.dumps(body).encode(), headers={"content-type": "application/json"}
-        )
+        return await self._send("POST", path, json=body)
 
     async def upload(self, path: str, *, fields: Mapping[str, str], name: str, data: str) -> Response:
         """The response to a form with one file. Raises what aiohttp raises.
@@ -148,7 +145,7 @@ async def _body(reply: ClientResponse) -> bytes:
     from aiohttp import ClientPayloadError
 
     content = bytearray()
-    async for part in reply.content.iter_any():
+    while part := await reply.content.readany():
         content += part
         if len(content) > BODY_BYTES:
             raise ClientPayloadError(f"the reply is longer than {BODY_BYTES:,} bytes")

@@ -111,7 +111,9 @@ class OpenAI(Compatible):
         return f"{super().version(question)}/decisions-1" if self._decides(question) else super().version(question)
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        most_in, most_out = tokens_at_most(request)
+        decides = any(map(self._decides, request.questions))  # each decision has the words of its own
+        alone = replace(request, together=1) if decides else request
+        most_in, most_out = tokens_at_most(alone, word=not decides and not self._talks)
         most_out = self._with_room(most_out)
         return most_in + 40 * len(request.questions), most_out
 

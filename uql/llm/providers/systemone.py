@@ -8,6 +8,7 @@ laya-serve 0.2.1 (`schemas.py`); many rows are laid out as by jevdb 0.1.0: what 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import ConfigError
@@ -77,7 +78,7 @@ class SystemOne:
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
         n_decisions = sum(len(decisions("q", q, request.row, "")) for q in request.questions)
-        return tokens_at_most(request)[0], ANSWER_TOKENS * n_decisions
+        return tokens_at_most(replace(request, together=1))[0], ANSWER_TOKENS * n_decisions
 
     async def aclose(self) -> None:
         await self._client.close()

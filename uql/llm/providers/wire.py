@@ -78,19 +78,19 @@ async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) 
         model: for messages.
     Raises: AuthError, QuotaError, UnknownModelError, BackendError (they concern every row); CallError (this one).
     """
-    from aiohttp import ClientConnectorError, ClientError, ClientSSLError, ConnectionTimeoutError
+    import aiohttp
 
     try:
         response = await send()
-    except ConnectionTimeoutError as error:
+    except aiohttp.ConnectionTimeoutError as error:
         raise CallError("connection", "no connection in time", sent=False) from error
     except TimeoutError as error:
         raise CallError("timeout", without_keys(f"no reply in time {error}".rstrip())) from error
-    except ClientConnectorError as error:
+    except aiohttp.ClientConnectorError as error:
         place = f"cannot connect to {error.host}:{error.port}"
-        message = str(error) if isinstance(error, ClientSSLError) else f"{place}: {_refusal(error.os_error)}"
+        message = str(error) if isinstance(error, aiohttp.ClientSSLError) else f"{place}: {_refusal(error.os_error)}"
         raise CallError("connection", without_keys(message), sent=False) from error
-    except (ClientError, OSError) as error:
+    except (aiohttp.ClientError, OSError) as error:
         message = f"Connection error. {error or type(error).__name__}"
         raise CallError("connection", without_keys(message)) from error
     if response.status_code // 100 != 2:
