@@ -2,7 +2,7 @@
 
     uql bench run speed --rows 10_000_000 -o speed.jsonl
     python -m uql.benchmarks.scale sizes --rows 100000 1000000 10000000 --results sizes.jsonl
-    python -m uql.benchmarks.kills > kills.jsonl
+    python -m uql.benchmarks.kills --results kills.jsonl
     python -m uql.benchmarks.growth [--stages speed.jsonl] [--sizes sizes.jsonl] [--kills kills.jsonl]
 
 A file that is given takes the place of its part of growth.json, which the page is made from. A test compares both.

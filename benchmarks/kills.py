@@ -1,6 +1,6 @@
 """Processes of a run are killed (SIGKILL) at random moments: does the run resume, and are no more calls billed than its cap?
 
-    python -m uql.benchmarks.kills [--times 25] [--what driver shard gate postgres]
+    python -m uql.benchmarks.kills [--times 25] [--what driver shard gate postgres] [--results kills.jsonl]
 
 The run asks about every row of a lake of Parquet files and writes a file a shard: COPY … TO 'folder', on a Ray cluster of two nodes of
 one core on this machine, the ledger in a PostgreSQL server. The provider counts each call as it arrives, in a file that all processes
@@ -8,8 +8,10 @@ append to. Who is killed:
 
     driver    the process that gave the statement; another process resumes the run
     shard     the process of a shard, with its gate; Ray starts it again
-    gate      one of three processes that ask the same rows under one cap, without Ray; another takes its place
-    postgres  the server of the ledger, which is started again; the shards are in the driver's process
+    gate      one of three processes that ask the same rows under one cap; Ray runs its task again
+    postgres  the server of the ledger, which is started again
+
+--without-ray: shards are in the driver's process, and a new process takes the place of a gate.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -49,6 +51,7 @@ from uql.llm.run_record import Run
 ROWS, SPARE = 150, 80  # rows of the lake; calls of the cap beside one a row
 IN_FLIGHT, LATENCY_S = 8, 0.05  # requests of a process at once, and how long each takes
 GATES, SHARDS = 3, 2
+GATE_CPUS = 0.5  # of the cluster's two
 MOST_TWICE = IN_FLIGHT * SHARDS  # calls that may be in flight as a process dies
 PATIENCE_S = 600.0
 COPY = """COPY (SELECT id, "it is so" AS so FROM reviews WITH (budget = {cap})) TO '{folder}' (FORMAT parquet)"""
@@ -128,6 +131,15 @@ def gate(folder: str, ledger: str) -> None:
     asyncio.run(_ask(folder, ledger))
 
 
+def gates_on_ray(folder: str, ledger: str, address: str) -> None:
+    """The gates as tasks of Ray, which runs that of a killed process again."""
+    import ray
+
+    ray.init(address=address, log_to_driver=False, logging_level="error")
+    task = ray.remote(num_cpus=GATE_CPUS, max_retries=-1)(gate)
+    ray.get([task.remote(folder, ledger) for _ in range(GATES)])
+
+
 async def _ask(folder: str, ledger: str) -> None:
     with Ledger(ledger) as opened:
         budget = RunBudget(opened, "shared", ROWS + SPARE)
@@ -146,15 +158,19 @@ def started(work: Callable[..., None], *arguments: str) -> SpawnProcess:
 
 
 @contextmanager
-def driver(place: Place, ledger: str, run: str = "") -> Iterator[SpawnProcess]:
-    """A driver, which ends by itself or is killed."""
-    process = started(drive, str(place.folder), ledger, place.address, run)
+def running(work: Callable[..., None], *arguments: str) -> Iterator[SpawnProcess]:
+    """A process, which ends by itself or is killed."""
+    process = started(work, *arguments)
     try:
         yield process
         process.join(PATIENCE_S)
     finally:
         process.kill()
         process.join()
+
+
+def driver(place: Place, ledger: str, run: str = "") -> AbstractContextManager[SpawnProcess]:
+    return running(drive, str(place.folder), ledger, place.address, run)
 
 
 def when_billed(place: Place, chance: random.Random) -> None:
@@ -177,6 +193,11 @@ def written(place: Place) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------- who is killed
+def kill_one(place: Place, chance: random.Random, but: SpawnProcess) -> None:
+    """Kills a process that has made calls, but for the driver."""
+    os.kill(chance.choice(sorted({p for p, _ in billed(place.bill)} - {but.pid})), signal.SIGKILL)
+
+
 def kill_driver(place: Place, chance: random.Random) -> KilledRun:
     ledger = place.server.database()
     with driver(place, ledger) as process:
@@ -192,12 +213,12 @@ def kill_driver(place: Place, chance: random.Random) -> KilledRun:
 def kill_shard(place: Place, chance: random.Random) -> KilledRun:
     with driver(place, place.server.database()) as process:
         when_billed(place, chance)
-        os.kill(chance.choice(sorted({p for p, _ in billed(place.bill)} - {process.pid})), signal.SIGKILL)
+        kill_one(place, chance, but=process)
     return KilledRun(len(billed(place.bill)), written(place))
 
 
 def kill_postgres(place: Place, chance: random.Random) -> KilledRun:
-    with driver(replace(place, address=PROCESS), place.server.database()):
+    with driver(place, place.server.database()):
         when_billed(place, chance)
         place.server.kill()
         time.sleep(chance.uniform(0.0, 1.0))
@@ -208,17 +229,17 @@ def kill_postgres(place: Place, chance: random.Random) -> KilledRun:
 def kill_gate(place: Place, chance: random.Random) -> KilledRun:
     ledger = place.server.database()
     Ledger(ledger).close()
-    gates = [started(gate, str(place.folder), ledger) for _ in range(GATES)]
-    try:
-        when_billed(place, chance)
-        chance.choice(gates).kill()
-        gates.append(started(gate, str(place.folder), ledger))
-        for one in gates:
-            one.join(PATIENCE_S)
-    finally:
-        for one in gates:
-            one.kill()
-            one.join()
+    arguments = str(place.folder), ledger
+    if place.address != PROCESS:
+        with running(gates_on_ray, *arguments, place.address) as process:
+            when_billed(place, chance)
+            kill_one(place, chance, but=process)
+    else:
+        with ExitStack() as closing:
+            gates = [closing.enter_context(running(gate, *arguments)) for _ in range(GATES)]
+            when_billed(place, chance)
+            chance.choice(gates).kill()
+            closing.enter_context(running(gate, *arguments))
     with Ledger(ledger) as opened:
         return KilledRun(len(billed(place.bill)), opened.stats().answers)
 
@@ -263,20 +284,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=25)
     parser.add_argument("--what", nargs="+", choices=list(KILLS))
     parser.add_argument(
-        "--without-ray", action="store_true", help="the shards are in the driver's process, and none is killed"
+        "--without-ray", action="store_true", help="shards are in the driver's process, and none is killed"
     )
+    parser.add_argument("--results", type=Path, help="lines of JSON, for python -m uql.benchmarks.growth")
     given = parser.parse_args(arguments)
     what = [who for who in given.what or KILLS if not (given.without_ray and who == "shard")]
     good = True
-    with places(not given.without_ray and bool({"driver", "shard"} & set(what))) as place:
+    with places(not given.without_ray) as place:
         for who in what:
             result = measure(who, given.times, place)
-            print(
-                json.dumps(
-                    {"kill": who, "with_ray": place.address != PROCESS, "rows": ROWS, "cap": ROWS + SPARE, **result}
-                ),
-                flush=True,
-            )
+            line = {"kill": who, "with_ray": place.address != PROCESS, "rows": ROWS, "cap": ROWS + SPARE, **result}
+            print(json.dumps(line), flush=True)
+            if given.results is not None:  # a file of its own: what Ray says of a killed process is on stdout too
+                with given.results.open("a", encoding="utf-8") as results:
+                    results.write(json.dumps(line) + "\n")
             good = good and result["whole"] == result["within"] == given.times and result["twice"] <= MOST_TWICE
     return 0 if good else 1
 

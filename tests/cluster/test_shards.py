@@ -346,6 +346,15 @@ def test_a_driver_that_is_killed_is_gone_on_with(lake: Path, tmp_path: Path, aft
         assert billed + result.cost.calls <= 64 + 4  # those in flight when it was killed were not kept
 
 
+def test_a_shard_reads_ahead_for_one_thread_however_many_cores_there_are(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    with opened(lake, "process") as con:
+        assert con.session.cluster is not None
+        assert con.session.cluster.count("SELECT 1 WHERE current_setting('threads') > 1") == 0
+
+
 def test_a_shard_says_what_it_uses_where_the_system_has_no_count_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     shard = object.__new__(Shard)
     assert shard.usage()[1] > 10_000_000

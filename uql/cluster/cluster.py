@@ -5,7 +5,6 @@ A row is drawn by the hash of its number among the rows that the plain condition
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -197,9 +196,7 @@ Shards = tuple[int, Call, Work, Callable[[], None]]
 
 
 def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> Shards:
-    workers = [
-        Shard(tables, i, shards, vectors, threads=max(1, (os.cpu_count() or 1) // shards)) for i in range(shards)
-    ]
+    workers = [Shard(tables, i, shards, vectors) for i in range(shards)]
 
     def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         return [getattr(one, method)(*a) for one, a in zip(workers, arguments, strict=True) if a is not None]

@@ -40,13 +40,13 @@ class Shard:
             `__uql_place`.
         shard, shards: which of how many this is.
         vectors: folder in which vectors of the share's rows are kept.
-        threads: of DuckDB.
     """
 
-    def __init__(self, tables: Sequence[LakeTable], shard: int, shards: int, vectors: Path, threads: int = 1) -> None:
+    def __init__(self, tables: Sequence[LakeTable], shard: int, shards: int, vectors: Path) -> None:
         self._tables, self._vectors = {table.name: table for table in tables}, vectors
         self._shard, self._shards = shard, shards
-        self._duck = duckdb.connect(config={"threads": threads})
+        # one thread numbers the rows, however many there are, and for each DuckDB reads 30 MB ahead
+        self._duck = duckdb.connect(config={"threads": 1})
         self._duck.execute(f"CREATE SCHEMA {SHARES}")
         for table in tables:
             share = f"SELECT *, row_number() OVER () - 1 AS {PLACE} FROM ({table.share(shard, shards)})"
