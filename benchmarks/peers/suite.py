@@ -40,7 +40,7 @@ NOTES = (
     "a call of jevdb is one judgment: a request to its decision model carries up to 100, and its tokens are those of the whole request",
     "one request of thalamusdb's join shows up to ten rows a side: it is as many calls as it holds pairs",
     f"uql asks with its own budget (128 or 256 calls): means of {SEEDS} seeds; uql-exact asks every row; peers ask what they ask",
-    f"with labels-10 each seed makes other answers wrong: {ERROR_SEEDS} seeds where it was run since that is so, else one",
+    f"with labels-10 each seed makes other answers wrong: {ERROR_SEEDS} seeds, of movie q7 one but for uql; their seconds are of a busy machine",
     "–: not run; lotus asks each of 65,536 pairs on movie q5 to q7, palimpzest on q7, for six to nine minutes: with defaults alone",
     "thalamusdb-default ends at its own limits, 1,000 requests or 600 seconds, which movie q7 reaches",
     "tokens –: some questions (those over pictures, and runs kept from before) were asked of uql's oracle in process, which sees no prompt",
