@@ -17,10 +17,9 @@ from uql.benchmarks import peers_page, rival_tables
 from uql.benchmarks.accuracy.data_sets import JEV, KEYWORDS
 from uql.benchmarks.kept import ACCURACY
 from uql.benchmarks.peers import verdicts
-from uql.benchmarks.peers.suite import ERROR_SEEDS
 from uql.benchmarks.promise import __main__ as promise
 from uql.benchmarks.runner.records import read
-from uql.benchmarks.runner.summary import cells
+from uql.benchmarks.runner.summary import Cell, Summary, cells
 from uql.benchmarks.sampling import rivals
 from uql.show.plots import render
 
@@ -58,7 +57,7 @@ def results() -> dict[str, dict[str, Any]]:
     return {
         "movie": {"command": "uql bench run peers", "seeds": 5, "values": _peers()},
         "verdicts": {"command": "uql bench run peers", "seeds": 5, "values": _verdicts()},
-        "erring": {"command": "uql bench run peers --models labels-10", "seeds": ERROR_SEEDS, "values": _erring()},
+        "erring": {"command": "uql bench run peers --models labels-10", "seeds": _error_seeds(), "values": _erring()},
         "error": {"command": "make bench-long", "seeds": 200, "values": {str(n): _errors(long, n) for n in BUDGETS}},
         "coverage": {"command": "make bench-long", "seeds": 1000, "values": _coverage(long)},
         "stated": {"command": "make bench-long", "seeds": 1000, "values": stated},
@@ -96,21 +95,31 @@ def _peers() -> Values:
 def _verdicts() -> Values:
     """Other engine → how many of the questions that both were asked UQL answers better, as well or worse, the labels as the model."""
     found: Values = {}
-    for engine, _, columns in peers_page.compared(cells([r for r in read(PEERS) if not r.reason])):
+    for engine, _, columns in peers_page.compared(_run()):
         counts = found.setdefault(engine, dict.fromkeys(verdicts.HEAD[1:], 0))
         for name, queries in columns.items():
             counts[name] += len(queries)
     return found
 
 
+def _run() -> dict[Cell, Summary]:
+    """The questions that were put to an engine."""
+    return cells([r for r in read(PEERS) if not r.reason])
+
+
+def _error_seeds() -> int:
+    """Of a model that errs, at least: of each movie question and engine."""
+    held = peers_page.with_errors(_run(), "movie").values()
+    return min(len(summary.records) for own in held for summary in own)
+
+
 def _erring() -> Values:
     """Engine → its mean score over the movie questions that all were asked, of a model that errs; and of a join, with its calls."""
-    summaries = cells([r for r in read(PEERS) if not r.reason])
+    summaries = _run()
     found: Values = {
         SYSTEMS[system]: {
             "score": round(fmean(summary.mean("quality") for summary in own), 3),
             "questions": len(own),
-            "fewest seeds": min(len(summary.records) for summary in own),
         }
         for system, own in peers_page.with_errors(summaries, "movie").items()
     }
@@ -224,8 +233,7 @@ default budget.
 **With a model that errs** on 10 % of the rows, other ones with each seed, the mean scores over {erring[UQL][questions]} movie questions are
 {erring[Palimpzest][score]:.3f} for Palimpzest, {erring[LOTUS][score]:.3f} for LOTUS, {erring[JEVDB][score]:.3f} for JEVDB,
 {erring[UQL, every row][score]:.3f} for UQL where it asks every row, {erring[UQL][score]:.3f} with its default budget, and
-{erring[ThalamusDB][score]:.3f} for ThalamusDB ({erring[UQL][fewest seeds]} seeds of UQL,
-at least {erring[Palimpzest][fewest seeds]} of a question of the others).
+{erring[ThalamusDB][score]:.3f} for ThalamusDB (each question with at least {erring_seeds} seeds).
 In a join of questions to a bank with matters LOTUS's cascade scores {erring[LOTUS, cascade, join][score]:.3f} with
 {erring[LOTUS, cascade, join][calls]} calls, UQL {erring[UQL, join][score]:.3f} with {erring[UQL, join][calls]}.
 Again: `uql bench run peers --models labels-10`.

@@ -1,7 +1,7 @@
 """Metrics of the papers: those of words are `uql.nl.ask.answer_metrics`; here those of numbers with a scale, charts, plans and errors.
 
-Sources: TAT-QA (numeracy-focused F1, the scale is part of the answer), nvBench (chart type and series), CAESURA (five kinds of errors),
-M²EX and Meta Engine (a valid plan).
+Sources: TAT-QA (numeracy-focused F1, the scale is part of the answer), FinMMR (a number within 0.2 %), nvBench (chart type and series),
+CAESURA (five kinds of errors), M²EX and Meta Engine (a valid plan).
 """
 
 from __future__ import annotations
@@ -45,16 +45,36 @@ def number(text: str) -> float | None:
     >>> number("$ (1,452.4) million"), number("12 %"), number("between 1 and 2")
     (-1452400000.0, 0.12, None)
     """
+    value = figure(text)
+    if value is None:
+        return None
+    words = set(tokens(text))
+    scale = next((factor for word, factor in SCALES.items() if word and word in words), 1.0)
+    return value * (0.01 if "%" in text or "percent" in words else scale if scale != 0.01 else 1.0)
+
+
+def figure(text: str) -> float | None:
+    """The one number of a text as it is written, without its scale.
+
+    >>> figure("$ (1,452.4) million"), figure("12 %"), figure("between 1 and 2")
+    (-1452.4, 12.0, None)
+    """
     found = [match for match in _NUMBER.findall(text) if any(c.isdigit() for c in match)]
     if len(found) != 1:
         return None
     raw = found[0]
     value = float(re.sub(r"[^\d.]", "", raw))
-    if "-" in raw or (raw.startswith("(") and raw.rstrip("%").endswith(")")):
-        value = -value
-    words = set(tokens(text))
-    scale = next((factor for word, factor in SCALES.items() if word and word in words), 1.0)
-    return value * (0.01 if "%" in text or "percent" in words else scale if scale != 0.01 else 1.0)
+    return -value if "-" in raw or (raw.startswith("(") and raw.rstrip("%").endswith(")")) else value
+
+
+def finmmr(said: str, answer: float) -> float:
+    """Whether the one number said is the answer. The question states its unit, so percent signs and words of scale do not count.
+
+    >>> finmmr("24.57 %", 24.566), finmmr("0.2457", 24.566)
+    (1.0, 0.0)
+    """
+    value = figure(said)
+    return float(value is not None and close(value, answer))
 
 
 def close(said: float, reference: float) -> bool:

@@ -220,8 +220,8 @@ def reference_words(asked: Asked) -> str:
     reference = asked.reference
     if asked.kind == "chart":
         return ""
-    if isinstance(reference, Reference):
-        return _words(reference.answer)
+    if isinstance(reference, Reference | float):
+        return _words(reference.answer if isinstance(reference, Reference) else reference)
     answer, scale = reference
     return " ".join(filter(None, [", ".join(map(str, answer)) if isinstance(answer, list) else str(answer), scale]))
 
@@ -274,6 +274,44 @@ def judge_tatqa(answer: Answer, asked: Asked) -> Score:
     em, f1 = metrics.tatqa(answer.text, reference, scale)
     words = ", ".join(map(str, reference)) if isinstance(reference, list) else str(reference)
     return Score(em, em, f1, hit(answer.text, words), coverage(answer.text, words))
+
+
+# --------------------------------------------------------------------------------------------------------------- finmmr
+def _finmmr(shared: Path) -> list[Asked]:
+    import duckdb
+
+    with duckdb.connect() as con:
+        rows = con.execute(
+            f"SELECT question_id, question, modalities, output_type, answer FROM '{shared}/finmmr/questions.parquet' "
+            f"JOIN '{shared}/finmmr/answers.parquet' USING (question_id) ORDER BY question_id"
+        ).fetchall()
+    return [Asked(i, q, tuple(m), o, float(a), "number", place=i) for i, q, m, o, a in rows]
+
+
+def _finmmr_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
+    """The pictures of a question, numbered as its words and paragraphs number them, and its paragraphs where it has any."""
+    import pyarrow as pa
+
+    con = uql.connect(model=model, ledger=":memory:")
+    folder = shared / "finmmr"
+    ((context, names),) = con.sql(
+        f"SELECT meta->>'context', (meta->'images')::VARCHAR[] FROM '{folder}/questions.parquet' WHERE question_id = '{place}'"
+    ).fetchall()
+    pictures = dict(con.sql(f"SELECT image_id, image FROM '{folder}/images.parquet'").fetchall())
+    numbers = range(1, len(names) + 1)
+    given = {"pictures": pa.table({"number": numbers, "picture": [pictures[name] for name in names]})}
+    paragraphs = [part.strip() for part in context.split("\n\n") if part.strip()]
+    if paragraphs:
+        given["paragraphs"] = pa.table({"number": range(1, len(paragraphs) + 1), "paragraph": paragraphs})
+    about = {"pictures": "tables and charts of a financial report; picture 1 is <image 1> of the texts"}
+    worlds.World("finmmr", given, Path(), about).fill(con)
+    return con
+
+
+def judge_finmmr(answer: Answer, asked: Asked) -> Score:
+    right = metrics.finmmr(answer.text, asked.reference)
+    words = reference_words(asked)
+    return Score(right, right, right, hit(answer.text, words), coverage(answer.text, words))
 
 
 # -------------------------------------------------------------------------------------------------------------- nvbench
@@ -441,6 +479,7 @@ SUITES = {
             reader="labels",
         ),
         Suite("tatqa", "tables and paragraphs of financial reports", _tatqa, _tatqa_tables, judge_tatqa),
+        Suite("finmmr", "pictures and paragraphs of financial reports", _finmmr, _finmmr_tables, judge_finmmr),
         Suite(
             "nvbench",
             "charts over databases",

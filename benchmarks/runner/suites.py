@@ -22,6 +22,7 @@ QUESTIONS = (  # of uql.benchmarks.nl
     "countries",
     "artwork",
     "tatqa",
+    "finmmr",
     "nvbench",
     "sembench-mmqa",
     "ehrxqa",

@@ -73,6 +73,13 @@ def test_the_scale_is_part_of_a_tatqa_answer(said: str, answer: object, scale: s
     assert metrics.tatqa(said, answer, scale)[0] == right  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("said", "right"), [("$ 26.43 million", 1.0), ("(26.429)", 0.0), ("26.5", 0.0), ("26.429 of 37", 0.0), ("", 0.0)]
+)
+def test_a_finmmr_answer_is_one_number_within_two_in_a_thousand(said: str, right: float) -> None:
+    assert metrics.finmmr(said, 26.429) == right
+
+
 def test_a_chart_is_right_by_type_and_series() -> None:
     reference = {"chart": "Bar", "series": [["Heat", 3], ["Suns", 1], ["Heat", 2.0]]}
     bar = plot("bar", x={"field": "team"}, y={"field": "n"})

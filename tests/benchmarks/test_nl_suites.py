@@ -84,6 +84,16 @@ def test_a_question_is_planned_by_the_model_and_read_by_the_suite(tmp_path: Path
     assert "| artwork | dag | 1 | 0 | – |" in lines
 
 
+def test_an_answer_over_the_paragraphs_and_pictures_of_a_question_is_judged_as_a_number(tmp_path: Path) -> None:
+    def right(sql: str) -> float:
+        (row,) = systems.run("finmmr", SHARED, model=planner(sql), only=["finmmr-easy-test-3"])
+        return row.right
+
+    assert right("SELECT 37 / 1.4 AS cost FROM paragraphs WHERE paragraph = '<image 1>'") == 1.0
+    assert right("SELECT 37 / 1.5 AS cost FROM paragraphs WHERE paragraph = '<image 1>'") == 0.0
+    assert right("SELECT number + 25.429 AS cost FROM pictures WHERE picture IS NOT NULL") == 1.0
+
+
 def by_parts(request: Request, number: int) -> list[Answer]:
     """A model that answers each step of the mode `meta`."""
     replies: dict[str, Any] = {

@@ -3,11 +3,11 @@ their errors is not clipped, and a run without an answer is a failure and no err
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-pytest.importorskip("faiss")
 from uql.benchmarks.datasets.labelled import Predicate
 from uql.benchmarks.promise.__main__ import Cell, cells
 from uql.benchmarks.rival_tables import best_count, best_sets, count_summaries, count_tables, set_summaries, set_tables
@@ -16,6 +16,9 @@ from uql.benchmarks.sampling.rivals import OURS, RivalRow, Run, errors_of, run_o
 from uql.benchmarks.sampling.worlds import World
 from uql.sampling.base import Floats, Indices, Matrix
 
+pytestmark = pytest.mark.skipif(
+    not (find_spec("sklearn") and find_spec("faiss")), reason="the extra uqe is not installed"
+)
 N = 3_000
 
 

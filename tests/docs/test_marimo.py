@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("marimo")
+pytestmark = pytest.mark.skipif(find_spec("marimo") is None, reason="marimo is not installed")
 
 BOOK = Path(__file__).parents[2] / "docs" / "examples" / "reviews_marimo.py"
 

@@ -72,11 +72,12 @@ STOPPED = {
 
 @pytest.mark.parametrize("source", STOPPED)
 def test_a_limit_stops_it_and_says_so(source: str) -> None:
+    limit_s = 0.5 if STOPPED[source] == "longer than" else 15.0  # on a busy machine the other limits are reached later
     began = time.monotonic()
     with pytest.raises(GuardError, match=STOPPED[source]) as told:
-        run_python(source, {}, timeout_s=0.5, memory_bytes=64 * 2**20)
+        run_python(source, {}, timeout_s=limit_s, memory_bytes=64 * 2**20)
     assert told.value.code == "UQL621" and "the Python was stopped" in str(told.value)
-    assert time.monotonic() - began < 0.5 + 15.0  # on a busy machine
+    assert time.monotonic() - began < limit_s + 15.0
 
 
 REFUSED = {

@@ -248,6 +248,14 @@ def run(text: Any, **parameters: Any) -> Callable[[], object]:
     return act
 
 
+def set_in_a_block(**settings: Any) -> Callable[[], None]:
+    def act() -> None:
+        with connect() as con, con.settings(**settings):
+            pass
+
+    return act
+
+
 PYTHON: list[tuple[str, Callable[[], object], type[UQLError], str]] = [
     ("a statement that is not a string", run(42), UQLError, "text"),
     ("an empty text", run(""), UQLError, "statement"),
@@ -264,7 +272,7 @@ PYTHON: list[tuple[str, Callable[[], object], type[UQLError], str]] = [
     ("a corrupt database", lambda: uql.connect("corrupt.duckdb"), UQLError, "corrupt.duckdb"),
     ("a parameter that is not given", run("SELECT id FROM reviews WHERE stars > $x"), UQLError, "x"),
     ("a parameter of no type", run("SELECT id FROM reviews WHERE stars > $x", x=object()), UQLError, "x"),
-    ("a bad setting in a block", lambda: connect().settings(budget="x").__enter__(), ConfigError, "budget"),
+    ("a bad setting in a block", set_in_a_block(budget="x"), ConfigError, "budget"),
     ("an empty virtual column", lambda: uql.sem("  "), UQLError, "text"),
 ]
 

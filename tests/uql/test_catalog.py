@@ -167,6 +167,20 @@ def test_tables_are_listed_once_while_a_query_is_bound_and_anew_for_the_next(
         assert catalog.table(("seen",)).row_count == 1
 
 
+def test_tables_are_listed_once_while_views_over_estimates_are_followed(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute(f"COMMENT ON TABLE s.inner_one IS '{ESTIMATED}SELECT 1'")
+    connection.execute("CREATE VIEW first AS FROM s.inner_one; CREATE VIEW second AS FROM first JOIN reviews ON true")
+    catalog, listings = Catalog(connection), []
+    rows = catalog._rows
+    monkeypatch.setattr(catalog, "_rows", lambda sql, *values: listings.append(sql) or rows(sql, *values))
+    assert {name: words for (_, _, name), words in catalog.marked().items()} == dict.fromkeys(
+        ("inner_one", "first", "second"), "SELECT 1"
+    )
+    assert len([sql for sql in listings if "duckdb_tables()" in sql]) == 1
+
+
 def test_a_table_made_from_an_estimate_says_so(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(f"COMMENT ON TABLE s.inner_one IS '{ESTIMATED}SELECT 1'")
     assert Catalog(connection).table(("s", "inner_one")).estimated_by == "SELECT 1"

@@ -17,7 +17,7 @@ pytest.importorskip("vl_convert", reason="the plot extra is not installed")
 
 
 @pytest.fixture(scope="module")
-def con() -> Iterator[uql.Connection]:
+def duck() -> duckdb.DuckDBPyConnection:
     from PIL import Image
 
     duck = duckdb.connect(":memory:")
@@ -27,6 +27,12 @@ def con() -> Iterator[uql.Connection]:
     picture = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(picture, "PNG")
     duck.execute("CREATE TABLE shots AS SELECT i AS id, ?::BLOB AS picture FROM range(30) r(i)", [picture.getvalue()])
+    return duck
+
+
+@pytest.fixture
+def con(duck: duckdb.DuckDBPyConnection) -> Iterator[uql.Connection]:
+    """With a ledger of its own: one that another test has filled makes a count exact."""
     with uql.attach(duck, model=HashModel({"it is late": 0.4}), ledger=":memory:") as made:
         yield made
 

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from uql.command.mcp import Tools
 from uql.command.query import connect
 from uql.llm.budget import Budget
 
-mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra mcp is not installed")
 
 POSITIVE = '"the review is positive"'
 Call = Callable[..., Awaitable[tuple[bool, Any]]]
@@ -29,6 +30,8 @@ Call = Callable[..., Awaitable[tuple[bool, Any]]]
 
 def session(folder: Path, work: Callable[[Call], Awaitable[None]], *words: str) -> None:
     """Starts the server in a folder, and does some work with `call(tool, **arguments)` → (is it an error, its text or JSON)."""
+    import mcp
+
     program = "import sys; from uql.cli import main; sys.exit(main())"
     arguments = ["-c", program, "mcp", "shop.duckdb", "--model", "oracle:oracle.toml", "--ledger", ":memory:", *words]
     server = mcp.StdioServerParameters(

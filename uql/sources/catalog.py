@@ -308,26 +308,27 @@ class Catalog:
 
         With the views, macros and prepared statements that read them; the last two under names as `call_of` has them.
         """
-        statements = {
-            (d, s, t): words
-            for d, s, t, comment, *_ in self._relations()
-            if comment and (words := said_estimated(comment)) is not None
-        }
-        if not statements:
-            return statements
-        read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
-        for d, s, name, call, sql in self._rows(_DEFINITIONS + _PREPARED):
-            read.setdefault((d, s, f"{name.lower()}()" if call else name), set()).update(tables(sql))
-        while True:
-            more = {
-                path: statements[sources[0]]
-                for path, names in read.items()
-                if path not in statements
-                and (sources := [at for name in sorted(names) if (at := self._among(name, statements))])
+        with self.listed_once():
+            statements = {
+                (d, s, t): words
+                for d, s, t, comment, *_ in self._relations()
+                if comment and (words := said_estimated(comment)) is not None
             }
-            if not more:
+            if not statements:
                 return statements
-            statements |= more
+            read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
+            for d, s, name, call, sql in self._rows(_DEFINITIONS + _PREPARED):
+                read.setdefault((d, s, f"{name.lower()}()" if call else name), set()).update(tables(sql))
+            while True:
+                more = {
+                    path: statements[sources[0]]
+                    for path, names in read.items()
+                    if path not in statements
+                    and (sources := [at for name in sorted(names) if (at := self._among(name, statements))])
+                }
+                if not more:
+                    return statements
+                statements |= more
 
     def _among(self, name: tuple[str, ...], marked: Mapping[tuple[str, str, str], str]) -> tuple[str, str, str] | None:
         """Which of the marked ones a name of `tables` means; of a macro any of its name, wherever the search path leads."""
