@@ -129,3 +129,12 @@ def test_means_and_sums_of_stored_values_hold_where_few_rows_fail_by_their_own_v
 
     for name, number in misses_of_stored_values(600, 64, 60, made).items():
         assert keeps(number, 60, 0.05), (name, number)
+
+
+def test_sums_of_stored_values_hold_where_the_rows_that_count_have_the_large_ones() -> None:
+    def made(rng):
+        truth = (rng.random(2000) < 0.6).astype(np.float64)
+        return np.where(truth > 0, 20.0, 1.0) * rng.lognormal(1, 1, 2000), truth
+
+    for name, number in misses_of_stored_values(2000, 128, 40, made).items():
+        assert keeps(number, 40, 0.05), (name, number)
