@@ -521,12 +521,12 @@ class AsdSampler(Draws):
             least = min(least, float(weights[inside].min()))
         if least >= 0:
             value = max(value, float(values.sum()))
-        if least >= 0 and int((values != 0).sum()) < FEW and value > 0:
-            low, high = intervals.gamma_sum(value, variance, most * size / n, self.level)
-            return value, max(low, float(values.sum())), min(high, float(values.sum()) + most * (size - n))
         least_t, most_t = skew.quantiles(self.level, moments_freedom(freedom))
         error = math.sqrt(max(variance, 0.0))
         low, high = value - max(most_t * error, nearest), value + max(-least_t * error, nearest)
+        if least >= 0 and int((values != 0).sum()) < FEW and value > 0:  # they may tell too little of the spread
+            few = intervals.gamma_sum(value, variance, most * size / n, self.level)
+            low, high = min(low, few[0]), max(high, min(few[1], float(values.sum()) + most * (size - n)))
         return value, max(low, float(values.sum())) if least >= 0 else low, high
 
     def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
