@@ -27,6 +27,8 @@ MOST_KEPT = 2  # predictions kept between the aggregates of one query
 COPIES = 0.05  # of the mean squared distance of two rows: where most rows have another one nearer than this, rows have near copies
 COPIES_ASKED, COPIES_AMONG = 64, 8_192  # rows that are looked at, and among how many
 MANY_LABELS = 256  # above, a surrogate has as many directions as in a search
+SIZE_WEIGHT = 0.15  # of the column of sizes, where rows have a mean squared norm of 1: adds 3 % to the error where it tells nothing
+NEXT_TO_NOTHING = 1e-3  # of the mean size: the logarithm of a size of 0 is that of so much
 
 
 @dataclass(slots=True)
@@ -128,8 +130,8 @@ class AsdSampler(Draws):
         **kept: Any,
     ) -> None:
         super().__init__(n_rows, budget, **kept)
-        self.features, self.prior, self.past_only = features, prior, past_only
         self.near_copies = have_near_copies(features)
+        self.features, self.prior, self.past_only = with_size(features, self.size), prior, past_only
         self._waves: list[Wave] = []
         self._sizes = self._plan(self.budget - len(self._first), n_rows - self.n_known)
         self._waiting = np.zeros(0, np.int64)
@@ -519,12 +521,12 @@ class AsdSampler(Draws):
             least = min(least, float(weights[inside].min()))
         if least >= 0:
             value = max(value, float(values.sum()))
-        if least >= 0 and int((values != 0).sum()) < FEW and value > 0:
-            low, high = intervals.gamma_sum(value, variance, most * size / n, self.level)
-            return value, max(low, float(values.sum())), min(high, float(values.sum()) + most * (size - n))
         least_t, most_t = skew.quantiles(self.level, moments_freedom(freedom))
         error = math.sqrt(max(variance, 0.0))
         low, high = value - max(most_t * error, nearest), value + max(-least_t * error, nearest)
+        if least >= 0 and int((values != 0).sum()) < FEW and value > 0:  # they may tell too little of the spread
+            few = intervals.gamma_sum(value, variance, most * size / n, self.level)
+            low, high = min(low, few[0]), max(high, min(few[1], float(values.sum()) + most * (size - n)))
         return value, max(low, float(values.sum())) if least >= 0 else low, high
 
     def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
@@ -600,6 +602,21 @@ class AsdSampler(Draws):
         stands = self._chances() * self._rows_in(domain)[self.labelled]
         bottom = float((stands * x).sum())
         return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, row_weights, domain)
+
+
+def with_size(features: Matrix, size: Floats | None) -> Matrix:
+    """The features and a column of the logarithm of the size: rows may count for how large their stored values are.
+
+    Args:
+        features: (N, d).
+        size: (N,) not negative; None, or alike: nothing to learn from.
+    """
+    if size is None or not len(size) or float(np.ptp(size)) == 0.0:
+        return features
+    column = np.log(size + NEXT_TO_NOTHING * float(size.mean()))
+    column -= column.mean()
+    column *= SIZE_WEIGHT / max(float(column.std()), SIZE_WEIGHT)
+    return np.concatenate([features, column.astype(np.float32)[:, None]], axis=1)
 
 
 def have_near_copies(features: Matrix) -> bool:

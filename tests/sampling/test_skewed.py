@@ -129,3 +129,26 @@ def test_means_and_sums_of_stored_values_hold_where_few_rows_fail_by_their_own_v
 
     for name, number in misses_of_stored_values(600, 64, 60, made).items():
         assert keeps(number, 60, 0.05), (name, number)
+
+
+def test_sums_of_stored_values_hold_where_the_rows_that_count_have_the_large_ones() -> None:
+    def made(rng):
+        truth = (rng.random(2000) < 0.6).astype(np.float64)
+        return np.where(truth > 0, 20.0, 1.0) * rng.lognormal(1, 1, 2000), truth
+
+    for name, number in misses_of_stored_values(2000, 128, 40, made).items():
+        assert keeps(number, 40, 0.05), (name, number)
+
+
+def test_a_sum_of_numbers_of_which_nine_in_ten_are_0_is_held() -> None:
+    missed, seeds, n = 0, 100, 2000
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        features = (rng.normal(size=(n, 8)) / 8**0.5).astype(np.float32)
+        passes = (rng.random(n) < 0.6).astype(np.float64)
+        value = np.where(rng.random(n) < 0.9, 0.0, rng.lognormal(3, 1.2, n))
+        sampler = AGGREGATE["asd"](n, 96, rng=rng, features=features, prior=features[:, 0].astype(np.float64))
+        ask_all(sampler, passes, n)
+        total = sampler.total((value * passes)[sampler.labelled])
+        missed += not total.low <= (value * passes).sum() <= total.high
+    assert missed <= 0.07 * seeds
