@@ -37,7 +37,14 @@ CONDITIONS = (
     "<stars>::DOUBLE > 4",
     "coalesce(<good>, n > 2)",
     "n > 1 AND (<good> OR NOT <joke>)",
+    "<joke> OR k IN (SELECT k FROM least)",
 )
+SETTINGS = {
+    "threads": ("1", "2", "8"),
+    "preserve_insertion_order": ("true", "true", "false"),
+    "default_order": ("asc", "asc", "desc"),
+    "default_null_order": ("nulls_last", "nulls_last", "nulls_first"),
+}
 
 
 def number(shown: str) -> int:
@@ -70,8 +77,8 @@ class RowsOfSources:
         self.rng = rng = random.Random(seed)
         self.model = TextModel()
         self.con = uql.connect(folder / "rows.duckdb", model=self.model, ledger=":memory:", budget="all")
-        for setting, values in (("threads", (1, 2, 8)), ("preserve_insertion_order", ("true", "true", "false"))):
-            self.con.execute(f"SET {setting} = {rng.choice(values)}")
+        for setting, values in SETTINGS.items():
+            self.con.execute(f"SET {setting} = '{rng.choice(values)}'")
         rows: list[dict[str, Any]] = []
         for k in range(rng.choice([1, 5, 60, 300, 1000])):
             own = f"T{k} says {rng.randint(0, 99)}"
@@ -107,6 +114,7 @@ class RowsOfSources:
         run(f"COPY given TO '{folder}/by_g' (FORMAT parquet, PARTITION_BY (g))")
         run(f"COPY given TO '{folder}/rows.csv'")
         run("CREATE VIEW last AS FROM gaps ORDER BY k DESC LIMIT 200")
+        run("CREATE VIEW least AS FROM gaps ORDER BY n, k LIMIT 100")
         run("CREATE VIEW odd AS SELECT k, g, n, text FROM last WHERE k % 2 = 1")
         run("CREATE MACRO from_on(x) AS TABLE FROM base WHERE k >= x")
         run("CREATE TEMP TABLE temporary AS FROM given ORDER BY k DESC")
@@ -115,7 +123,7 @@ class RowsOfSources:
         run(f"CREATE TABLE wide AS SELECT *, {', '.join(f'k + {i} AS c{i}' for i in range(60))} FROM given")
         return [
             "base", "gaps", "other.main.t", f"'{folder}/part*.parquet'", f"read_parquet('{folder}/by_g/*/*.parquet')",
-            f"read_csv('{folder}/rows.csv', types = {{'n': 'INT', 'text': 'VARCHAR'}})", "last", "odd", "from_on(3)", "temporary", "wide",
+            f"read_csv('{folder}/rows.csv', types = {{'n': 'INT', 'text': 'VARCHAR'}})", "last", "least", "odd", "from_on(3)", "temporary", "wide",
             "(SELECT k, g, n, text FROM made)", "(SELECT k, g, n, unnest([text, text || '+', NULL]) AS text FROM base)",
             "(SELECT i AS k, i % 7 AS g, i % 4 AS n, 'T' || i AS text FROM range(99) r(i))",
             "(SELECT DISTINCT k, g, n, text FROM gaps)", "(SELECT a.k, b.g, a.n, b.text FROM base a JOIN gaps b ON a.k = b.k)",
@@ -149,6 +157,7 @@ class RowsOfSources:
             f"SELECT a.k, a.text FROM {a} AS a ANTI JOIN {b} AS b ON a.k = b.k AND <joke b.text>",
             f"SELECT a.k, a.text, <writer a.text> AS v, <writer b.text> AS w FROM {a} AS a JOIN {b} AS b ON a.k = b.k WHERE <good b.text>",
             f"SELECT k, text, (SELECT max(u.text) FROM {b} AS u WHERE u.k = t.k AND <good u.text>) AS m {every}",
+            f"SELECT t.k, l.c, l.m FROM {a} AS t, LATERAL (SELECT count(*) AS c, max(u.n) AS m FROM {b} AS u WHERE u.k = t.k AND <good u.text>) AS l",
             f"SELECT t.k, t.text, x.u FROM {a} AS t, LATERAL (SELECT u.text AS u FROM {b} AS u WHERE u.k = t.k) AS x WHERE <good x.u>",
         ))  # fmt: skip
         return _MARK.sub(_as_text, shape), _MARK.sub(_as_call, shape)

@@ -331,8 +331,9 @@ class Sources:
         items = [ast.SelectItem(Column(of.alias, f.name), f.name) for f in of.fields]
         items += [ast.SelectItem(value, name) for value, name in zip(groups.values, names, strict=True)]
         mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]
-        sides = (Part(of, mine), Part(groups.table, [Relation(alias, groups.table.fields)]))
-        source = Join("LEFT", *(lateral.BoundPart(side, span=join.span) for side in sides), groups.on, span=join.span)
+        before = lateral.BoundPart(Part(of, mine), span=join.span)
+        beside = lateral.BoundPart(Part(groups.table, [Relation(alias, groups.table.fields)]), span=join.span)
+        source = Join("LEFT", before, beside, groups.on, span=join.span)
         whole, columns = self.derived(
             Derived(ast.Select(tuple(items), source, span=join.span), of.alias, span=join.span)
         )
