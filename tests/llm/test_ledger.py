@@ -82,6 +82,26 @@ def test_writes_of_one_moment_share_a_transaction_and_one_alone_does_not_wait(
         assert asyncio.run(go(ledger)) < 0.15 and kept == [1, 8]
 
 
+def test_a_write_that_an_ended_loop_left_behind_is_kept_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "PAUSE_S", 0.2)
+
+    async def leave(ledger: Ledger) -> None:
+        await ledger.put([Entry(b"first", Answer(True), "m")])
+        task = asyncio.create_task(ledger.put([Entry(b"left", Answer(True), "m")]))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    async def go(ledger: Ledger) -> dict[bytes, Answer]:
+        await asyncio.wait_for(ledger.put([Entry(b"next", Answer(True), "m")]), 20)
+        return await ledger.get([b"first", b"left", b"next"])
+
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        asyncio.run(leave(ledger))
+        assert len(asyncio.run(go(ledger))) == 3
+
+
 FILES = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm")
 
 

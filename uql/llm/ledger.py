@@ -134,6 +134,7 @@ class Ledger:
         self._lock = threading.Lock()  # of the list of writes
         self._using = threading.RLock()  # of the connection
         self._waiting: list[_Write] = []
+        self._flushing: asyncio.AbstractEventLoop | None = None  # that will write them
         self._written = 0.0  # when the last of them were, by the monotonic clock
         self._closed = False
         self.damaged: set[bytes] = set()  # keys of answers that could not be read
@@ -342,8 +343,8 @@ class Ledger:
         write = _Write(entries, events, loop, loop.create_future())
         with self._lock:
             self._waiting.append(write)
-            first = len(self._waiting) == 1
-        if first:  # the writes of one moment share a transaction
+            flushing, self._flushing = self._flushing, loop
+        if flushing is not loop:  # the writes of one moment share a transaction
             loop.call_later(self._written + PAUSE_S - time.monotonic(), self._flush)
         await write.done
 
@@ -363,7 +364,7 @@ class Ledger:
         """Put all that waits into one transaction, and wake those who wait for it."""
         with self._using:
             with self._lock:
-                writes, self._waiting = self._waiting, []
+                writes, self._waiting, self._flushing = self._waiting, [], None
             failure: UQLError | None = None
             try:
                 self._db.run(partial(_keep, writes), atomic=True, begun=begun)
