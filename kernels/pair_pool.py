@@ -178,21 +178,25 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         cosine = cosines(*units, near // m, near % m)
         near = near[np.lexsort((near, -cosine))][:MOST_PAIRS]
     n_random = max(RANDOM, 2 * budget)
-    if between is None:
-        if total <= 4 * (len(near) + n_random):
-            is_far = np.ones(total, dtype=bool)
-            is_far[near] = False
-            far = np.flatnonzero(is_far)
-        else:
-            far = np.setdiff1d(rng.integers(total, size=n_random + n_random // 2), near)
-        far = rng.permutation(far)[:n_random]
-    else:
+    wanted = n_random + n_random // 2
+    draws = wanted * n * m // total  # of the product, of which about `wanted` meet the conditions
+    is_small, is_sparse = total <= 4 * (len(near) + n_random), draws > MOST_WHOLE
+    if between is not None and (is_small or is_sparse):
         sql = (
             f"SELECT l.rowid * {m} + r.rowid AS p FROM {joined} ORDER BY hash(l.rowid * {m} + r.rowid + "
             f"{int(rng.integers(2**31))}), p LIMIT {n_random + len(near)}"
         )
         matches = np.asarray(ctx.duck.arrow(sql).column(0).to_numpy(), dtype=np.int64)
-        far = rng.permutation(matches[~np.isin(matches, near)][:n_random])
+        far = matches[~np.isin(matches, near)][:n_random]
+    elif is_small:
+        is_far = np.ones(total, dtype=bool)
+        is_far[near] = False
+        far = np.flatnonzero(is_far)
+    else:
+        drawn = np.unique(rng.integers(n * m, size=draws))
+        drawn = drawn if between is None else np.sort(_matching_pairs(drawn, m, (left, right), between, ctx.duck))
+        far = np.setdiff1d(drawn, near, assume_unique=True)
+    far = rng.permutation(far)[:n_random]
     numbers = np.concatenate([near, far])
     ends = np.unique([0, *(int(cut * len(near)) for cut in CUTS), len(near)])
     sizes = np.append(np.diff(ends), total - len(near)).astype(np.int64)
