@@ -1,7 +1,8 @@
 """Is the order of a query's rows the same each time it runs? A sample that is taken up again counts rows by their place.
 
-DuckDB runs what reads many rows on several threads. It keeps the order of a scan, unless `preserve_insertion_order` is false, but not
-that of groups, joins, windows, and of ties in ORDER BY. What reads few rows runs on one thread, in the same order each time.
+DuckDB runs what reads many rows, or several small files, on several threads. It keeps the order of a scan, unless
+`preserve_insertion_order` is false, but not that of groups, joins, windows, and of ties in ORDER BY. What reads few rows of a table
+runs on one thread, in the same order each time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 
 from uql.kernels.duck import Duck
 
-MANY = 20_000  # rows of one table or file; DuckDB gives a thread 122,880 of a table, fewer of a file, and guesses how many a filter leaves
+MANY = 20_000  # rows of one table; DuckDB gives a thread 122,880, and guesses how many a filter leaves
+# functions; others read files or batches, each on a thread, however few rows these have
+_ON_ONE_THREAD = {"RANGE", "GENERATE_SERIES", "UNNEST", "GLOB"}
 _KEEPS = {"PROJECTION", "FILTER", "UNNEST", "CTE", "UNION", "STREAMING_LIMIT", "LIMIT", "STREAMING_WINDOW"}
 _SORTS = {"ORDER_BY", "TOP_N"}
 
@@ -28,7 +31,7 @@ def varies(sql: str, duck: Duck, *, by_keys: bool) -> bool:
     """
     plan: list[Node] = json.loads(duck.execute(f"EXPLAIN (FORMAT json) {sql}")[0][1])
     if by_keys or any(map(_breaks, plan)) or not duck.scalar("SELECT current_setting('preserve_insertion_order')"):
-        return any(size > MANY for size in _sizes(plan, duck))
+        return _reads_much(plan, duck)
     return False
 
 
@@ -44,16 +47,20 @@ def _breaks(node: Node) -> bool:
     return node["name"] not in _KEEPS or any(map(_breaks, node["children"]))
 
 
-def _sizes(plan: list[Node], duck: Duck) -> Iterator[int]:
-    """How many rows its tables and files have, as far as DuckDB knows."""
+def _reads_much(plan: list[Node], duck: Duck) -> bool:
+    """Has one of its tables many rows, or may one of its functions read on several threads?"""
     leaves = [node["extra_info"] for node in _nodes(plan) if not node["children"]]
-    yield from (int(leaf.get("Estimated Cardinality", 0)) for leaf in leaves if "Table" not in leaf)
+    if any("Function" in leaf and leaf["Function"] not in _ON_ONE_THREAD for leaf in leaves):
+        return True
+    if any(int(leaf.get("Estimated Cardinality", 0)) > MANY for leaf in leaves if "Table" not in leaf):
+        return True
     names = {leaf["Table"] for leaf in leaves if "Table" in leaf}
-    if names:
-        tables = duck.execute(
-            "SELECT database_name, schema_name, table_name, estimated_size FROM system.main.duckdb_tables()"
-        )
-        yield from (size for *path, size in tables if ".".join(path) in names)
+    if not names:
+        return False
+    tables = duck.execute(
+        "SELECT database_name, schema_name, table_name, estimated_size FROM system.main.duckdb_tables()"
+    )
+    return any(size > MANY for *path, size in tables if ".".join(path) in names)
 
 
 def _nodes(plan: list[Node]) -> Iterator[Node]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 import pytest
 from hash_model import HashModel
@@ -38,6 +40,24 @@ def test_the_same_statement_again_makes_no_calls(con: uql.Connection, source: st
     assert first.cost.calls
     again = con.uql(statement)
     assert (again.fetchall(), again.cost.calls) == (rows, 0)
+
+
+@pytest.mark.parametrize("keeps", ["true", "false"])
+def test_small_files_are_read_on_several_threads_and_paid_once(con: uql.Connection, tmp_path: Path, keeps: str) -> None:
+    for i in range(8):
+        rows = f"SELECT i AS id, i % 50 AS k, 'note ' || i AS text FROM range({500 * i}, {500 * i + 500}) r(i)"
+        con.execute(f"COPY ({rows}) TO '{tmp_path / f'{i}.parquet'}'")
+    con.execute("CREATE TABLE names AS SELECT range AS k, 'name ' || range AS name FROM range(50)")
+    con.execute(f"SET preserve_insertion_order = {keeps}")
+    statement = (
+        f"""SELECT count(*) AS n FROM '{tmp_path}/*.parquet' AS f JOIN names USING (k) WHERE "it is so" USING (text)"""
+    )
+    first = con.uql(statement)
+    rows = first.fetchall()
+    assert first.cost.calls
+    for _ in range(4):
+        again = con.uql(statement)
+        assert (again.fetchall(), again.cost.calls) == (rows, 0)
 
 
 def test_first_rows_of_an_order_with_ties_are_the_same_again(con: uql.Connection) -> None:
