@@ -195,7 +195,8 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     block, inner = await _run_inner(block, ctx)
     ctx.begin_steps()
     block = carried.with_ends(block, inner)
-    if ctx.duck.orders_differ:
+    queries = in_expressions(*(e for e in block.expressions if e is not None))
+    if (block.inner.correlated or any(True for _ in queries)) and ctx.duck.orders_differ:
         views = UserViews(ctx.duck)
         pairs = tuple(replace(part, pairs=views.read(part.pairs)) for part in block.inner.correlated)
         block = _with_expressions(replace(block, inner=replace(block.inner, correlated=pairs)), views.read)

@@ -467,7 +467,13 @@ class Gate(Sender):
         return self._read(asking, columns, corrections)
 
     async def unanswered(self, questions: Sequence[Question], rows: Sequence[Row], model: str | Provider) -> int:
-        """Distinct rows of which the ledger does not have a model's answers to all the questions."""
+        """How many distinct rows the ledger does not have a model's answers of.
+
+        Args:
+            questions: asked of each row together; a row counts where one of them has no answer.
+            rows: what is shown; equal ones count once.
+            model: by its name, or the provider.
+        """
         asking, count = await self._asking(questions, model), 0
         for chunk in self._distinct(asking, rows, ask_null=False):
             answers = await self.ledger.get(_all_keys(chunk))

@@ -64,7 +64,13 @@ class Foresight:
             )
 
     def quoted(self, plan: PhysicalPlan, settings: Settings, *, with_ledger: bool = True) -> Quote:
-        """The price; without the ledger's answers that of a statement whose rows were never asked."""
+        """The price.
+
+        Args:
+            plan: the physical plan.
+            settings: of the statement.
+            with_ledger: answers that the ledger has cost nothing; else as if no row was ever asked.
+        """
         from uql.pricing.explanation import price
 
         calls = self.limit(plan, settings)
