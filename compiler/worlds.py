@@ -358,10 +358,9 @@ class _World:
             if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
                 passing = self._first(block, statistics, masks, site, rows, passing, outcome.by_stage)
             else:
-                every_call = rows.sum() * len(block.filter.stages)
-                reaches_all = (
-                    statistics.budget is None or every_call <= statistics.budget
-                )  # a search spends all of less
+                every_call = sum(_different(site.content(stage.columns)[rows]) for stage in block.filter.stages)
+                # a search spends all of a smaller budget
+                reaches_all = statistics.budget is None or every_call <= statistics.budget
                 if block.stops_at_first and site.keys is not None and reaches_all:
                     rows = self._first_of_each(block, site.keys, rows, passing)
                     passing = passing & rows
@@ -532,6 +531,11 @@ def _order(what: object, worlds: int) -> NDArray[np.int64]:
 
 def _seed(what: object) -> int:
     return crc32(repr(what).encode())
+
+
+def _different(contents: Codes) -> int:
+    """How many different rows a model is shown; 0 is a row with nothing to show."""
+    return int(np.count_nonzero(np.bincount(contents)[1:]))
 
 
 def _question(column: VirtualColumn) -> object:

@@ -112,6 +112,15 @@ def test_explain_says_it():
     )
 
 
+def test_the_price_is_of_different_rows_where_a_budget_reaches_them_all():
+    con, _ = connect({"a": hours(range(40)), "b": hours(range(40))})
+    con.sql("INSERT INTO notes SELECT notes.* FROM notes, range(2)")  # 240 rows, 80 texts
+    statement = f"{ASK} WITH (budget = 100)"
+    price = con.uql(statement).quote().calls
+    calls = con.uql(statement).cost.calls
+    assert price.low <= calls <= price.high < 80
+
+
 def test_the_order_halves_what_lies_between():
     of = np.random.default_rng(1).integers(0, 3, 100)
     turn = turns(of)
