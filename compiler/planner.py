@@ -15,7 +15,7 @@ from uql.compiler.physical import Block, Goal, Order, OuterJoin, PhysicalPlan, S
 from uql.compiler.rules import apply, known_names
 from uql.compiler.subqueries import derived, expressions, in_expressions, is_semantic_query, outer_columns
 from uql.compiler.syntax import Column, Expr
-from uql.compiler.unnest_items import unnested
+from uql.compiler.unnest_items import items_as_rows
 from uql.compiler.valid import check_physical
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, virtuals
@@ -48,7 +48,7 @@ def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], plans: Plans) 
         left, right = _plan(query.left, disabled_rules, plans), _plan(query.right, disabled_rules, plans)
         return UnionPlan(left, right, query.all, query.items, _order(query), query.op)
     assert isinstance(query, BoundSelect)
-    query = unnested(query if "merged" in disabled_rules else merged(query))
+    query = items_as_rows(query if "merged" in disabled_rules else merged(query))
     block = _block(apply(logical.build(query), disabled_rules), query, disabled_rules, plans)
     for stopping in where_with_limit(block):
         block = stopping

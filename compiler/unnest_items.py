@@ -13,7 +13,7 @@ from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import ROWS_FROM_ONE, columns, has_window, is_semantic, rewrite, walk
 
 
-def unnested(query: BoundSelect) -> BoundSelect:
+def items_as_rows(query: BoundSelect) -> BoundSelect:
     """SELECT unnest(l) FROM t WHERE "…" LIMIT k → SELECT u FROM (SELECT *, unnest(l) AS u FROM t) t WHERE "…" LIMIT k.
 
     Rows of one row show the model the same, and are asked once. Not where a window counts the rows before they are taken apart, where
