@@ -63,6 +63,20 @@ def test_a_statement_asks_duckdb_no_more_than_it_needs(
     assert sum("duckdb_databases()" in text for text in counting.texts) == (1 if '"' in statement else 0)
 
 
+def test_beside_a_table_of_estimates_a_query_that_reads_it_not_reads_no_macros_and_tables_are_listed_once(
+    duck: duckdb.DuckDBPyConnection,
+) -> None:
+    with uql.attach(duck, model=HashModel({}), ledger=":memory:") as con:
+        con.execute("CREATE TABLE found AS SELECT 1 AS n; COMMENT ON TABLE found IS 'estimated by UQL: SELECT 1'")
+        con.uql("SELECT id FROM t WHERE id > 3").fetchall()
+        con.catalog.cursor = counting = Counting(con.catalog.cursor)  # type: ignore[assignment]
+        con.uql("SELECT id FROM t WHERE id > 3").fetchall()
+        assert not any("duckdb_functions()" in text for text in counting.texts)
+        counting.texts.clear()
+        assert con.catalog.estimates_read("SELECT * FROM t, t AS u, found") == ["found (SELECT 1)"]
+        assert sum("duckdb_tables()" in text for text in counting.texts) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "statement", "before", "after"),
     [

@@ -303,17 +303,18 @@ class Catalog:
         entry = self._find(parts)
         return [] if entry is None else [name for name, _ in self.describe(f"SELECT * FROM {dotted(entry.path)}")]
 
-    def marked(self) -> dict[tuple[str, str, str], str]:
-        """The tables that hold estimates or a part of the rows: the statement that made them so.
+    def estimated(self) -> dict[tuple[str, str, str], str]:
+        """The tables that hold estimates or a part of the rows: the statement that made them so."""
+        return {
+            (d, s, t): words
+            for d, s, t, comment, *_ in self._relations()
+            if comment and (words := said_estimated(comment)) is not None
+        }
 
-        With the views, macros and prepared statements that read them; the last two under names as `call_of` has them.
-        """
+    def marked(self) -> dict[tuple[str, str, str], str]:
+        """The same with the views, macros and prepared statements that read them; the last two under names as `call_of` has them."""
         with self.listed_once():
-            statements = {
-                (d, s, t): words
-                for d, s, t, comment, *_ in self._relations()
-                if comment and (words := said_estimated(comment)) is not None
-            }
+            statements = self.estimated()
             if not statements:
                 return statements
             read: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
@@ -340,13 +341,14 @@ class Catalog:
     def estimates_read(self, sql: str, target: tuple[str, ...] = ()) -> list[str]:
         """What a statement of DuckDB's own reads of `marked`, as `based_on` lists it; of its own target nothing."""
         names = list(dict.fromkeys(tables(sql)))
-        marked = self.marked() if names else {}
-        own = self._find(target) if target and marked else None
         estimates = []
-        for name in names if marked else ():
-            path = self._among(name, marked)
-            if path is not None and (own is None or own.path != path):
-                estimates.append(f"{'.'.join(name)} ({marked[path]})")
+        with self.listed_once():
+            marked = self.marked() if names else {}
+            own = self._find(target) if target and marked else None
+            for name in names if marked else ():
+                path = self._among(name, marked)
+                if path is not None and (own is None or own.path != path):
+                    estimates.append(f"{'.'.join(name)} ({marked[path]})")
         return estimates
 
     def executed(self, sql: str) -> str:
@@ -459,11 +461,14 @@ class Catalog:
     @contextlib.contextmanager
     def listed_once(self) -> Iterator[None]:
         """Lists the tables and views once, for a caller that makes and drops none meanwhile."""
-        outer, self._listed = self._listed, self._listed or []
+        if self._listed is not None:  # a caller within one
+            yield
+            return
+        self._listed = []
         try:
             yield
         finally:
-            self._listed = outer
+            self._listed = None
 
     def _relations(self) -> list[tuple[Any, ...]]:
         """All tables and views: database, schema, name, comment, whether it is a view, and the database and schema in use."""
