@@ -64,6 +64,11 @@ def _features(
     return features
 
 
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what is collected stays: the collector need not look through it again
+
+
 @pytest.fixture(autouse=True)
 def features_are_made_once() -> Iterator[None]:
     """Tests ask the same rows again and again, under many seeds, and half of the time of a sample are the features of its rows.
