@@ -24,6 +24,7 @@ _CHANGING = frozenset(_CHANGING_FUNCTIONS.split())
 _DEEPEST = 1_000  # parentheses: DuckDB's own limit; its parser takes time by the square of those that are left open
 
 
+@lru_cache(maxsize=1_000)  # at each statement of a read-only session every view and macro is asked about
 def calls_change(sql: str) -> bool:
     """Does a statement call one of them? `query` runs the text that it is given: a constant is looked into, anything else refused.
 

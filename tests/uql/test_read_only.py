@@ -18,6 +18,7 @@ from hash_model import HashModel
 import uql
 from uql.base.errors import UQLError
 from uql.cli import main
+from uql.compiler import changing_functions
 from uql.session.read_only import reads
 
 CHANGES = [
@@ -162,6 +163,21 @@ def test_no_place_of_a_query_moves_a_sequence_on(statement: str, call: str) -> N
     with pytest.raises(UQLError, match="read-only"):
         con.uql(statement.format(call=call, quoted=call.replace("'", "''"))).run()
     assert duck.execute("SELECT last_value FROM duckdb_sequences()").fetchall() == [(None,)]
+
+
+def test_the_definition_of_a_view_is_read_once_and_not_at_every_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE t AS SELECT 1 AS a")
+    for n in range(20):
+        duck.execute(f"CREATE VIEW v{n} AS SELECT a + {n} AS a FROM t")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:")
+    con.only_read()
+    con.uql("SELECT a FROM v1").fetchall()
+    read: list[str] = []
+    tree = changing_functions.statement_tree
+    monkeypatch.setattr(changing_functions, "statement_tree", lambda sql: read.append(sql) or tree(sql))
+    assert con.uql("SELECT a + 1 FROM v1").fetchall() == [(3,)]
+    assert read and not any("CREATE VIEW" in sql for sql in read)
 
 
 HIDING = """
