@@ -32,7 +32,6 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    gc.collect()
     gc.freeze()  # what is collected stays: the collector need not look through it again
 
 
