@@ -7,7 +7,7 @@ ledger and the gate do it. The range of the calls is what the worlds span.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from zlib import crc32
@@ -94,13 +94,9 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
     none = np.zeros(1, dtype=np.uint64)
     contents = np.unique(np.concatenate([none, *(codes for site in sites for codes in site.cells.values())]))
 
-    def numbers(codes: Codes) -> Codes:
-        return np.searchsorted(contents, codes[np.isin(codes, contents)]).astype(np.uint64)
-
     def one(site: Site) -> Site:
         cells = {columns: np.searchsorted(contents, codes).astype(np.uint64) for columns, codes in site.cells.items()}
-        answered = tuple(replace(a, hits=numbers(a.hits), looked_up=numbers(a.looked_up)) for a in site.coverage)
-        return replace(site, cells=cells, coverage=answered)
+        return replace(site, cells=cells)
 
     return {
         i: replace(k, site=one(k.site) if k.site is not None else None, pair_sites=tuple(map(one, k.pair_sites)))
@@ -149,10 +145,9 @@ class _World:
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
         self.results: dict[int, _Block] = {}
         self.rng = np.random.default_rng([number, 17])
-        for site in (k.site for k in statistics.values()):
-            for coverage in site.coverage if site is not None else ():
-                assert site is not None
-                self._apply_ledger(coverage, site)
+        for site in (site for k in statistics.values() for site in (k.site, *k.pair_sites) if site is not None):
+            for column, rows in site.answered:
+                self._note_asked((column,), site.content((column,))[rows])
 
     def run(self, plan: PhysicalPlan) -> None:
         """Runs a plan, what stands in several places once."""
@@ -164,17 +159,12 @@ class _World:
                 self.run(below)
             self.results[id(plan)] = self._block(plan, self.statistics[id(plan)])
 
-    def _apply_ledger(self, coverage: cost.LedgerCoverage, site: Site) -> None:
-        """What the ledger answers counts as asked."""
+    def _note_asked(self, columns: Iterable[VirtualColumn], contents: Codes) -> None:
+        """The answers to these questions are known of these contents from now on."""
         flags = np.zeros(len(self.contents), dtype=bool)
-        flags[site.content(coverage.together)] = True
-        some = np.flatnonzero(flags)
-        what = (coverage.column.text, "answered")
-        flags[some] = self.draws(some.astype(np.uint64), what) < self.at(coverage.share, what)
-        flags[coverage.looked_up] = False
-        flags[coverage.hits] = True
-        key = _question(coverage.column)
-        self.asked_rows[key] = flags | self.asked_rows[key] if key in self.asked_rows else flags
+        flags[contents] = True
+        for key in map(_question, columns):
+            self.asked_rows[key] = flags | self.asked_rows[key] if key in self.asked_rows else flags
 
     # ------------------------------------------------------------------------------------------------------------ chance
     def at(self, of: Range, what: object) -> float:
@@ -232,7 +222,8 @@ class _World:
                 some = np.sort(draws[there])
                 quota = round(rate * len(some))
                 rate = some[quota] if quota < len(some) else 1.0
-            masks[i] = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
+            drawn = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
+            masks[i] = np.where(open_, drawn, masks[i])
         return masks
 
     # ------------------------------------------------------------------------------------------------------------ asking
@@ -246,9 +237,7 @@ class _World:
         earlier = [self.asked_rows[key] for key in map(_question, columns) if key in self.asked_rows]
         if len(earlier) == len(columns):
             new &= ~np.logical_and.reduce(earlier)
-        for column in (*columns, *riders):
-            key = _question(column)
-            self.asked_rows[key] = new | self.asked_rows[key] if key in self.asked_rows else new
+        self._note_asked((*columns, *riders), np.flatnonzero(new).astype(np.uint64))
         return float(np.count_nonzero(new))
 
     def _all_asked(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
