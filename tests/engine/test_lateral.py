@@ -167,3 +167,21 @@ def test_the_values_of_a_lateral_aggregate_share_the_budget(query):
     assert model.calls == 640
     for estimate, n in zip(result.estimates.get("n", []), truth, strict=False):
         assert estimate.low <= n <= estimate.high < 200
+
+
+@pytest.mark.parametrize("inner", ["t.k < u.k", "t.x < u.k * 100", "t.k = u.k"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_larger_budget_of_lateral_aggregates_goes_on_with_the_smaller_ones_and_keeps_to_itself(inner, seed):
+    model = HashModel({"it is good": 0.4})
+    con = uql.connect(model=model, ledger=":memory:", seed=seed)
+    con.execute("CREATE TABLE t AS SELECT i % 5 AS k, i AS x, 'note ' || i AS body FROM range(800) r(i)")
+    con.execute("CREATE TABLE u AS SELECT i AS id, i AS k FROM range(1, 7) r(i)")
+    statement = f"""SELECT u.id, l.n FROM u, LATERAL (SELECT count(*) AS n FROM t WHERE {inner} AND "{{body}} is good") l
+        ORDER BY u.id WITH (budget = """
+    rows = {}
+    for budget in (40, 60, 240):
+        rows[budget] = con.uql(f"{statement}{budget})").fetchall()
+        assert model.calls <= budget, "what the smaller budgets paid for counts"
+    for budget in (40, 60, 240):
+        assert con.uql(f"{statement}{budget})").fetchall() == rows[budget]
+    assert model.calls <= 240
