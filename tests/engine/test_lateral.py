@@ -126,6 +126,18 @@ def test_where_duckdb_cannot_place_it_either_the_error_is_ours(con):
         ("SELECT generate_subscripts(l, 1) AS x, rowid FROM many WHERE {} ORDER BY x DESC, rowid LIMIT 4", 16),
         ("SELECT unnest(l) AS x, s.name FROM s, many WHERE s.id = many.id AND {} ORDER BY many.id, x LIMIT 2", 4),
         ("SELECT unnest(l) AS x, {} AS p FROM many ORDER BY id, x LIMIT 6", 4),
+        (
+            "SELECT unnest(many.l || m.l) AS x, many.id FROM many, many m WHERE m.id = many.id + 1 AND {} ORDER BY many.id, x LIMIT 3",
+            8,
+        ),
+        (
+            "SELECT unnest(many.l) AS x, unnest(m.l) AS y FROM many, many m WHERE m.id = many.id + 1 AND {} ORDER BY many.id, y LIMIT 4",
+            8,
+        ),
+        (
+            "SELECT unnest(many.l) AS x, m.id FROM many m LEFT JOIN many ON many.id = m.id + 1 WHERE {} ORDER BY m.id, x LIMIT 3",
+            8,
+        ),
     ],
 )
 def test_unnest_in_select_asks_no_further_than_limit_needs(statement, most):
