@@ -392,7 +392,7 @@ def calls_of(block: Block, statistics: BlockStatistics) -> Calls:
     returned = passing
     if block.order.rows_needed is not None:
         returned = passing.capped(block.order.rows_needed)
-        if block.filter.goal is Goal.FIRST:
+        if block.filter.goal is Goal.FIRST or block.counts_items:
             passing = returned
     for stage in block.filter.left_over(block.values.stages):
         once = _once(passing, rows, stage, statistics)

@@ -333,6 +333,11 @@ class _World:
         for alias in site.after:
             selectivity *= self._share(inner[alias])
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < selectivity
+        if block.counts_items and block.order.rows_needed is not None:  # lists may be short: then it goes on
+            most = block.order.rows_needed * (2 if self.chance("items") > 0.5 else 1)
+            block = replace(block, order=replace(block.order, limit=most, offset=0))
+            if block.filter.formula is None:
+                rows &= np.cumsum(rows) <= most
         passing, formula = rows, block.filter.formula
         if formula is not None:
             masks = self._answers(

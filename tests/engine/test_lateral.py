@@ -7,6 +7,7 @@ from hash_model import HashModel
 
 import uql
 from uql.base.errors import UQLError
+from uql.llm.questions import Predicate
 
 
 @pytest.fixture
@@ -197,3 +198,42 @@ def test_a_larger_budget_of_lateral_aggregates_goes_on_with_the_smaller_ones_and
     for budget in (40, 60, 240):
         assert con.uql(f"{statement}{budget})").fetchall() == rows[budget]
     assert model.calls <= 240
+
+
+@pytest.mark.parametrize(
+    ("rest", "most"),
+    [
+        ("LIMIT 5", 10),
+        ("ORDER BY id DESC LIMIT 5 OFFSET 2", 7),
+        ("WHERE {} ORDER BY id LIMIT 5", 40),
+        ("WHERE {} LIMIT 5", 40),
+    ],
+)
+def test_unnest_of_a_list_that_the_model_makes_stops_once_limit_is_reached(rest, most):
+    def answer(question, row):
+        i = int(row.cells[0].value.split()[1])
+        return i % 3 == 0 if isinstance(question, Predicate) else [f"subject {j} of {i}" for j in range(i % 4)]
+
+    model = HashModel(answers=answer)
+    con = uql.connect(model=model, ledger=":memory:", budget=60, seed=1)
+    con.execute("CREATE TABLE many AS SELECT i AS id, 'note ' || i AS body FROM range(500) r(i)")
+    items = 'SELECT unnest("the subjects" USING (body)::VARCHAR[]) AS s, id FROM many '
+    asked = con.uql(items + rest.format('"it is urgent" USING (body)'))
+    price = asked.quote().calls
+    rows = asked.fetchall()
+    assert asked.exact and len(rows) == 5 and price.low <= model.calls <= min(price.high, most)
+    truth = con.execute(
+        "SELECT 'subject ' || unnest(range(id % 4)) || ' of ' || id, id FROM many " + rest.format("id % 3 = 0")
+    )
+    assert "ORDER BY" not in rest or rows == truth.fetchall()
+    again = con.uql(items + rest.format('"it is urgent" USING (body)'))
+    assert again.fetchall() == rows and again.cost.calls == 0
+
+
+def test_lists_of_the_model_that_are_empty_are_gone_past_as_far_as_the_budget_reaches():
+    model = HashModel(answers=lambda question, row: [])
+    con = uql.connect(model=model, ledger=":memory:", budget=60)
+    con.execute("CREATE TABLE many AS SELECT i AS id, 'note ' || i AS body FROM range(500) r(i)")
+    asked = con.uql('SELECT unnest("the subjects" USING (body)::VARCHAR[]) AS s FROM many LIMIT 5')
+    assert asked.fetchall() == [] and not asked.exact and model.calls <= 60
+    assert "first 0 of 5: the budget ended" in asked.notes
