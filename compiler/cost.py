@@ -244,7 +244,8 @@ class Site:
         leaves: (leaves, n) terms that DuckDB or the ledger decides; OPEN where they cannot.
         keys: (n,) their group, where DuckDB can tell it.
         selectivity: the share of them that is there when the model is asked: terms that wait for other answers leave it.
-        after: inner queries by alias, whose rows these are; each keeps the share of them that passes it.
+        after: inner queries by alias, whose rows these are: (n,) the number of the row there, 0 where it is there for sure.
+        rows: (n,) their own numbers, by which a query around knows them; equal ones read the same.
         hidden: columns whose values the model makes, NULL here.
         table: in which they stand in this order, where some of their questions were asked before; "" where none was.
         answered: questions that were asked of some of them before: (n,) those that the ledger answers.
@@ -255,7 +256,8 @@ class Site:
     leaves: Masks
     keys: Codes | None = None
     selectivity: Range = Range(1.0, 1.0, 1.0)
-    after: tuple[str, ...] = ()
+    after: tuple[tuple[str, Codes], ...] = ()
+    rows: Codes | None = None
     hidden: frozenset[Column] = frozenset()
     table: str = ""
     answered: tuple[tuple[VirtualColumn, NDArray[np.bool_]], ...] = ()

@@ -128,7 +128,7 @@ class _Block:
     passing: float = 0.0
     comparisons: float = 0.0
     examples: float = 0.0
-    share: float = 1.0  # of the rows there, that pass
+    rows: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # numbers of those that pass
     as_planned: bool = True
 
     @property
@@ -204,6 +204,9 @@ class _World:
                 :, self.rng.integers(statistics.answers.shape[1], size=statistics.answers.shape[1])
             ]
             picked = sample[:, self.rng.integers(sample.shape[1], size=site.n)]
+            for i, leaf in enumerate(formula.leaves):
+                if leaf.semantic:
+                    picked[i, site.content(leaf.columns) == 0] = NULL
             return np.where(site.leaves == OPEN, picked, masks).astype(np.uint8)
         for i, leaf in enumerate(formula.leaves):
             open_, name = masks[i] == OPEN, show(leaf.expr)
@@ -329,10 +332,8 @@ class _World:
                     selectivity *= self.chance("one side")
                 case _:  # rows of a side that is kept whole stay without a partner
                     selectivity *= share ** self.chance("one side")
-        inner = dict(block.inner.derived)
-        for alias in site.after:
-            selectivity *= self._share(inner[alias])
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < selectivity
+        rows &= self._there(site, dict(block.inner.derived))
         if block.counts_items and block.order.rows_needed is not None:  # lists may be short: then it goes on
             most = block.order.rows_needed * (2 if self.chance("items") > 0.5 else 1)
             block = replace(block, order=replace(block.order, limit=most, offset=0))
@@ -360,26 +361,24 @@ class _World:
                     passing = passing & rows
                 self._every(formula, block.filter.stages, masks, site, rows, statistics, outcome)
         outcome.passing = float(passing.sum())
-        outcome.share = outcome.passing / max(1.0, float(site.n))
+        outcome.rows = site.rows[passing] if site.rows is not None else outcome.rows
         self._values(block, statistics, site, passing, outcome)
         return outcome
 
-    def _share(self, plan: PhysicalPlan) -> float:
-        """Of the rows of an inner query, those that it gives."""
-        if isinstance(plan, UnionPlan):
-            return (self._share(plan.left) + self._share(plan.right)) / 2
-        return self.results[id(plan)].share if isinstance(plan, Block) else 1.0
+    def _there(self, site: Site, inner: Mapping[str, PhysicalPlan]) -> Flags:
+        """(n,) the rows that the inner queries give."""
+        there = np.ones(site.n, dtype=bool)
+        for alias, rows in site.after:
+            given = [self.results[i].rows for i in own_blocks(inner[alias])]
+            there &= (rows == 0) | np.isin(rows, np.concatenate([*given, np.zeros(0, dtype=np.uint64)]))
+        return there
 
     def _pairs(self, block: Block, statistics: BlockStatistics, outcome: _Block) -> float:
         """Asks the pairs of each join; the share of the last one's that pass."""
         share = 1.0
-        for i, (join, site) in enumerate(zip(asked_joins(block), statistics.pair_sites, strict=True)):
-            rows = np.ones(site.n, dtype=bool)
+        for join, site in zip(asked_joins(block), statistics.pair_sites, strict=True):
             inner = dict((*block.inner.derived, *(join.derived if isinstance(join, Correlated) else ())))
-            for alias in site.after:
-                places = np.arange(1, site.n + 1, dtype=np.uint64)
-                rows &= self.draws(places, (len(self.results), i, alias)) < self._share(inner[alias])
-            passing = rows
+            passing = rows = self._there(site, inner)
             if join.formula is not None:
                 unseen = replace(statistics, answers=None, rates=None, concrete={})
                 masks = self._answers(join.formula, site, unseen)
@@ -530,6 +529,13 @@ def _seed(what: object) -> int:
 def _different(contents: Codes) -> int:
     """How many different rows a model is shown; 0 is a row with nothing to show."""
     return int(np.count_nonzero(np.bincount(contents)[1:]))
+
+
+def own_blocks(plan: PhysicalPlan) -> tuple[int, ...]:
+    """The identities of the blocks whose rows a plan gives."""
+    if isinstance(plan, UnionPlan):
+        return (*own_blocks(plan.left), *own_blocks(plan.right))
+    return (id(plan),) if isinstance(plan, Block) else ()
 
 
 def _question(column: VirtualColumn) -> object:

@@ -182,6 +182,15 @@ PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
             'SELECT id FROM notes WHERE "it is rare" USING (text) AND "it is loud" USING (remark)',
             'SELECT film FROM notes WHERE "it is rare" USING (text) AND "it is loud" USING (remark) UNION SELECT \'Dune\'',
         ),
+        (
+            'SELECT id, "the name" USING (remark) AS v FROM notes WHERE NOT ("it is even" USING (text))',
+            'SELECT "the name" USING (d.remark) AS v FROM (SELECT * FROM notes WHERE NOT ("it is even" USING (text)) ORDER BY id) d',
+        ),
+        (
+            'SELECT id, "the name" USING (remark) AS v FROM notes WHERE id < 9 OR "it is even" USING (text)',
+            'SELECT "the name" USING (d.remark) AS v FROM (SELECT remark FROM notes WHERE id < 9 UNION ALL '
+            "SELECT remark FROM notes WHERE id >= 9 AND \"it is even\" USING (text)) d WHERE d.remark <> ''",
+        ),
     ],
     ids=[
         "a join",
@@ -190,6 +199,8 @@ PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
         "a derived table",
         "groups inside",
         "two terms",
+        "values outside",
+        "values of a union",
     ],
 )
 def test_what_other_statements_paid_for_is_priced_at_nothing(paid, text):

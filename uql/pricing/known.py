@@ -300,10 +300,14 @@ class Knowledge:
         items = [BoundItem(c, c.label, "") for c in needed]
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
+        items += [BoundItem(Column(alias, ROW), f"__r{i}", "UBIGINT") for i, alias in enumerate(change)]
+        numbered = not pairs and block.scan.join is None
+        items += [BoundItem(_row_number(block), ROW, "UBIGINT")] if numbered else []
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
         parts = [content(one) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
+        parts += [f"__r{i}" for i in range(len(change))] + ([ROW] if numbered else [])
         parts += [f"hash({', '.join(f'__k{i}' for i in range(len(keys)))})"] if keys else []
         sql = f"SELECT * FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
         try:
@@ -324,8 +328,11 @@ class Knowledge:
             if term not in plain:
                 after = inner or block.scan.join is not None
                 selectivity = selectivity * (UNKNOWN if after else self._subquery_selectivity(term, block, plain))
-        aliases_inside = tuple(alias for alias, _ in inner)
-        return Site(rows.num_rows, cells, masks, groups, selectivity, aliases_inside, hidden, table)
+        first = len(inputs) + len(own)
+        numbers = [np.asarray(rows.column(first + i), dtype=np.uint64) for i in range(len(change) + numbered)]
+        of_inner = tuple(zip(change, numbers, strict=False))
+        own_rows = numbers[-1] if numbered else None
+        return Site(rows.num_rows, cells, masks, groups, selectivity, of_inner, own_rows, hidden, table)
 
     def _sites(self, block: Block) -> tuple[Site | None, tuple[Site | None, ...]]:
         """The candidates of a block, and the pairs of each join that is asked."""
@@ -573,6 +580,11 @@ def stages_of(join: OuterJoin | Correlated) -> tuple[Stage, ...]:
 
 
 _ONE = BoundItem(Number("1"), "__one", "INTEGER")
+ROW = "__row"  # the number of a row of an inner query, by what the query reads of it
+
+
+def _row_number(block: Block) -> Expr:
+    return Call("hash", block.scan.columns or (Number("1"),))
 
 
 def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
@@ -581,9 +593,14 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         left, right = _whole(plan.left, alias), _whole(plan.right, alias)
         if left is None or right is None:
             return None
-        return BoundDerived(BoundUnion(plan.items, left.query, right.query, all=True), alias, ())
-    if isinstance(plan, SqlQuery):
-        return BoundDerived(plan.query, alias, ())
+        items = (*plan.items, BoundItem(Column("", ROW), ROW, "UBIGINT"))
+        return BoundDerived(BoundUnion(items, left.query, right.query, all=True), alias, ())
+    if isinstance(plan, SqlQuery):  # its rows are there for sure
+        items = (
+            *(BoundItem(Column(alias, i.name), i.name, i.type) for i in plan.query.items),
+            BoundItem(Number("0"), ROW, "UBIGINT"),
+        )
+        return BoundDerived(BoundSelect(items, BoundDerived(plan.query, alias, ())), alias, ())
     if not isinstance(plan, Block) or plan.aggregate.present or plan.scan.join is not None or plan.scan.source is None:
         return None
     sources = {own: _whole(below, own) for own, below in plan.inner.derived}
@@ -595,6 +612,7 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         return not is_semantic(expr) and not any(is_semantic_query(b.query) for b in in_expressions(expr))
 
     items = tuple(i if plain(i.expr) else replace(i, expr=Null()) for i in plan.project.items)
+    items = (*items, BoundItem(_row_number(plan), ROW, "UBIGINT"))
     terms = conjunction([t for t in conjuncts(plan.scan.where) if plain(t)])
     return BoundDerived(BoundSelect(items, with_sources(plan.scan.source, change), terms), alias, ())
 
