@@ -235,35 +235,20 @@ def mixed(a: Codes, b: Codes) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerCoverage:
-    """What the ledger answers of a question.
-
-    Attributes:
-        together: the questions of the request that shows its rows.
-        hits: contents of rows that it answers.
-        looked_up: contents of all rows that were looked up.
-        share: of the others, those that it answers.
-    """
-
-    together: tuple[VirtualColumn, ...]
-    column: VirtualColumn
-    hits: Codes
-    looked_up: Codes
-    share: Range
-
-
-@dataclass(frozen=True, slots=True)
 class Site:
     """Rows that may be asked, as DuckDB has them before the run.
 
     Attributes:
         n: how many.
         cells: (n,) what they show, by the columns shown.
-        leaves: (leaves, n) terms that DuckDB decides; OPEN where it cannot.
+        leaves: (leaves, n) terms that DuckDB or the ledger decides; OPEN where they cannot.
         keys: (n,) their group, where DuckDB can tell it.
         selectivity: the share of them that is there when the model is asked: terms that wait for other answers leave it.
-        after: inner queries by alias, whose rows these are; each keeps the share of them that passes it.
-        coverage: what the ledger knows of them.
+        after: inner queries by alias, whose rows these are: (n,) the number of the row there, 0 where it is there for sure.
+        rows: (n,) their own numbers, by which a query around knows them; equal ones read the same.
+        hidden: columns whose values the model makes, NULL here.
+        table: in which they stand in this order, where some of their questions were asked before; "" where none was.
+        answered: questions that were asked of some of them before: (n,) those that the ledger answers.
     """
 
     n: int
@@ -271,8 +256,11 @@ class Site:
     leaves: Masks
     keys: Codes | None = None
     selectivity: Range = Range(1.0, 1.0, 1.0)
-    after: tuple[str, ...] = ()
-    coverage: tuple[LedgerCoverage, ...] = ()
+    after: tuple[tuple[str, Codes], ...] = ()
+    rows: Codes | None = None
+    hidden: frozenset[Column] = frozenset()
+    table: str = ""
+    answered: tuple[tuple[VirtualColumn, NDArray[np.bool_]], ...] = ()
 
     def content(self, columns: tuple[VirtualColumn, ...]) -> Codes:
         """(n,) what the rows show to a request with these questions."""
@@ -406,7 +394,7 @@ def calls_of(block: Block, statistics: BlockStatistics) -> Calls:
     returned = passing
     if block.order.rows_needed is not None:
         returned = passing.capped(block.order.rows_needed)
-        if block.filter.goal is Goal.FIRST:
+        if block.filter.goal is Goal.FIRST or block.counts_items:
             passing = returned
     for stage in block.filter.left_over(block.values.stages):
         once = _once(passing, rows, stage, statistics)

@@ -17,7 +17,7 @@ from uql.compiler.formula import Formula
 from uql.compiler.subqueries import leaves
 from uql.compiler.syntax import Column, Expr, OrderKey
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import has_window, needs_every_row
+from uql.compiler.walk import has_window, is_semantic, needs_every_row
 
 
 class Goal(StrEnum):
@@ -422,6 +422,14 @@ class Block(PhysicalPlan):
     def needs_every_row(self) -> bool:
         """Do the rows returned depend on rows that LIMIT drops: by a window, QUALIFY, or an item that gives several rows?"""
         return self.project.qualify is not None or needs_every_row(*self._returned)
+
+    @property
+    def counts_items(self) -> bool:
+        """Does LIMIT count the items of lists that the rows have, and is the order of the rows known before the lists are?"""
+        keys = [key.expr for key in self.order.keys]
+        plain = not (self.aggregate.present or self.project.distinct or self.has_window or needs_every_row(*keys))
+        known = plain and not any(map(is_semantic, keys))
+        return known and self.order.limit is not None and self.needs_every_row
 
     @property
     def stops_at_first(self) -> bool:

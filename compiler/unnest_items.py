@@ -6,18 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from uql.base.schema import Field
-from uql.compiler.bind.lateral import free_names, put, table_of
-from uql.compiler.bound import BoundDerived, BoundItem, BoundSelect, BoundTable
+from uql.compiler.bind.lateral import free_name, free_names, put, table_of
+from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundSelect, BoundTable
+from uql.compiler.joins import asks
 from uql.compiler.subqueries import expressions, in_expressions, leaves, with_expressions
-from uql.compiler.syntax import Call, Column, Expr
+from uql.compiler.syntax import Boolean, Call, Column, Expr
 from uql.compiler.walk import ROWS_FROM_ONE, columns, has_window, is_semantic, rewrite, walk
 
 
 def items_as_rows(query: BoundSelect) -> BoundSelect:
     """SELECT unnest(l) FROM t WHERE "…" LIMIT k → SELECT u FROM (SELECT *, unnest(l) AS u FROM t) t WHERE "…" LIMIT k.
 
-    Rows of one row show the model the same, and are asked once. Not where a window counts the rows before they are taken apart, where
-    the model makes the list, or where the lists are not those of one table.
+    Lists of several tables stand behind them, in a sub-query that reads their columns. Rows of one row show the model the same, and are
+    asked once. Not where a window counts the rows before they are taken apart, where the model makes the list, or joins the tables.
     """
     lists = _lists(query)
     if not lists or query.aggregated or (query.limit is None and not query.distinct):
@@ -27,15 +28,17 @@ def items_as_rows(query: BoundSelect) -> BoundSelect:
     assert query.source is not None
     tables = {c.table for c in columns(*lists)} or {leaf.alias for leaf in leaves(query.source)[:1]}
     of = table_of(query.source, tables)
-    if of is None:
+    if of is None and asks(query.source):
         return query
-    fields = of.table.readable if isinstance(of, BoundTable) else of.fields
+    alias = of.alias if of is not None else free_name("items", {leaf.alias.lower() for leaf in leaves(query.source)})
+    fields = () if of is None else of.table.readable if isinstance(of, BoundTable) else of.fields
     names = free_names((call.name for call in lists), {f.name.lower() for f in fields})
-    items = [BoundItem(Column(of.alias, f.name), f.name, f.type) for f in fields]
+    items = [BoundItem(Column(alias, f.name), f.name, f.type) for f in fields]
     items += [BoundItem(call, name, "") for call, name in zip(lists, names, strict=True)]
     fields = (*fields, *(Field(name, "") for name in names))
-    source = put(query.source, BoundDerived(BoundSelect(tuple(items), of), of.alias, fields))
-    values: dict[Expr, Expr] = {call: Column(of.alias, name) for call, name in zip(lists, names, strict=True)}
+    table = BoundDerived(BoundSelect(tuple(items), of), alias, fields)
+    source = put(query.source, table) if of is not None else BoundJoin("INNER", query.source, table, Boolean(True))
+    values: dict[Expr, Expr] = {call: Column(alias, name) for call, name in zip(lists, names, strict=True)}
 
     def change(expr: Any) -> Any:
         return rewrite(expr, lambda node: values.get(node, node))

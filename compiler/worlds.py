@@ -7,7 +7,7 @@ ledger and the gate do it. The range of the calls is what the worlds span.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from zlib import crc32
@@ -94,13 +94,9 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
     none = np.zeros(1, dtype=np.uint64)
     contents = np.unique(np.concatenate([none, *(codes for site in sites for codes in site.cells.values())]))
 
-    def numbers(codes: Codes) -> Codes:
-        return np.searchsorted(contents, codes[np.isin(codes, contents)]).astype(np.uint64)
-
     def one(site: Site) -> Site:
         cells = {columns: np.searchsorted(contents, codes).astype(np.uint64) for columns, codes in site.cells.items()}
-        answered = tuple(replace(a, hits=numbers(a.hits), looked_up=numbers(a.looked_up)) for a in site.coverage)
-        return replace(site, cells=cells, coverage=answered)
+        return replace(site, cells=cells)
 
     return {
         i: replace(k, site=one(k.site) if k.site is not None else None, pair_sites=tuple(map(one, k.pair_sites)))
@@ -132,7 +128,7 @@ class _Block:
     passing: float = 0.0
     comparisons: float = 0.0
     examples: float = 0.0
-    share: float = 1.0  # of the rows there, that pass
+    rows: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # numbers of those that pass
     as_planned: bool = True
 
     @property
@@ -149,10 +145,9 @@ class _World:
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
         self.results: dict[int, _Block] = {}
         self.rng = np.random.default_rng([number, 17])
-        for site in (k.site for k in statistics.values()):
-            for coverage in site.coverage if site is not None else ():
-                assert site is not None
-                self._apply_ledger(coverage, site)
+        for site in (site for k in statistics.values() for site in (k.site, *k.pair_sites) if site is not None):
+            for column, rows in site.answered:
+                self._note_asked((column,), site.content((column,))[rows])
 
     def run(self, plan: PhysicalPlan) -> None:
         """Runs a plan, what stands in several places once."""
@@ -164,17 +159,12 @@ class _World:
                 self.run(below)
             self.results[id(plan)] = self._block(plan, self.statistics[id(plan)])
 
-    def _apply_ledger(self, coverage: cost.LedgerCoverage, site: Site) -> None:
-        """What the ledger answers counts as asked."""
+    def _note_asked(self, columns: Iterable[VirtualColumn], contents: Codes) -> None:
+        """The answers to these questions are known of these contents from now on."""
         flags = np.zeros(len(self.contents), dtype=bool)
-        flags[site.content(coverage.together)] = True
-        some = np.flatnonzero(flags)
-        what = (coverage.column.text, "answered")
-        flags[some] = self.draws(some.astype(np.uint64), what) < self.at(coverage.share, what)
-        flags[coverage.looked_up] = False
-        flags[coverage.hits] = True
-        key = _question(coverage.column)
-        self.asked_rows[key] = flags | self.asked_rows[key] if key in self.asked_rows else flags
+        flags[contents] = True
+        for key in map(_question, columns):
+            self.asked_rows[key] = flags | self.asked_rows[key] if key in self.asked_rows else flags
 
     # ------------------------------------------------------------------------------------------------------------ chance
     def at(self, of: Range, what: object) -> float:
@@ -214,6 +204,9 @@ class _World:
                 :, self.rng.integers(statistics.answers.shape[1], size=statistics.answers.shape[1])
             ]
             picked = sample[:, self.rng.integers(sample.shape[1], size=site.n)]
+            for i, leaf in enumerate(formula.leaves):
+                if leaf.semantic:
+                    picked[i, site.content(leaf.columns) == 0] = NULL
             return np.where(site.leaves == OPEN, picked, masks).astype(np.uint8)
         for i, leaf in enumerate(formula.leaves):
             open_, name = masks[i] == OPEN, show(leaf.expr)
@@ -232,7 +225,8 @@ class _World:
                 some = np.sort(draws[there])
                 quota = round(rate * len(some))
                 rate = some[quota] if quota < len(some) else 1.0
-            masks[i] = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
+            drawn = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
+            masks[i] = np.where(open_, drawn, masks[i])
         return masks
 
     # ------------------------------------------------------------------------------------------------------------ asking
@@ -246,9 +240,7 @@ class _World:
         earlier = [self.asked_rows[key] for key in map(_question, columns) if key in self.asked_rows]
         if len(earlier) == len(columns):
             new &= ~np.logical_and.reduce(earlier)
-        for column in (*columns, *riders):
-            key = _question(column)
-            self.asked_rows[key] = new | self.asked_rows[key] if key in self.asked_rows else new
+        self._note_asked((*columns, *riders), np.flatnonzero(new).astype(np.uint64))
         return float(np.count_nonzero(new))
 
     def _all_asked(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
@@ -340,10 +332,13 @@ class _World:
                     selectivity *= self.chance("one side")
                 case _:  # rows of a side that is kept whole stay without a partner
                     selectivity *= share ** self.chance("one side")
-        inner = dict(block.inner.derived)
-        for alias in site.after:
-            selectivity *= self._share(inner[alias])
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < selectivity
+        rows &= self._there(site, dict(block.inner.derived))
+        if block.counts_items and block.order.rows_needed is not None:  # lists may be short: then it goes on
+            most = block.order.rows_needed * (2 if self.chance("items") > 0.5 else 1)
+            block = replace(block, order=replace(block.order, limit=most, offset=0))
+            if block.filter.formula is None:
+                rows &= np.cumsum(rows) <= most
         passing, formula = rows, block.filter.formula
         if formula is not None:
             masks = self._answers(
@@ -366,26 +361,24 @@ class _World:
                     passing = passing & rows
                 self._every(formula, block.filter.stages, masks, site, rows, statistics, outcome)
         outcome.passing = float(passing.sum())
-        outcome.share = outcome.passing / max(1.0, float(site.n))
+        outcome.rows = site.rows[passing] if site.rows is not None else outcome.rows
         self._values(block, statistics, site, passing, outcome)
         return outcome
 
-    def _share(self, plan: PhysicalPlan) -> float:
-        """Of the rows of an inner query, those that it gives."""
-        if isinstance(plan, UnionPlan):
-            return (self._share(plan.left) + self._share(plan.right)) / 2
-        return self.results[id(plan)].share if isinstance(plan, Block) else 1.0
+    def _there(self, site: Site, inner: Mapping[str, PhysicalPlan]) -> Flags:
+        """(n,) the rows that the inner queries give."""
+        there = np.ones(site.n, dtype=bool)
+        for alias, rows in site.after:
+            given = [self.results[i].rows for i in own_blocks(inner[alias])]
+            there &= (rows == 0) | np.isin(rows, np.concatenate([*given, np.zeros(0, dtype=np.uint64)]))
+        return there
 
     def _pairs(self, block: Block, statistics: BlockStatistics, outcome: _Block) -> float:
         """Asks the pairs of each join; the share of the last one's that pass."""
         share = 1.0
-        for i, (join, site) in enumerate(zip(asked_joins(block), statistics.pair_sites, strict=True)):
-            rows = np.ones(site.n, dtype=bool)
+        for join, site in zip(asked_joins(block), statistics.pair_sites, strict=True):
             inner = dict((*block.inner.derived, *(join.derived if isinstance(join, Correlated) else ())))
-            for alias in site.after:
-                places = np.arange(1, site.n + 1, dtype=np.uint64)
-                rows &= self.draws(places, (len(self.results), i, alias)) < self._share(inner[alias])
-            passing = rows
+            passing = rows = self._there(site, inner)
             if join.formula is not None:
                 unseen = replace(statistics, answers=None, rates=None, concrete={})
                 masks = self._answers(join.formula, site, unseen)
@@ -536,6 +529,13 @@ def _seed(what: object) -> int:
 def _different(contents: Codes) -> int:
     """How many different rows a model is shown; 0 is a row with nothing to show."""
     return int(np.count_nonzero(np.bincount(contents)[1:]))
+
+
+def own_blocks(plan: PhysicalPlan) -> tuple[int, ...]:
+    """The identities of the blocks whose rows a plan gives."""
+    if isinstance(plan, UnionPlan):
+        return (*own_blocks(plan.left), *own_blocks(plan.right))
+    return (id(plan),) if isinstance(plan, Block) else ()
 
 
 def _question(column: VirtualColumn) -> object:

@@ -62,11 +62,36 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
         block: without aggregates; its rows are those of the relation.
     Raises: BudgetError (UQL401) where the budget does not reach an answer.
     """
+    if block.counts_items:
+        return await _first_items(block, relation, ctx)
     every = np.arange(relation.n, dtype=np.int64)
     chosen = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
     output = await _with_values(block, chosen.rids, relation, ctx)
     output.exact, output.unverified = output.exact and chosen.exact, chosen.unverified
     return output
+
+
+async def _first_items(block: Block, relation: Relation, ctx: Context) -> Output:
+    """The items that LIMIT leaves of lists that the model makes: of as many rows as items are needed, then of twice as many, and so on."""
+    every = np.arange(relation.n, dtype=np.int64)
+    count, notes = block.order.rows_needed or 0, len(ctx.notes)
+    each = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
+    while True:
+        part = replace(block, order=replace(block.order, limit=count, offset=0))
+        if block.filter.formula is None:
+            chosen = Chosen(await sem_order.chosen(part, every, [], relation, ctx), True)
+        else:
+            chosen = await _passing(part, every, relation, ctx)
+        output = await _with_values(block, chosen.rids, relation, ctx)
+        output.exact = output.exact and chosen.exact
+        if output.table.num_rows == block.order.limit or len(chosen.rids) < count:
+            return output
+        count *= 2
+        if not ctx.purse.fits(count * each):
+            ctx.partial, output.exact = True, False
+            ctx.notes.append(f"first {output.table.num_rows} of {block.order.limit}: the budget ended")
+            return output
+        del ctx.notes[notes:]
 
 
 async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Context) -> Output:

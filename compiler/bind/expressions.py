@@ -18,7 +18,7 @@ from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
 from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, PRINTED, TEXT, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
-from uql.compiler.sql import NOW, type_sql
+from uql.compiler.sql import NOW, is_literal, type_sql
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import rewrite, walk
@@ -733,6 +733,8 @@ class Expressions:
                     f'are COUNT(*) FILTER (WHERE "{text[:40]}")'
                 )
         order = tuple(self.order_key(key, inside) for key in call.order_by)
+        if name == "mode" and not order and bound and not is_literal(bound[0]):
+            order = (ast.OrderKey(bound[0], span=call.span),)  # of values that are as frequent, the smallest
         where = self.bind(call.filter, inside, CONDITION) if call.filter is not None else None
         over = call.over
         if over is not None:

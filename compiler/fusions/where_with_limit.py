@@ -12,13 +12,14 @@ from uql.compiler.walk import is_semantic
 def where_with_limit(block: Block) -> Iterator[Block]:
     """The block that stops at the k-th row that passes.
 
-    Legal: nothing between WHERE and LIMIT needs the other rows: no aggregate, no DISTINCT, no window, no QUALIFY, no unnest (that of a
-    list of one table has become rows before: `unnest_items.py`), no ORDER BY on a quoted text.
+    Legal: nothing between WHERE and LIMIT needs the other rows: no aggregate, no DISTINCT, no window, no QUALIFY, no ORDER BY
+    on a quoted text. The items of lists that the model makes are counted afterwards: the block is asked for more rows where they are few.
     With ORDER BY on concrete columns the rows are asked in that order, so the answer is an exact prefix.
     """
     if block.filter.formula is None or block.order.rows_needed is None or block.filter.goal is not Goal.SEARCH:
         return
     ordered = any(is_semantic(key.expr) for key in block.order.keys)
-    if block.aggregate.present or block.project.distinct or block.needs_every_row or ordered:
+    dependent = block.needs_every_row and not block.counts_items
+    if block.aggregate.present or block.project.distinct or dependent or ordered:
         return
     yield replace(block, filter=replace(block.filter, goal=Goal.FIRST))

@@ -152,6 +152,77 @@ def test_what_is_asked_once_or_never_is_priced_so(text):
     assert quoted.low == quoted.expected == quoted.high == made
 
 
+PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
+
+
+@pytest.mark.parametrize(
+    ("paid", "text"),
+    [
+        (
+            f"SELECT COUNT(*) FROM notes a JOIN notes b ON {PAIRS}",
+            f"SELECT a.id FROM notes a LEFT JOIN notes b ON {PAIRS}",
+        ),
+        (
+            f"SELECT COUNT(*) FROM notes a JOIN notes b ON {PAIRS}",
+            f"SELECT a.id FROM notes a WHERE NOT EXISTS (SELECT 1 FROM notes b WHERE {PAIRS})",
+        ),
+        (
+            'SELECT COUNT(*) FROM notes WHERE "it is even" USING (text) WITH (rows_per_request = 4)',
+            'SELECT id FROM notes WHERE id IN (SELECT id FROM notes WHERE "it is even" USING (text)) WITH (rows_per_request = 4)',
+        ),
+        (
+            'SELECT id, "the number" USING (remark)::INTEGER AS v FROM notes',
+            'SELECT d.id FROM (SELECT id FROM notes WHERE "the number" USING (remark)::INTEGER > stars) d JOIN notes n ON n.id = d.id',
+        ),
+        (
+            'SELECT id FROM notes WHERE "it is even" USING (text)',
+            'SELECT film FROM (SELECT film, COUNT(*) AS n FROM notes WHERE "it is even" USING (text) GROUP BY film) WHERE n > 1',
+        ),
+        (
+            'SELECT id FROM notes WHERE "it is rare" USING (text) AND "it is loud" USING (remark)',
+            'SELECT film FROM notes WHERE "it is rare" USING (text) AND "it is loud" USING (remark) UNION SELECT \'Dune\'',
+        ),
+        (
+            'SELECT id, "the name" USING (remark) AS v FROM notes WHERE NOT ("it is even" USING (text))',
+            'SELECT "the name" USING (d.remark) AS v FROM (SELECT * FROM notes WHERE NOT ("it is even" USING (text)) ORDER BY id) d',
+        ),
+        (
+            'SELECT id, "the name" USING (remark) AS v FROM notes WHERE id < 9 OR "it is even" USING (text)',
+            'SELECT "the name" USING (d.remark) AS v FROM (SELECT remark FROM notes WHERE id < 9 UNION ALL '
+            "SELECT remark FROM notes WHERE id >= 9 AND \"it is even\" USING (text)) d WHERE d.remark <> ''",
+        ),
+    ],
+    ids=[
+        "a join",
+        "a correlated sub-query",
+        "rows that share requests",
+        "a derived table",
+        "groups inside",
+        "two terms",
+        "values outside",
+        "values of a union",
+    ],
+)
+def test_what_other_statements_paid_for_is_priced_at_nothing(paid, text):
+    with opened(Case(text)) as con:
+        assert con.uql(text).quote().calls.low > 0
+        con.uql(paid).fetchall()
+        quoted, made = range_and_calls(con, text)
+    assert (quoted.low, quoted.high, made) == (0, 0, 0)
+
+
+def test_random_queries_whose_answers_are_paid_for_are_priced_by_them():
+    costs = []
+    for seed in range(3000, 3030, 2):
+        found = drawn(seed)
+        with opened(found) as con:
+            con.uql(found.text).fetchall()
+            quoted, made = range_and_calls(con, f"{found.text} WITH (fresh = true)")
+        costs.append((quoted.low <= made <= quoted.high, quoted.high == 0))
+    held, nothing = (sum(row) for row in zip(*costs, strict=True))
+    assert held >= 0.8 * len(costs) and nothing >= 0.6 * len(costs)
+
+
 @pytest.mark.parametrize("rest", ["", " ORDER BY stars", " LIMIT 2"])
 def test_the_calls_of_select_distinct_end_with_the_first_row_of_each_output(rest):
     text = f"SELECT DISTINCT stars FROM reviews WHERE \"it is said so\" USING (text){rest} WITH (budget = 'all')"

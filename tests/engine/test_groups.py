@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import duckdb
 import pytest
+from hash_model import HashModel
 from row_model import RowModel
 
 import uql
 from uql.kernels.sem_group import read_groups
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
-from uql.llm.questions import NONE, Choice, Write
+from uql.llm.questions import NONE, Choice, Predicate, Write
 
 SUBJECTS = "SELECT *, unnest(CASE WHEN joke THEN [about, 'jokes'] ELSE [about] END) AS s FROM r WHERE text IS NOT NULL"
 
@@ -247,3 +248,23 @@ def test_a_model_that_keeps_saying_none_is_not_asked_without_end():
     assert result.cost.calls <= 128
     assert 0.2 * 2000 < found[NONE] < 0.5 * 2000
     assert any("groups below" in note or "groups of any size" in note for note in result.notes)
+
+
+def test_mode_is_the_smallest_of_the_values_that_are_as_frequent():
+    model = HashModel(answers=lambda question, row: isinstance(question, Predicate) or row.cells[0].value)
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.execute(
+        "CREATE TABLE v AS SELECT * FROM (VALUES (3, 'b', 'one'), (1, 'a', 'two'), (2, 'c', 'three')) t(x, s, body)"
+    )
+    query = 'SELECT {} AS m FROM v WHERE "it is good" USING (body)'
+    for item, want in (
+        ("mode(x)", 1),
+        ("mode(s)", "a"),
+        ("mode(x + 1) FILTER (x > 1)", 3),
+        ("mode(DISTINCT s)", "a"),
+        ("mode(x ORDER BY x DESC)", 3),
+        ("mode(1)", 1),
+        ("mode(s) OVER (PARTITION BY 1)", "a"),
+    ):
+        assert con.uql(query.format(item)).fetchall()[0] == (want,)
+    assert con.uql('SELECT mode("the kind" USING (body)) AS m FROM v').fetchall() == [("one",)]

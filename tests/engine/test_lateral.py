@@ -7,6 +7,7 @@ from hash_model import HashModel
 
 import uql
 from uql.base.errors import UQLError
+from uql.llm.questions import Predicate
 
 
 @pytest.fixture
@@ -126,6 +127,18 @@ def test_where_duckdb_cannot_place_it_either_the_error_is_ours(con):
         ("SELECT generate_subscripts(l, 1) AS x, rowid FROM many WHERE {} ORDER BY x DESC, rowid LIMIT 4", 16),
         ("SELECT unnest(l) AS x, s.name FROM s, many WHERE s.id = many.id AND {} ORDER BY many.id, x LIMIT 2", 4),
         ("SELECT unnest(l) AS x, {} AS p FROM many ORDER BY id, x LIMIT 6", 4),
+        (
+            "SELECT unnest(many.l || m.l) AS x, many.id FROM many, many m WHERE m.id = many.id + 1 AND {} ORDER BY many.id, x LIMIT 3",
+            8,
+        ),
+        (
+            "SELECT unnest(many.l) AS x, unnest(m.l) AS y FROM many, many m WHERE m.id = many.id + 1 AND {} ORDER BY many.id, y LIMIT 4",
+            8,
+        ),
+        (
+            "SELECT unnest(many.l) AS x, m.id FROM many m LEFT JOIN many ON many.id = m.id + 1 WHERE {} ORDER BY m.id, x LIMIT 3",
+            8,
+        ),
     ],
 )
 def test_unnest_in_select_asks_no_further_than_limit_needs(statement, most):
@@ -167,3 +180,60 @@ def test_the_values_of_a_lateral_aggregate_share_the_budget(query):
     assert model.calls == 640
     for estimate, n in zip(result.estimates.get("n", []), truth, strict=False):
         assert estimate.low <= n <= estimate.high < 200
+
+
+@pytest.mark.parametrize("inner", ["t.k < u.k", "t.x < u.k * 100", "t.k = u.k"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_larger_budget_of_lateral_aggregates_goes_on_with_the_smaller_ones_and_keeps_to_itself(inner, seed):
+    model = HashModel({"it is good": 0.4})
+    con = uql.connect(model=model, ledger=":memory:", seed=seed)
+    con.execute("CREATE TABLE t AS SELECT i % 5 AS k, i AS x, 'note ' || i AS body FROM range(800) r(i)")
+    con.execute("CREATE TABLE u AS SELECT i AS id, i AS k FROM range(1, 7) r(i)")
+    statement = f"""SELECT u.id, l.n FROM u, LATERAL (SELECT count(*) AS n FROM t WHERE {inner} AND "{{body}} is good") l
+        ORDER BY u.id WITH (budget = """
+    rows = {}
+    for budget in (40, 60, 240):
+        rows[budget] = con.uql(f"{statement}{budget})").fetchall()
+        assert model.calls <= budget, "what the smaller budgets paid for counts"
+    for budget in (40, 60, 240):
+        assert con.uql(f"{statement}{budget})").fetchall() == rows[budget]
+    assert model.calls <= 240
+
+
+@pytest.mark.parametrize(
+    ("rest", "most"),
+    [
+        ("LIMIT 5", 10),
+        ("ORDER BY id DESC LIMIT 5 OFFSET 2", 7),
+        ("WHERE {} ORDER BY id LIMIT 5", 40),
+        ("WHERE {} LIMIT 5", 40),
+    ],
+)
+def test_unnest_of_a_list_that_the_model_makes_stops_once_limit_is_reached(rest, most):
+    def answer(question, row):
+        i = int(row.cells[0].value.split()[1])
+        return i % 3 == 0 if isinstance(question, Predicate) else [f"subject {j} of {i}" for j in range(i % 4)]
+
+    model = HashModel(answers=answer)
+    con = uql.connect(model=model, ledger=":memory:", budget=60, seed=1)
+    con.execute("CREATE TABLE many AS SELECT i AS id, 'note ' || i AS body FROM range(500) r(i)")
+    items = 'SELECT unnest("the subjects" USING (body)::VARCHAR[]) AS s, id FROM many '
+    asked = con.uql(items + rest.format('"it is urgent" USING (body)'))
+    price = asked.quote().calls
+    rows = asked.fetchall()
+    assert asked.exact and len(rows) == 5 and price.low <= model.calls <= min(price.high, most)
+    truth = con.execute(
+        "SELECT 'subject ' || unnest(range(id % 4)) || ' of ' || id, id FROM many " + rest.format("id % 3 = 0")
+    )
+    assert "ORDER BY" not in rest or rows == truth.fetchall()
+    again = con.uql(items + rest.format('"it is urgent" USING (body)'))
+    assert again.fetchall() == rows and again.cost.calls == 0
+
+
+def test_lists_of_the_model_that_are_empty_are_gone_past_as_far_as_the_budget_reaches():
+    model = HashModel(answers=lambda question, row: [])
+    con = uql.connect(model=model, ledger=":memory:", budget=60)
+    con.execute("CREATE TABLE many AS SELECT i AS id, 'note ' || i AS body FROM range(500) r(i)")
+    asked = con.uql('SELECT unnest("the subjects" USING (body)::VARCHAR[]) AS s FROM many LIMIT 5')
+    assert asked.fetchall() == [] and not asked.exact and model.calls <= 60
+    assert "first 0 of 5: the budget ended" in asked.notes

@@ -134,6 +134,16 @@ class Budget:
         self.spent_tokens += tokens
         self.spent_usd += usd
 
+    def advance(self, calls: int, step: int) -> None:
+        """Count calls that were spent in a later step in this one.
+
+        Args:
+            calls: rows sent.
+            step: in which they were spent.
+        """
+        self._by_step[step] -= calls
+        self._by_step[self.step] += calls
+
     async def reserve(self, reservation: Reservation) -> int | None:
         """Take the calls of one request of at most this cost: a ticket for `settle`, or None when it does not fit."""
         while True:

@@ -91,7 +91,8 @@ class Gate(Sender):
         self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
         self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
-        self._asked_keys = set[bytes]()  # of a run that keeps its draws: what this sitting has asked
+        # of a run that keeps its draws: what this sitting has asked, and the first step of the budget in which it did
+        self._step_of = dict[bytes, int]()
         self._shared = ledger.path != ":memory:" or not owned  # may others see the ledger?
         self.draws = DrawLog(ledger, run, self.warn, persistent=self._shared and not run.part)
         self._ended = ""  # how the run ended, where it was not well
@@ -481,16 +482,21 @@ class Gate(Sender):
         return count
 
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
-        """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
+        """Of answers known: those paid for since the run began and not asked up to this step in this sitting, with their calls.
+
+        A part of the statement that goes on does not know in a step what another part asked in a later one: it draws as it did then.
+        """
         assert self.run.started is not None
-        origins = await self.ledger.origins([key for key in keys if key not in self._asked_keys])
+        step = self.budget.step
+        origins = await self.ledger.origins([key for key in keys if self._step_of.get(key, math.inf) > step])
         return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
 
     async def _replay(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> dict[bytes, int]:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again: those calls."""
         calls = await self._later(list(answers))
         self._count_again(asking, slots, answers, calls)
-        self._asked_keys.update(_all_keys(slots))
+        for key in _all_keys(slots):
+            self._step_of[key] = min(self.budget.step, self._step_of.get(key, self.budget.step))
         return calls
 
     def _count_again(
@@ -502,6 +508,10 @@ class Gate(Sender):
             if not paid:
                 continue
             most = max(paid, key=calls.__getitem__)
+            step = self._step_of.get(most, self.budget.step)
+            if step > self.budget.step:
+                self.budget.advance(calls[most], step)
+                continue
             tokens_in, tokens_out, usd = answers[most].paid or (0, 0, 0.0)
             if self.run.again:
                 tokens_in, tokens_out, usd = 0, 0, 0.0

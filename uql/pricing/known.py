@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ from uql.compiler.cost import (
     MEDIA_BYTES,
     PROMPT_TOKENS,
     BlockStatistics,
-    LedgerCoverage,
     Pace,
     Quote,
     Range,
@@ -51,6 +50,7 @@ from uql.compiler.physical import (
     SubQueries,
     UnionPlan,
     asked_joins,
+    inner_plans,
 )
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.llm.providers.base import Price, Provider
     from uql.pricing.learned import Statistics
+    from uql.pricing.recall import Recall
 
 PILOT_SHARE, PILOT_ROWS, LEAST_ROWS = 0.05, 64, 8  # of the rows; at most; at least, else none
 RIDERS = ("select_with_where", "group_with_where")
@@ -98,7 +99,7 @@ class Knowledge:
     watches: bool = False  # does it take videos as files?
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
-    recall: Callable[[Block], tuple[LedgerCoverage, ...]] | None = None  # what the ledger answers of a block's rows
+    recall: Recall | None = None  # what the ledger answers of rows
     # blocks are kept, so that no other has their identity
     _block_cache: dict[int, tuple[Block, BlockStatistics]] = field(default_factory=dict)
     _like: dict[int, tuple[Block, Block]] = field(default_factory=dict)  # of a block chosen: that as written
@@ -201,8 +202,7 @@ class Knowledge:
     def _look(self, block: Block) -> BlockStatistics:
         fields = fields_read(block)
         stages = [*block.requests, *(Stage((c,)) for c in block.summaries.columns)]
-        for join in asked_joins(block):
-            stages += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
+        stages += [stage for join in asked_joins(block) for stage in stages_of(join)]
         sizes = {s.input_columns: sum(size_of(fields[c]) for c in s.input_columns if c in fields) for s in stages}
         pilot = self.pilots.get(id(block))
         frames = self._frames(block, [c for s in stages for c in s.input_columns if c in fields], fields)
@@ -244,18 +244,26 @@ class Knowledge:
     def quote(self, plan: PhysicalPlan) -> Quote:
         """The price of a plan that was chosen, without a budget; the calls of each of its blocks are known from then on."""
         simulation = simulate(plan, self._with_answers)
-        if simulation is None:  # a block's rows come from answers
-            return quote(plan, self)
-        for i, block in blocks(plan).items():
-            self._block_cache[i] = (block, replace(self(block), calls=simulation.blocks[i]))
-        return simulation.quote
+        if simulation is not None:
+            for i, block in blocks(plan).items():
+                self._block_cache[i] = (block, replace(self(block), calls=simulation.blocks[i]))
+            return simulation.quote
+        for part in parts_of(plan):  # the rows of a block come from answers: those of the blocks inside it may not
+            self.quote(part)
+        return quote(plan, self)
 
     def _with_answers(self, block: Block) -> BlockStatistics:
-        """What is known of a block, with the rows that the ledger answers."""
-        statistics = self(block)
+        """What is known of a block, with what the ledger answers of its rows and of the pairs of its joins."""
+        statistics, fields = self(block), fields_read(block)
         if self.recall is None or statistics.site is None:
             return statistics
-        return replace(statistics, site=replace(statistics.site, coverage=self.recall(block)))
+        stages = (*block.filter.stages, *block.values.stages, *block.values.late)
+        pairs = zip(statistics.pair_sites, asked_joins(block), strict=True)
+        return replace(
+            statistics,
+            site=self.recall.answered(statistics.site, block.filter.formula, stages, fields),
+            pair_sites=tuple(self.recall.answered(site, j.formula, stages_of(j), fields) for site, j in pairs),
+        )
 
     # ----------------------------------------------------------------------------------------------- rows as DuckDB has them
     def _site(
@@ -273,13 +281,13 @@ class Knowledge:
         if any(part is None for part in sources.values()):
             return None
         change = {alias: part for alias, part in sources.items() if part is not None}
-        told_by_model = {
+        hidden = frozenset(
             Column(a, i.name) for a, p in change.items() for i in p.query.items if isinstance(i.expr, Null)
-        }
+        )
 
         def open_(expr: Expr) -> bool:
             later = any(is_semantic_query(b.query) or b.correlated for b in in_expressions(expr))
-            return later or is_semantic(expr) or not told_by_model.isdisjoint(columns(expr))
+            return later or is_semantic(expr) or not hidden.isdisjoint(columns(expr))
 
         plain = [t for t in terms if not open_(t)]
         leaves = formula.leaves if formula is not None else ()
@@ -287,18 +295,25 @@ class Knowledge:
         groups_by = block.project.items if block.stops_at_first else block.aggregate.keys
         keys = [] if pairs or any(open_(key.expr) for key in groups_by) else [key.expr for key in groups_by]
         inputs = dict.fromkeys(c.inputs for c in virtuals)
-        needed = dict.fromkeys(c for one in inputs for c in one)
+        by_answers = [leaf.expr for leaf in leaves if leaf.semantic and not any(in_expressions(leaf.expr))]
+        needed = dict.fromkeys(c for one in (*inputs, *map(columns, by_answers)) for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
+        items += [BoundItem(Column(alias, ROW), f"__r{i}", "UBIGINT") for i, alias in enumerate(change)]
+        numbered = not pairs and block.scan.join is None
+        items += [BoundItem(_row_number(block), ROW, "UBIGINT")] if numbered else []
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
         parts = [content(one) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
+        parts += [f"__r{i}" for i in range(len(change))] + ([ROW] if numbered else [])
         parts += [f"hash({', '.join(f'__k{i}' for i in range(len(keys)))})"] if keys else []
-        sql = f"SELECT {', '.join(parts) or '1'} FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
+        sql = f"SELECT * FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
         try:
-            rows = Duck(self.cursor).arrow(sql)
+            table = self.recall.table(sql, virtuals, fields_read(block)) if self.recall is not None else ""
+            kept = f"{quoted(table)} ORDER BY rowid" if table else f"({sql})"
+            rows = Duck(self.cursor).arrow(f"SELECT {', '.join(parts) or '1'} FROM {kept}")
         except duckdb.Error:  # the values that a model will give stand as NULL here: not each statement takes that
             return None
         if rows.num_rows > MOST_SEEN:
@@ -311,9 +326,13 @@ class Knowledge:
         selectivity = Range.exactly(1)
         for term in terms:
             if term not in plain:
-                hidden = inner or block.scan.join is not None
-                selectivity = selectivity * (UNKNOWN if hidden else self._subquery_selectivity(term, block, plain))
-        return Site(rows.num_rows, cells, masks, groups, selectivity, tuple(alias for alias, _ in inner))
+                after = inner or block.scan.join is not None
+                selectivity = selectivity * (UNKNOWN if after else self._subquery_selectivity(term, block, plain))
+        first = len(inputs) + len(own)
+        numbers = [np.asarray(rows.column(first + i), dtype=np.uint64) for i in range(len(change) + numbered)]
+        of_inner = tuple(zip(change, numbers, strict=False))
+        own_rows = numbers[-1] if numbered else None
+        return Site(rows.num_rows, cells, masks, groups, selectivity, of_inner, own_rows, hidden, table)
 
     def _sites(self, block: Block) -> tuple[Site | None, tuple[Site | None, ...]]:
         """The candidates of a block, and the pairs of each join that is asked."""
@@ -344,7 +363,7 @@ class Knowledge:
                 return None, (None,)
             both = BoundJoin("CROSS", block.scan.source, part.source)
             where = [*plain, *conjuncts(part.own), *conjuncts(part.pairs)]
-            own = [c for stage in (*part.stages, *part.values) for c in stage.columns]
+            own = [c for stage in stages_of(part) for c in stage.columns]
             pairs.append(
                 self._site(block, both, where, part.formula, own, (*block.inner.derived, *part.derived), pairs=True)
             )
@@ -548,7 +567,24 @@ class Knowledge:
         raise TypeError(f"not a physical plan: {plan!r}")
 
 
+def parts_of(plan: PhysicalPlan) -> tuple[PhysicalPlan, ...]:
+    """The plans inside a plan."""
+    if isinstance(plan, UnionPlan):
+        return plan.left, plan.right
+    return inner_plans(plan) if isinstance(plan, Block) else ()
+
+
+def stages_of(join: OuterJoin | Correlated) -> tuple[Stage, ...]:
+    """The requests about the pairs of a join, or of a sub-query that reads columns around it."""
+    return (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
+
+
 _ONE = BoundItem(Number("1"), "__one", "INTEGER")
+ROW = "__row"  # the number of a row of an inner query, by what the query reads of it
+
+
+def _row_number(block: Block) -> Expr:
+    return Call("hash", block.scan.columns or (Number("1"),))
 
 
 def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
@@ -557,9 +593,14 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         left, right = _whole(plan.left, alias), _whole(plan.right, alias)
         if left is None or right is None:
             return None
-        return BoundDerived(BoundUnion(plan.items, left.query, right.query, all=True), alias, ())
-    if isinstance(plan, SqlQuery):
-        return BoundDerived(plan.query, alias, ())
+        items = (*plan.items, BoundItem(Column("", ROW), ROW, "UBIGINT"))
+        return BoundDerived(BoundUnion(items, left.query, right.query, all=True), alias, ())
+    if isinstance(plan, SqlQuery):  # its rows are there for sure
+        items = (
+            *(BoundItem(Column(alias, i.name), i.name, i.type) for i in plan.query.items),
+            BoundItem(Number("0"), ROW, "UBIGINT"),
+        )
+        return BoundDerived(BoundSelect(items, BoundDerived(plan.query, alias, ())), alias, ())
     if not isinstance(plan, Block) or plan.aggregate.present or plan.scan.join is not None or plan.scan.source is None:
         return None
     sources = {own: _whole(below, own) for own, below in plan.inner.derived}
@@ -571,6 +612,7 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         return not is_semantic(expr) and not any(is_semantic_query(b.query) for b in in_expressions(expr))
 
     items = tuple(i if plain(i.expr) else replace(i, expr=Null()) for i in plan.project.items)
+    items = (*items, BoundItem(_row_number(plan), ROW, "UBIGINT"))
     terms = conjunction([t for t in conjuncts(plan.scan.where) if plain(t)])
     return BoundDerived(BoundSelect(items, with_sources(plan.scan.source, change), terms), alias, ())
 

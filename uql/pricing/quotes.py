@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from uql.base.settings import Settings
-    from uql.cluster.cluster import Cluster
     from uql.compiler.bound import BoundStatement
     from uql.compiler.cost import Quote
     from uql.compiler.explain import Explained
@@ -42,7 +41,6 @@ class Foresight:
         ledgers: Ledgers,
     ) -> None:
         self._cursor, self._model, self._models, self._ledgers = cursor, model, models, ledgers
-        self.cluster: Cluster | None = None  # of the session
         self._providers: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
         self._limit: tuple[PhysicalPlan, Settings, int | None] | None = None  # of the last statement
         self._memories: dict[str, Statistics] = {}  # by model and database
@@ -138,7 +136,7 @@ class Foresight:
     def _recalling(self, knowledge: Knowledge) -> Iterator[Knowledge]:
         """With what the ledger answers, where the model is at hand that keys are made for."""
         from uql.kernels.duck import Duck
-        from uql.pricing.recall import ledger_coverage
+        from uql.pricing.recall import Recall
 
         settings = knowledge.settings
         model = self._model or self._providers.get(settings.model)
@@ -151,10 +149,10 @@ class Foresight:
             yield knowledge
         else:
             with self._ledgers.open(settings.ledger) as ledger:
-                duck = Duck(self._cursor, cluster=self.cluster)
+                duck = Duck(self._cursor)
                 try:
                     described = knowledge.memory.descriptions if settings.describe else None
-                    knowledge.recall = lambda block: ledger_coverage(block, model, ledger, duck, described)
+                    knowledge.recall = Recall(model, ledger, duck, described)
                     yield knowledge
                 finally:
                     duck.close()

@@ -1,94 +1,118 @@
-"""Which rows of a block the ledger answers, told before the run: a look for a question that is new, else at a few hundred rows."""
+"""What the ledger answers of the rows of a plan, told before the run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import duckdb
 import numpy as np
 
-from uql.compiler.cost import LedgerCoverage, Range
-from uql.compiler.join_plans import fields_of
-from uql.compiler.physical import Block, Stage, asked_joins, inner_plans
+from uql.base.schema import Field
+from uql.compiler.cost import Site
+from uql.compiler.formula import Formula
+from uql.compiler.physical import Stage, stages as apart
+from uql.compiler.subqueries import in_expressions
+from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
-from uql.engine import sharded
-from uql.engine.execute import candidates_sql
+from uql.compiler.walk import columns
 from uql.kernels import descriptions
 from uql.kernels.duck import Duck
 from uql.kernels.relation import Relation
+from uql.kernels.sem_filter import truth_of
 from uql.llm.ledger import Ledger
-from uql.llm.ledger_keys import question_key, row_key
-from uql.llm.providers.base import Provider
-from uql.pricing.contents import content
-
-MOST_LOOKED_UP = 400  # rows of a block; of more, a random sample of as many
-SURE = 2.0  # standard deviations of the share of the rows that were not looked up
+from uql.llm.ledger_keys import collected, distinct, question_key
+from uql.llm.providers.base import Answer, Provider
 
 
-def ledger_coverage(
-    block: Block, model: Provider, ledger: Ledger, duck: Duck, described: Mapping[str, str] | None = None
-) -> tuple[LedgerCoverage, ...]:
-    """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are,
-    and where shards hold them.
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The answers of one model.
 
-    Args:
+    Attributes:
         model: by which the keys of answers are made.
-        duck: where candidate rows are materialised.
+        duck: where rows are materialised.
         described: what the model proposed of quoted texts, by `descriptions.key`; None: texts stand without a description.
     """
-    if inner_plans(block) or asked_joins(block) or sharded.table_of(block, duck) is not None:
-        return ()
-    coverage = []
-    relation: Relation | None = None
-    for stage in dict.fromkeys((*block.filter.stages, *block.values.stages, *block.values.late)):
-        with suppress(duckdb.Error):  # the run says it
-            relation = relation or Relation(duck, "", 0, fields_of(block))  # puts questions, before its rows are wanted
-            _describe(stage, relation, described)
-            columns = [c for c in stage.columns if _was_asked(c, relation, model, ledger)]
-            if not columns:
+
+    model: Provider
+    ledger: Ledger
+    duck: Duck
+    described: Mapping[str, str] | None = None
+
+    def table(self, sql: str, questions: Sequence[VirtualColumn], fields: dict[Column, Field]) -> str:
+        """A temporary table of these rows where one of these questions was ever asked of a row; "" where none was.
+
+        Args:
+            sql: the rows.
+            questions: about them.
+            fields: what they read.
+        """
+        stages = apart(tuple(questions))
+        empty = self._relation("", 0, stages, fields)
+        return self.duck.create(sql)[0] if any(self._was_asked(c, empty) for s in stages for c in s.columns) else ""
+
+    def answered(
+        self, site: Site, formula: Formula | None, stages: Sequence[Stage], fields: dict[Column, Field]
+    ) -> Site:
+        """The rows with the terms that the ledger's answers decide, and the questions that it answers.
+
+        Args:
+            formula: of the condition on the rows, whose terms are those of `site`.
+            stages: the requests about them, as the run makes them.
+            fields: what they read.
+        """
+        if not site.table:
+            return site
+        relation = self._relation(site.table, site.n, stages, fields)
+        for stage in stages:
+            self._look_up(stage, site, relation)
+        masks = site.leaves.copy()
+        for i, leaf in enumerate(formula.leaves if formula is not None else ()):
+            if not leaf.semantic or not site.hidden.isdisjoint(columns(leaf.expr)) or any(in_expressions(leaf.expr)):
                 continue
-            if not relation.name:
-                name, n = duck.create(candidates_sql(block))
-                relation = Relation(duck, name, n, fields_of(block))
-                _describe(stage, relation, described)
-            coverage += list(_looked_up(stage, columns, relation, model, ledger))
-    return tuple(coverage)
+            rids = np.flatnonzero(np.logical_and.reduce([relation[c].asked_mask for c in leaf.columns]))
+            masks[i, rids] = truth_of(leaf, rids, relation)
+        answered = [(c, relation[c].asked_mask) for stage in stages for c in stage.columns]
+        return replace(site, leaves=masks, answered=tuple(answered))
 
+    def _relation(self, table: str, n: int, stages: Sequence[Stage], fields: dict[Column, Field]) -> Relation:
+        """Rows whose texts have the descriptions that a run would give them, as far as they are known."""
+        relation = Relation(self.duck, table, n, fields)
+        for stage in stages if self.described is not None else ():
+            for column in descriptions.described(stage.columns):
+                meaning = descriptions.initial_description(column, fields, self.described or {})
+                relation[column].prompt.meaning = meaning
+        return relation
 
-def _describe(stage: Stage, relation: Relation, described: Mapping[str, str] | None) -> None:
-    """Gives the texts of a stage the descriptions that a run would, as far as they are known."""
-    if described is None:
-        return
-    for column in descriptions.described(stage.columns):
-        relation[column].prompt.meaning = descriptions.initial_description(column, relation.fields, described)
+    def _was_asked(self, column: VirtualColumn, relation: Relation) -> bool:
+        """Was a question asked of any row, alone or beside others?"""
+        if not column.by_row or column.label_query is not None:
+            return False
+        question = relation.question(column)
+        digests = [self.ledger.key(question_key(self.model, question, together=both)) for both in (False, True)]
+        sql = "SELECT 1 FROM questions WHERE digest IN (?, ?)"
+        return self.ledger.work(lambda db: db.execute(sql, digests).fetchone() is not None)
 
-
-def _was_asked(column: VirtualColumn, relation: Relation, model: Provider, ledger: Ledger) -> bool:
-    """Was a question asked of any row?"""
-    if not column.by_row or column.label_query is not None or column.is_pair_condition:
-        return False
-    digest = ledger.key(question_key(model, relation.question(column)))
-    return ledger.work(
-        lambda db: db.execute("SELECT 1 FROM questions WHERE digest = ?", (digest,)).fetchone() is not None
-    )
-
-
-def _looked_up(
-    stage: Stage, columns: list[VirtualColumn], relation: Relation, model: Provider, ledger: Ledger
-) -> Iterator[LedgerCoverage]:
-    rids = np.arange(relation.n, dtype=np.int64)
-    if relation.n > MOST_LOOKED_UP:
-        rids = np.sort(np.random.default_rng(0).choice(rids, MOST_LOOKED_UP, replace=False))
-    if not len(rids):
-        return
-    rows = [row_key(row) for row in relation.rows(rids, stage.columns)]
-    codes = relation.fetch(rids, [content(stage.input_columns)]).column(0).to_numpy().astype(np.uint64)
-    for column in columns:
-        head = question_key(model, relation.question(column))
-        keys = [ledger.key(head, row) for row in rows]
-        answers = ledger.answers(keys)
-        hits = np.array([key in answers for key in keys])
-        p, m = float(hits.mean()), len(hits)
-        off = SURE * ((p * (1 - p) + 1 / m) / m) ** 0.5
-        yield LedgerCoverage(stage.columns, column, codes[hits], codes, Range(max(0.0, p - off), p, min(1.0, p + off)))
+    def _look_up(self, stage: Stage, site: Site, relation: Relation) -> None:
+        """Takes the answers to the questions of a request; rows of equal content are looked up once."""
+        asked = [c for c in stage.columns if self._was_asked(c, relation)]
+        codes = site.content(stage.columns)
+        there = np.flatnonzero(codes != 0)
+        if not asked or not len(there) or not site.hidden.isdisjoint(stage.input_columns):
+            return
+        _, first, place = np.unique(codes[there], return_index=True, return_inverse=True)
+        rows = relation.rows(there[first], stage.columns)
+        for column in asked:
+            question = relation.question(column)
+            alone, shared = (question_key(self.model, question, together=both) for both in (False, True))
+            answers: list[Answer | None] = [None] * len(rows)
+            together = [shared] if stage.rows > 1 else []
+            for slots in distinct(rows, [alone], self.ledger, ask_null=False, most=len(rows), together=together):
+                found = self.ledger.answers([key for slot in slots for key in (*slot.single_keys, *slot.keys)])
+                for slot in slots:
+                    for i in slot.indices:
+                        answers[i] = found.get(slot.single_keys[0]) or found.get(slot.keys[0])
+            values = np.empty(len(rows), dtype=object)
+            values[:] = collected(question, answers).values
+            relation[column].values[there] = values[place]
+            relation[column].asked_mask[there] = np.array([answer is not None for answer in answers])[place]

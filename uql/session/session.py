@@ -402,7 +402,7 @@ class Session:
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Statements over its tables draw their rows by its shards."""
-        self.cluster = self.foresight.cluster = cluster
+        self.cluster = cluster
 
     def home(self, database: CurrentDatabase) -> str | None:
         """The path beside which vectors of rows are kept: of the database file or the lake; None: there is none."""
