@@ -9,8 +9,7 @@ answer yet.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,6 @@ from uql.base.errors import BindError, DataError
 from uql.base.sql_text import literal, quote
 from uql.kernels.duck import Duck
 from uql.kernels.kept_proxy import StatedSet
-from uql.session.statements import refused
-from uql.session.store_estimates import together
 from uql.sources.catalog import ESTIMATED
 
 if TYPE_CHECKING:
@@ -73,16 +70,6 @@ class Changes:
     changed: int
     removed: int
     rows: int  # there are now
-
-
-@contextmanager
-def transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """All or nothing. Raises: DataError (UQL509) where DuckDB refuses."""
-    try:
-        with together(cursor):
-            yield
-    except duckdb.Error as error:
-        raise refused(error) from error
 
 
 # --------------------------------------------------------------------------------------------------------- definitions
