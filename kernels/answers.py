@@ -100,7 +100,7 @@ class Origins:
         shown_with: the sets of columns whose reads shared a request with this one.
         in_ledger: was the question ever asked before this run? None: not looked up.
         messages: (N,) of TRY, why there is no answer.
-        by_model: (N,) of a cascade, 1 where the small model answered, 2 where the large one did.
+        by_model: (N,) of a cascade, 1 where the small model answered, 2 where the large one did, 0 where neither was asked.
         by_people: (N,) rows that a person answered in the model's place.
         held_errors: of a column that rides along, failures by row, reported where the row passes.
         moments: of a condition on videos, the frames that were asked.
@@ -127,11 +127,11 @@ class Origins:
             self.by_people = np.zeros(self.n, dtype=bool)
         self.by_people[rids] = True
 
-    def mark_model(self, rids: Rids, by_large: Flags) -> None:
+    def mark_model(self, rids: Rids, by_model: NDArray[np.int8]) -> None:
         """Keeps which model of a cascade answered these rows."""
         if self.by_model is None:
             self.by_model = np.zeros(self.n, dtype=np.int8)
-        self.by_model[rids] = np.where(by_large, 2, 1)
+        self.by_model[rids] = by_model
 
 
 @dataclass(slots=True)
@@ -154,6 +154,12 @@ class ColumnAnswers:
     origin: Origins
     prompt: PromptParts = field(default_factory=PromptParts)
     derived: Derived | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Are answers derived from the rows of pairs, or a small model's in the place of a large one's?"""
+        by_model = self.origin.by_model
+        return self.derived is not None or (by_model is not None and bool((by_model == 1).any()))
 
     @classmethod
     def of(cls, column: VirtualColumn, n: int) -> ColumnAnswers:

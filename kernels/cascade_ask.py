@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
@@ -15,7 +16,6 @@ from uql.kernels.cascade import CANDIDATES, Cascade, Learned, certainty, least_c
 from uql.kernels.relation import Relation
 from uql.llm.questions import Answers, Question, Row
 from uql.operators.replies import YesNo
-from uql.sampling.base import Flags
 
 
 def takes(cascade: Cascade, questions: Sequence[Question], relation: Relation, ctx: Context) -> bool:
@@ -63,8 +63,8 @@ async def ask(
         cheap = dict(zip(usable, replies, strict=True))
     settled = []
     for column, question in zip(columns, questions, strict=True):
-        answers, by_large = await _settled(cascade, question, cheap.get(question), rids, rows, relation, ctx)
-        relation[column].origin.mark_model(rids, by_large)
+        answers, by_model = await _settled(cascade, question, cheap.get(question), rids, rows, relation, ctx)
+        relation[column].origin.mark_model(rids, by_model)
         settled.append(answers)
     return tuple(settled)
 
@@ -77,13 +77,13 @@ async def _settled(
     rows: Sequence[Row],
     relation: Relation,
     ctx: Context,
-) -> tuple[Answers, Flags]:
-    """The answers to one question, and where they are the large model's."""
+) -> tuple[Answers, NDArray[np.int8]]:
+    """The answers to one question, and whose they are: 1 the small model's, 2 the large one's, 0 where no model was asked."""
     learned = cascade.learned[question]
     values: list[Any] = list(cheap.values) if cheap is not None else [None] * len(rows)
     probabilities = np.array(cheap.probabilities, dtype=np.float64) if cheap is not None else np.full(len(rows), np.nan)
-    unsure = ~(certainty(probabilities) >= learned.least)
-    unsure &= ~np.array([row.is_null for row in rows], dtype=bool)
+    shown = ~np.array([row.is_null for row in rows], dtype=bool)
+    unsure = ~(certainty(probabilities) >= learned.least) & shown
     by_large = unsure.copy()
     for i, rid in enumerate(rids.tolist()):
         if rid in learned.large:
@@ -100,8 +100,9 @@ async def _settled(
             values[place], probabilities[place] = value, p
         failures += [replace(f, index=int(at[f.index])) for f in large.failures]
     learned.by_large += int(by_large.sum())
-    learned.by_small += len(rows) - int(by_large.sum())
-    return Answers(values, probabilities, tuple(failures)), by_large
+    learned.by_small += int((shown & ~by_large).sum())
+    by_model = np.where(by_large, 2, np.where(shown, 1, 0)).astype(np.int8)
+    return Answers(values, probabilities, tuple(failures)), by_model
 
 
 async def _learn(

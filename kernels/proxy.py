@@ -57,7 +57,11 @@ def of(relation: Relation) -> Floats | None:
         return None
     values = relation.each(f"CAST({COLUMN} AS DOUBLE)")
     fine = np.isfinite(values)
-    spread = float(values[fine].std()) if fine.any() else 0.0
+    largest = float(np.abs(values[fine]).max(initial=0.0))
+    if largest == 0.0:
+        return None
+    values = values / largest  # so that no square is too large
+    spread = float(values[fine].std())
     if spread == 0.0:
         return None
     return np.where(fine, (values - values[fine].mean()) / spread, 0.0)

@@ -62,7 +62,7 @@ class Purse:
         return left is None or calls <= left
 
     def need(self, calls: int, what: str, less: str = "") -> None:
-        """Checks before anything is sent that so many calls fit.
+        """Checks before any of them is sent that so many calls fit.
 
         Args:
             what: that takes them.
@@ -71,9 +71,11 @@ class Purse:
         """
         left = self.remaining
         if left is not None and calls > left:
+            paid = self.budget.spent_calls  # by a part before, which a larger budget may let spend more
+            ways = [less, "" if paid else f"WITH (budget = {calls})", "WITH (budget = 'all')"]
             raise BudgetError(
-                f"{what} needs {calls:,} calls and the budget leaves {left:,}; nothing was sent",
-                help=f"{less}{', or ' if less else ''}WITH (budget = {calls}), or WITH (budget = 'all')",
+                f"{what} needs {calls:,} calls and the budget leaves {left:,}; {'no more' if paid else 'nothing'} was sent",
+                help=", or ".join(filter(None, ways)),
             )
 
     # --------------------------------------------------------------------------------------------------------------- limits

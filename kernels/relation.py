@@ -153,6 +153,11 @@ class Relation:
         """Is a condition on pairs answered from their rows?"""
         return any(answers.derived is not None for answers in self.answers.values())
 
+    @property
+    def doubtful(self) -> list[VirtualColumn]:
+        """The texts of which some answers are not those that the model itself would give."""
+        return [answers.column for answers in self.answers.values() if answers.doubtful]
+
     def labels(self, column: VirtualColumn) -> tuple[str, ...]:
         """The labels of a choice: those that were found, else those of the text."""
         own_labels = self[column].prompt.labels

@@ -20,7 +20,7 @@ from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates import audit as judged, sample_bounds
 from uql.kernels.estimates.by_group import Target
-from uql.kernels.estimates.derived_pairs import doubted
+from uql.kernels.estimates.doubtful_answers import doubted
 from uql.kernels.estimates.error_correction import Correction, audited
 from uql.kernels.estimates.error_target import half_width, note_error, note_wide
 from uql.kernels.estimates.exact import exactly
@@ -95,7 +95,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
         groups = _exact(of, sampled)
-        return doubted(groups, of) if relation.derives else groups
+        return doubted(groups, of) if relation.doubtful else groups
     if block.aggregate.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
         ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from uql.compiler.physical import Block
 from uql.compiler.subqueries import allows_try
 from uql.compiler.syntax import Between, Binary, Call, Cast, Column, Expr, Query, Unary
-from uql.compiler.walk import rewrite, walk, with_children
+from uql.compiler.walk import has_window, rewrite, walk, with_children
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.aggregate import scaled
@@ -38,7 +38,7 @@ def of_item(expr: Expr, calls: list[Call], groups: Groups, ctx: Context) -> list
         parts = [[groups.estimates[call][g] for call in calls] for g in range(n)]
         return [
             Estimate(v, v, v, ctx.settings.confidence, True, of[0].calls)
-            if all(e.exact for e in of)
+            if _is_exact(expr, of, groups)
             else Estimate(v, -inf, inf, ctx.settings.confidence, False, of[0].calls, max(e.unknown for e in of), "seen")
             for v, of in zip(values, parts, strict=True)
         ]
@@ -81,9 +81,16 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, groups: Grou
         if not steady or beyond or any(map(_open, of)):
             known = [-inf, inf]
         low, high = min(known, default=None), max(known, default=None)
-        unknown, exact = max(e.unknown for e in of), all(e.exact for e in of)
+        unknown, exact = max(e.unknown for e in of), _is_exact(expr, of, groups)
         result.append(Estimate(values[0], low, high, of[0].confidence, exact, of[0].calls, unknown, of[0].method))
     return result
+
+
+def _is_exact(expr: Expr, own: Sequence[Estimate], groups: Groups) -> bool:
+    """Is the value of an expression exact in the group that has these aggregates? A window reads those of every group."""
+    if has_window(expr):
+        return groups.exact and all(e.exact for estimates in groups.estimates.values() for e in estimates)
+    return all(e.exact for e in own)
 
 
 def _open(estimate: Estimate) -> bool:

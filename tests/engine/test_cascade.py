@@ -86,6 +86,35 @@ def test_the_large_model_is_asked_of_the_unsure_rows_only() -> None:
         assert "0 of 128 rows asked of both differed" in note
 
 
+class Mistaken(Small):
+    """Wrong about one row in a hundred, and as sure of it as of the others."""
+
+    def truth(self, row):
+        return super().truth(row) != (drawn("mistaken " + row.cells[0].value) < 0.01)
+
+
+def test_what_a_small_model_answered_is_not_exact_and_a_count_has_the_interval_that_accuracy_leaves() -> None:
+    with connected(Mistaken(), Large()) as con:
+        rows = con.uql(QUERY)
+        truth = sum(drawn(f"Note {i}, about something or other, at length") < 0.4 for i in range(ROWS))
+        assert len(rows.fetchall()) != truth and not rows.exact
+        counted = con.uql('SELECT COUNT(*) AS every, COUNT(*) FILTER ("it is good") AS n FROM notes')
+        assert counted.estimates["every"].exact and not counted.estimates["n"].exact
+        counted = con.uql('SELECT COUNT(*) AS n, SUM(id) AS s FROM notes WHERE "it is good"')
+        n, total = counted.estimates["n"], counted.estimates["s"]
+        assert n.value != truth and n.low <= truth <= n.high < n.value + 0.06 * ROWS
+        assert not total.exact and total.high == np.inf
+        assert con.uql('SELECT COUNT(*) AS n FROM notes WHERE "it is good" WITH (accuracy = 0.999)').exact
+
+
+def test_rows_without_a_text_are_answered_by_neither_model() -> None:
+    with connected(Small(), Large()) as con:
+        con.sql("UPDATE notes SET text = NULL WHERE id % 2 = 0")
+        (note,) = [n for n in con.uql(QUERY).notes if "small answered" in n]
+        said = [int(word.replace(",", "")) for word in note.split() if word.replace(",", "").isdigit()]
+        assert said[0] + said[1] == ROWS / 2
+
+
 def test_a_small_model_that_is_sure_and_wrong_is_not_believed() -> None:
     small, large = Wrong(), Large()
     with connected(small, large) as con:

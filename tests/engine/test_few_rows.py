@@ -150,3 +150,15 @@ def test_a_number_that_few_rows_have_lies_in_the_interval_of_a_few_rows(what, bu
             estimate = asked.uql(f'SELECT {what}("the number of complaints") AS v FROM t').estimates["v"]
             held += estimate.low <= truth <= estimate.high
     assert held >= 11
+
+
+def test_a_share_of_all_groups_is_no_exact_number_in_a_group_of_which_every_row_was_asked():
+    con = uql.connect(model=HashModel(), ledger=":memory:", seed=1, budget=100)
+    con.sql(
+        "SELECT CASE WHEN i < 3 THEN 'few' ELSE 'many' END AS kind, 'note ' || i || ' of a customer' AS text FROM range(600) r(i)"
+    ).create("notes")
+    said = 'FROM notes WHERE "it is good" GROUP BY kind ORDER BY kind'
+    result = con.uql(f"SELECT kind, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share {said}")
+    assert [e.exact for e in result.estimates["n"]] == [True, False]
+    assert [e.exact for e in result.estimates["share"]] == [False, False]
+    assert con.uql(f"SELECT COUNT(*) / SUM(COUNT(*)) OVER () AS share {said} WITH (budget = 'all')").exact

@@ -200,3 +200,30 @@ def test_a_precision_without_rows_chosen_by_a_text_is_refused(query) -> None:
     with connected(Cheap(), Dear()) as con, pytest.raises(ConfigError) as error:
         con.uql(f"{query} WITH (precision = 0.9)").fetchall()
     assert error.value.code == "UQL105" and "WHERE" in str(error.value.help)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT id FROM notes WHERE "it is good" OR "it is long"',
+        'SELECT id FROM (SELECT * FROM notes WHERE "it is good") AS q WHERE id % 2 = 0',
+        'SELECT id FROM notes WHERE id IN (SELECT id FROM notes WHERE "it is good")',
+        'SELECT id FROM notes WHERE "it is good" UNION SELECT id FROM notes WHERE "it is long"',
+    ],
+)
+def test_the_price_holds_the_scores_of_every_condition_wherever_rows_are_chosen(query) -> None:
+    with connected(Cheap(), Dear(), budget=200) as con:
+        result = con.uql(f"{query} WITH ({TARGETS})")
+        calls = result.quote().calls
+        assert calls.low <= result.cost.calls <= calls.high < 1.2 * calls.low
+
+
+def test_values_that_do_not_fit_behind_a_search_say_that_it_was_paid() -> None:
+    with connected(Cheap(), Dear(), budget=300) as con:
+        query = (
+            f'SELECT id, "the writer" AS writer FROM notes WHERE "it is good" ORDER BY id LIMIT 1900 WITH ({TARGETS}'
+        )
+        with pytest.raises(BudgetError, match="no more was sent") as caught:
+            con.uql(f"{query})").fetchall()
+        assert "a smaller LIMIT, or WITH (budget = 'all')" in str(caught.value)
+        assert con.uql(f"{query}, budget = 'all')").fetchall()

@@ -32,6 +32,12 @@ def test_a_search_begins_with_the_rows_that_score_high(con, proxy):
     assert rows(con, f", proxy = '{proxy}', seed = 2") >= max(120, without + 10)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_score_of_very_large_numbers_guides_as_any_other(con):
+    found = con.uql(f"SELECT id FROM scored WHERE {KIND} WITH (budget = 64, proxy = 'score * 1e300')").fetchall()
+    assert len(found) > 55
+
+
 def test_a_count_by_a_score_has_a_narrow_interval_that_holds(con):
     ((truth,),) = con.sql("SELECT count(*) FROM scored WHERE text LIKE '%7%'").fetchall()
     query = f"SELECT COUNT(*) AS n FROM scored WHERE {KIND} WITH (budget = 128, seed = 3{{}})"

@@ -454,3 +454,27 @@ def test_a_definition_that_cannot_be_read_is_an_error_in_words(world, shop, spoi
     change(con, "ALTER TABLE uql_semantic_tables DROP COLUMN model")
     with pytest.raises(DataError, match=r"UQL522(.|\n)*DROP TABLE"):
         con.uql("SELECT * FROM uql_tables()").fetchall()
+
+
+def test_a_refresh_beside_another_one_says_to_run_it_again_and_changes_nothing(world, shop):
+    con = opened(world, shop)
+    con.uql(MADE)
+    change(con, "INSERT INTO live FROM reviews WHERE id >= 40 AND id < 50")
+    other = con.session.duck.cursor()
+    other.execute("BEGIN TRANSACTION")
+    other.execute("COMMENT ON TABLE liked IS 'of another writer'")
+    with pytest.raises(DataError, match="UQL509") as caught:
+        con.refresh("liked")
+    assert "run this one again" in str(caught.value)
+    other.execute("ROLLBACK")
+    assert con.sql("FROM liked ORDER BY id").fetchall() == truth(world, 0, 40)
+    again = con.refresh("liked")
+    assert told(again)[4] == 0 and con.sql("FROM liked ORDER BY id").fetchall() == truth(world, 0, 50)
+
+
+def test_a_key_that_is_null_is_named_in_the_cure(world, shop):
+    con = opened(world, shop)
+    change(con, "UPDATE live SET film = NULL WHERE id = 3")
+    with pytest.raises(DataError, match="UQL521") as caught:
+        con.uql(f"CREATE SEMANTIC TABLE liked AS SELECT id, film FROM live WHERE {POSITIVE} KEY (id, film)")
+    assert "WHERE film IS NOT NULL" in str(caught.value)

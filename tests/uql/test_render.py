@@ -60,7 +60,7 @@ def written(writer: Any, data: pa.Table, **options: Any) -> str:
         (Estimate(4, 4, math.inf), "≥ 4"),
         (Estimate(4, -math.inf, 4), "≤ 4"),
         (Estimate(4.4, 3.0, math.inf), "4.4 (3.0–∞)"),
-        (Estimate(4.4, -math.inf, math.inf), "4 (−∞–∞)"),
+        (Estimate(4.4, -math.inf, math.inf), "4.4 (−∞–∞)"),
         (Estimate(None, None, None), "NULL"),
         (Estimate(None, 1, 5), "? (1–5)"),
         (Estimate(7, 7, 7), "7 ± 0"),

@@ -185,7 +185,7 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
             output.exact = output.exact and exact
     answer_types.warn(block, relation, ctx)
     output.relation = relation
-    output.exact = output.exact and not relation.derives
+    output.exact = output.exact and not relation.doubtful
     return output
 
 

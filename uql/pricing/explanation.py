@@ -7,16 +7,19 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import BYTES_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of
+from uql.compiler.cost import BYTES_PER_TOKEN, NOTHING, Quote, Range, Unit, blocks, calls_of, stage_tokens
 from uql.compiler.explain import Explained, explained
+from uql.compiler.formula import Formula
 from uql.compiler.join_plans import fields_read
-from uql.compiler.physical import Block, Goal, PhysicalPlan
+from uql.compiler.physical import Block, Goal, Order, PhysicalPlan, SemFilter, Values, stages
+from uql.compiler.virtual import Virtual
 from uql.kernels import descriptions
 from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.sampling_inputs import FEWEST_ROWS
 from uql.llm.prices import price_of
 from uql.pricing.error_target import share_asked
 from uql.pricing.model_prices import price_known
+from uql.sampling.promise import PILOT
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
@@ -164,17 +167,31 @@ def _too_little(quote: Quote, scores: float, settings: Settings) -> str:
 
 
 def scores_usd(plan: PhysicalPlan, knowledge: Knowledge) -> float:
-    """What the small model's scores of every row cost, where a statement with a precision or a recall has one; else 0."""
-    settings = knowledge.settings
-    if not settings.models or not isinstance(plan, Block) or not is_promised(plan, settings):
-        return 0.0
-    whole = price(plan, knowledge, None)
-    without_scores = price_alone(plan, knowledge, None)
-    return (
-        max(0.0, whole.usd.expected - without_scores.usd.expected)
-        if whole.usd is not None and without_scores.usd is not None
-        else 0.0
-    )
+    """What the small model's scores of every row cost, where a statement with a precision or a recall has them; else 0."""
+    scores = _scores(plan, knowledge)
+    usd = _by_model(scores, knowledge.settings.models[0], knowledge).usd if scores.calls.high else None
+    return 0.0 if usd is None else usd.expected
+
+
+def _scores(plan: PhysicalPlan, knowledge: Knowledge) -> Quote:
+    """The small model's answers to every condition about every row, of each SELECT with a precision or a recall that they guide."""
+    scores = Quote(NOTHING, NOTHING, NOTHING)
+    for block in blocks(plan).values() if knowledge.settings.models else ():
+        if not is_promised(block, knowledge.settings) or knowledge(block).rows.expected < FEWEST_ROWS:
+            continue
+        for column in block.filter.columns:
+            where = SemFilter(Formula.of(Virtual(column)), stages((column,)), block.filter.goal)
+            alone = replace(block, filter=where, values=Values(), order=Order())
+            calls = calls_of(alone, replace(knowledge(block), calls=None, answers=None, rates=None)).by_stage
+            for stage, count in calls.items():
+                scores += Quote(count, *stage_tokens(stage, count, knowledge(block)))
+    return scores
+
+
+def _by_model(quote: Quote, model: str, knowledge: Knowledge) -> Quote:
+    """The price at what a model takes."""
+    price = price_known(knowledge.models.get(model), knowledge.settings.with_values(model=model))
+    return replace(quote, usd=None) if price is None else quote.priced(price.usd(1, 0), price.usd(0, 1))
 
 
 def _why_so_many(settings: Settings, budget: int | None, sample: int, scores: float) -> str:
@@ -220,21 +237,17 @@ def is_promised(plan: Block, settings: Settings) -> bool:
     return promised and chooses and bool(columns) and all(c.is_condition for c in columns)
 
 
-def _with_promise(plan: Block, large_quote: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
+def _with_promise(
+    plan: PhysicalPlan, scores: Quote, large_quote: Quote, knowledge: Knowledge
+) -> tuple[Quote, tuple[Alternative, ...]]:
     """The price of a score of every row by the small model and the calls of the large one, beside those of each alone."""
     small, large = knowledge.settings.models
     every = price_alone(plan, knowledge, None)
-    if every.calls.expected < FEWEST_ROWS:
-        return large_quote, ()
-    by = {m: price_known(knowledge.models.get(m), knowledge.settings.with_values(model=m)) for m in (small, large)}
-
-    def priced(quote: Quote, model: str) -> Quote:
-        price = by[model]
-        return replace(quote, usd=None) if price is None else quote.priced(price.usd(1, 0), price.usd(0, 1))
-
-    scores, answers = priced(every, small), priced(large_quote, large)
+    # it may end once the targets hold, not before the rows that teach what a score is worth
+    least = large_quote.sampled(Range(min(1.0, PILOT / max(1.0, large_quote.calls.expected)), 1.0, 1.0))
+    scores, answers = _by_model(scores, small, knowledge), _by_model(least, large, knowledge)
     usd = None if scores.usd is None or answers.usd is None else scores.usd + answers.usd
-    two = replace(answers.beside(every.calls).timed(knowledge.pace), usd=usd)
+    two = replace((answers + replace(scores, every=NOTHING)).timed(knowledge.pace), usd=usd)
     sample: tuple[Alternative, ...] = ()
     if answers.calls.expected < every.calls.expected:
         what = f"{large} alone, {answers.calls.expected:,.0f} rows"
@@ -248,7 +261,7 @@ def _with_promise(plan: Block, large_quote: Quote, knowledge: Knowledge) -> tupl
     return two, (
         Alternative(f"{small} scores all rows, {large} answers a sample", two, True, stated),
         *sample,
-        Alternative(f"{large} alone, all rows", priced(every, large), False, "exact"),
+        Alternative(f"{large} alone, all rows", _by_model(every, large, knowledge), False, "exact"),
         Alternative(f"{small} alone, all rows", scores, False, "nothing is stated"),
     )
 
@@ -258,10 +271,13 @@ def _with_cascade(
 ) -> tuple[Quote, tuple[Alternative, ...]]:
     """The price with a small and a large model, beside that of the large one alone, where the settings name two."""
     settings = knowledge.settings
-    if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
+    if not settings.models or "cascade" in settings.disabled_rules:
         return large_quote, ()
-    if is_promised(plan, settings):
-        return _with_promise(plan, large_quote, knowledge)
+    scores = _scores(plan, knowledge)
+    if scores.calls.high:
+        return _with_promise(plan, scores, large_quote, knowledge)
+    if not isinstance(plan, Block) or is_promised(plan, settings):
+        return large_quote, ()
     questions = plan.filter.columns
     stage_calls = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
     calls, rows = sum(stage_calls), knowledge(plan).rows.expected

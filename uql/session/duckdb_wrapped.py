@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
-from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError, UQLSyntaxError
+from uql.base.errors import BudgetError, UnknownColumnError, UQLError, UQLSyntaxError
 from uql.base.sql_text import first_line, quote
 from uql.compiler.cost import Quote
 from uql.compiler.lexer import Token, closing, is_free_text, tokenize
@@ -32,7 +32,7 @@ from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import null_columns
 from uql.session.direct_texts import rewritten
 from uql.session.prepared import PreparedStatement
-from uql.session.statements import Piece, done, own_rows
+from uql.session.statements import Piece, done, own_rows, refused
 from uql.session.store_estimates import (
     ENDS,
     check_stored,
@@ -272,8 +272,7 @@ class _Work:
         except BudgetError as error:
             raise placed(error, source, self.parts[0].start, self.parts[0].end) from None
         except duckdb.Error as error:
-            message, end = first_line(error), max(len(source.split(maxsplit=1)[0]), 1)
-            raise DataError(f"DuckDB: {message}", code="UQL509", text=source, start=0, end=end) from error
+            raise placed(refused(error), source, 0, max(len(source.split(maxsplit=1)[0]), 1)) from error
         finally:
             self._drop()
         whole = _together(outer, done)

@@ -9,8 +9,7 @@ answer yet.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import BindError, DataError
-from uql.base.sql_text import first_line, literal, quote
+from uql.base.sql_text import literal, quote
 from uql.kernels.duck import Duck
 from uql.kernels.kept_proxy import StatedSet
-from uql.session.store_estimates import together
 from uql.sources.catalog import ESTIMATED
 
 if TYPE_CHECKING:
@@ -72,16 +70,6 @@ class Changes:
     changed: int
     removed: int
     rows: int  # there are now
-
-
-@contextmanager
-def transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """All or nothing. Raises: DataError (UQL509) where DuckDB refuses."""
-    try:
-        with together(cursor):
-            yield
-    except duckdb.Error as error:
-        raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
 
 
 # --------------------------------------------------------------------------------------------------------- definitions
@@ -227,14 +215,15 @@ def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], 
         null: may one be NULL, as the group of rows without a value?
     """
     columns = ", ".join(map(quote, key))
-    missing = " OR ".join(f"{quote(name)} IS NULL" for name in key)
     listed = ", ".join(names)
-    empty = 0 if null else duck.scalar(f"SELECT count(*) FROM {table} WHERE {missing}")
-    if empty:
+    counts = duck.arrow(f"SELECT {', '.join(f'count(*) - count({quote(name)})' for name in key)} FROM {table}")
+    missing = [name for name, column in zip(names, counts.columns, strict=True) if column[0].as_py()]
+    if missing and not null:
+        empty = duck.scalar(f"SELECT count(*) FROM {table} WHERE {' OR '.join(f'{quote(k)} IS NULL' for k in key)}")
         raise DataError(
             f"the key ({listed}) is NULL in {empty:,} row{'s' * (empty > 1)} of {of}",
             code="UQL521",
-            help=f"leave them out: WHERE {names[0]} IS NOT NULL",
+            help=f"leave them out: WHERE {' AND '.join(f'{name} IS NOT NULL' for name in missing)}",
         )
     twice = duck.arrow(f"SELECT {columns}, count(*) FROM {table} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1")
     if twice.num_rows:

@@ -7,10 +7,12 @@ it knows. Either way the columns and the groups of the first build stay, and wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -38,6 +40,8 @@ from uql.session.events import DoneEvent, finished
 from uql.session.execute_statement import execute
 from uql.session.prepared import PreparedStatement
 from uql.session.semantic_store import Changes, Definition
+from uql.session.statements import refused
+from uql.session.store_estimates import together
 from uql.sources.frames import is_frame
 
 if TYPE_CHECKING:
@@ -111,7 +115,7 @@ def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
     if existing is None and piece.if_exists:
         return _change_report(piece.name[-1], None)
     definition = existing or store.needed(cursor, piece.name)
-    with store.transaction(cursor):
+    with _transaction(cursor):
         store.drop(cursor, definition)
     return _change_report(definition.name, None)
 
@@ -344,7 +348,7 @@ class _Work:
                 f"{definition.name} is as it was: what was answered is kept, and the next REFRESH goes on from there"
             )
             return _change_report(definition.name, None, outcome)
-        with store.transaction(self.session.catalog.cursor):
+        with _transaction(self.session.catalog.cursor):
             changes = self._written(outcome, candidates, scope, first)
         return _change_report(definition.name, changes, outcome)
 
@@ -514,6 +518,16 @@ def _may_be_estimates(bound: BoundStatement) -> frozenset[str]:
     chosen = (query.where, query.having, *(key.expr for key in query.group_by))
     every = any(is_semantic(e) for e in chosen) or not isinstance(query.source, BoundTable)
     return frozenset(item.name for item in query.items if every or is_semantic(item.expr))
+
+
+@contextmanager
+def _transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing. Raises: DataError (UQL509) where DuckDB refuses."""
+    try:
+        with together(cursor):
+            yield
+    except duckdb.Error as error:
+        raise refused(error) from error
 
 
 def _change_report(name: str, changes: Changes | None, outcome: Outcome | None = None) -> Outcome:

@@ -105,6 +105,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         help = "the values of CASE have one type: write them alike, as in CASE WHEN … THEN '1' ELSE 'no' END"
     elif "More than one row returned by a subquery" in message:
         help = "a sub-query as a value gives one row: write max(…), LIMIT 1, or x IN (SELECT …)"
+    elif isinstance(error, duckdb.TransactionException) and "conflict" in message.lower():
+        help = "another statement changed the same table at the same time: run this one again, its answers are kept"
     elif "transaction is aborted" in message:
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     start, end = (-1, -1) if span is None else (span.start, span.end)

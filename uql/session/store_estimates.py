@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from uql.base.errors import BudgetError
+from uql.base.errors import BudgetError, UQLError
 from uql.base.sql_text import dotted, literal
 from uql.engine.stored_estimates import end_column
 
@@ -47,7 +47,7 @@ def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
     elif errors:
         what = f"{errors:,} answers are missing"
     else:
-        what = "by a part of the rows"
+        what = "by a part of the rows, or by answers of a small model in the place of a large one"
     ways = "" if based_on and not numbers else "a budget that reaches every row, as SET uql.budget = 'all'; or "
     return BudgetError(
         f"the statement would change tables, {what}; nothing was changed",
@@ -163,7 +163,7 @@ def mark(catalog: Catalog, target: tuple[str, ...], statement: str) -> None:
         Duck(catalog.cursor).execute(f"COMMENT ON TABLE {dotted(target)} IS {comment}")
 
 
-def placed(error: BudgetError, source: str, start: int, end: int) -> BudgetError:
+def placed(error: UQLError, source: str, start: int, end: int) -> UQLError:
     """The error with its place in the statement.
 
     Args:

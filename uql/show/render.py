@@ -74,6 +74,8 @@ def format_estimate(estimate: Estimate, *, whole: bool = False, text: str | None
         return f"≤ {_plain(value)}"
     below, above = value - low, high - value
     finite = [width for width in (below, above) if math.isfinite(width) and width > 0]
+    if math.isinf(below) and math.isinf(above) and not whole:  # an interval that says nothing rounds nothing
+        return f"{_plain(value)} ({_bound(low, 0)}–{_bound(high, 0)})"
     places = _places(max(finite)) if finite and not whole else 0
     if math.isfinite(below) and math.isfinite(above) and abs(above - below) <= 0.1 * max(above, below):
         return f"{value:.{places}f} ± {max(below, above):.{places}f}"
