@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
+import duckdb
 import pytest
 from nl.shop import PLAN, Connected, plan, uql_node
 
@@ -12,7 +14,8 @@ from uql.llm.providers.scripted import Scripted
 from uql.llm.questions import Write
 from uql.nl.ask.answer import Answer
 from uql.nl.ask.context import NodeEvent
-from uql.nl.prompts.statements import TASK
+from uql.nl.guard.guard import check_sql
+from uql.nl.prompts.statements import SYSTEM, TASK
 from uql.nl.small import statements
 from uql.nl.small.candidates import SWITCHES
 
@@ -129,6 +132,24 @@ def test_each_candidate_is_an_event_and_its_prompt_is_kept() -> None:
     told = [(event.node, event.state) for event in seen if isinstance(event, NodeEvent)]
     assert ("sql1", "start") in told and ("sql1", "done") in told and ("sql2", "done") in told
     assert len([p for step in answer.steps for p in step.prompts if p.task == TASK]) == len(shop.prompts(TASK))
+
+
+def test_each_worked_example_answers_its_question() -> None:
+    lines = SYSTEM.splitlines()
+    examples = {q.removeprefix("Question: "): sql for q, sql in pairwise(lines) if q.startswith("Question: ")}
+    db = duckdb.connect()
+    db.execute("CREATE TABLE lakes AS FROM (VALUES ('Loch', 30), ('Tarn', 70)) AS t(name, depth_m)")
+    db.execute("CREATE TABLE harbours AS FROM (VALUES (1, 'Hull'), (2, 'Ayr'), (3, 'Oban')) AS t(id, name)")
+    boats = "(1, 'wood', 1950), (1, 'wood', 1960), (1, 'steel', 1980), (2, 'steel', 1970), (2, 'wood', 1995)"
+    db.execute(f"CREATE TABLE boats AS FROM (VALUES {boats}, (NULL, 'steel', 1999)) AS t(harbour_id, hull, built)")
+    rows = {question: sorted(db.sql(check_sql(sql)).fetchall()) for question, sql in examples.items()}
+    assert rows == {
+        "Which is the deepest lake?": [("Tarn",)],
+        "How many boats does each harbour have?": [("Ayr", 2), ("Hull", 3)],
+        "harbours without a boat": [("Oban",)],
+        "What share of the boats is made of wood?": [(0.5,)],
+        "Which harbours have more than two boats built before 1990?": [("Hull",)],
+    }
 
 
 def test_a_prompt_shows_two_rows_of_each_table_and_nothing_private() -> None:

@@ -1,4 +1,4 @@
-"""One statement of plain SQL for a question: CREATE TABLE text with example rows, the question, and DuckDB's message after an error."""
+"""One statement of plain SQL for a question: worked examples, CREATE TABLE text, the question, and DuckDB's message after an error."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ from uql.nl.schema.scope import Scope, Source
 from uql.operators.texts import short
 
 TASK = "statement"
-VERSION = "statement-2"
-SYSTEM = (
-    "You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the "
-    "columns that are asked for; of things their name or title, not an id or a code, unless the question asks for that. "
-    "Answer with the statement alone."
-)
+VERSION = "statement-3"
+SYSTEM = """\
+You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the \
+columns that are asked for; of things their name or title, not an id or a code, unless the question asks for that. \
+Join only tables whose columns are needed. Answer with the statement alone.
+
+Examples, over other tables:
+Question: Which is the deepest lake?
+SELECT name FROM lakes ORDER BY depth_m DESC LIMIT 1
+Question: How many boats does each harbour have?
+SELECT h.name, count(*) FROM harbours h JOIN boats b ON b.harbour_id = h.id GROUP BY h.name
+Question: harbours without a boat
+SELECT name FROM harbours WHERE id NOT IN (SELECT harbour_id FROM boats WHERE harbour_id IS NOT NULL)
+Question: What share of the boats is made of wood?
+SELECT count(*) FILTER (WHERE hull = 'wood') / count(*) FROM boats
+Question: Which harbours have more than two boats built before 1990?
+SELECT h.name FROM harbours h JOIN boats b ON b.harbour_id = h.id WHERE b.built < 1990 GROUP BY h.name HAVING count(*) > 2"""
 PLOTTED = "The plot is drawn from the rows: return first the column of its x axis, then that of its y axis."
 REPLY_TOKENS = 300
 CELL = 60  # characters of an example value
