@@ -54,6 +54,8 @@ CLUSTER_NOTES = (
     "one core.",
     'Build: the first `LIMIT 10`, which makes a vector of each row. Memory is the largest of a process, in MB. "–": not measured.',
     "All systems over one lake gave the same three answers with the same intervals.",
+    "One process has read its files on one thread since then. Measured again on two cores of another machine, it takes 6.2, 0.4, 328 "
+    "and 2.6 CPU seconds for 10,000,000 rows and 763 MB at the most; 497 MB where nothing but COUNT is asked.",
 )
 
 
