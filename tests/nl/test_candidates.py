@@ -15,7 +15,8 @@ from uql.llm.questions import Write
 from uql.nl.ask.answer import Answer
 from uql.nl.ask.context import NodeEvent
 from uql.nl.guard.guard import check_sql
-from uql.nl.prompts.statements import SYSTEM, TASK
+from uql.nl.prompts import Wording, statements as words
+from uql.nl.prompts.statements import EXAMPLES, TASK
 from uql.nl.small import statements
 from uql.nl.small.candidates import SWITCHES
 
@@ -135,7 +136,7 @@ def test_each_candidate_is_an_event_and_its_prompt_is_kept() -> None:
 
 
 def test_each_worked_example_answers_its_question() -> None:
-    lines = SYSTEM.splitlines()
+    lines = EXAMPLES.splitlines()
     examples = {q.removeprefix("Question: "): sql for q, sql in pairwise(lines) if q.startswith("Question: ")}
     db = duckdb.connect()
     db.execute("CREATE TABLE lakes AS FROM (VALUES ('Loch', 30), ('Tarn', 70)) AS t(name, depth_m)")
@@ -150,6 +151,24 @@ def test_each_worked_example_answers_its_question() -> None:
         "What share of the boats is made of wood?": [(0.5,)],
         "Which harbours have more than two boats built before 1990?": [("Hull",)],
     }
+
+
+@pytest.mark.parametrize("has_texts", [False, True])
+def test_worked_examples_are_shown_where_no_text_must_be_read(has_texts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    systems: list[str] = []
+    wording = words.wording
+
+    def kept(*args: Any, **options: Any) -> Wording:
+        made = wording(*args, **options)
+        systems.append(made.system)
+        return made
+
+    monkeypatch.setattr(words, "wording", kept)
+    shop = Connected([Scripted(TASK, LEEDS)] * 3, small=True)
+    if not has_texts:
+        shop.con.execute("DROP TABLE letters")
+    assert shop.con.ask(QUESTION, without=("reading",)).value == ["Ada", "Cy"]
+    assert systems and all((EXAMPLES in system) != has_texts for system in systems)
 
 
 def test_a_prompt_shows_two_rows_of_each_table_and_nothing_private() -> None:

@@ -12,12 +12,12 @@ from uql.operators.texts import short
 
 TASK = "statement"
 VERSION = "statement-3"
-SYSTEM = """\
-You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the \
-columns that are asked for; of things their name or title, not an id or a code, unless the question asks for that. \
-Join only tables whose columns are needed. Answer with the statement alone.
-
-Examples, over other tables:
+_TASK = (
+    "You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the "
+    "columns that are asked for; of things their name or title, not an id or a code, unless the question asks for that."
+)
+_ALONE = "Answer with the statement alone."
+EXAMPLES = """\
 Question: Which is the deepest lake?
 SELECT name FROM lakes ORDER BY depth_m DESC LIMIT 1
 Question: How many boats does each harbour have?
@@ -28,6 +28,10 @@ Question: What share of the boats is made of wood?
 SELECT count(*) FILTER (WHERE hull = 'wood') / count(*) FROM boats
 Question: Which harbours have more than two boats built before 1990?
 SELECT h.name FROM harbours h JOIN boats b ON b.harbour_id = h.id WHERE b.built < 1990 GROUP BY h.name HAVING count(*) > 2"""
+SYSTEM = f"{_TASK} {_ALONE}"
+SYSTEM_WITH_EXAMPLES = (
+    f"{_TASK} Join only tables whose columns are needed. {_ALONE}\n\nExamples, over other tables:\n{EXAMPLES}"
+)
 PLOTTED = "The plot is drawn from the rows: return first the column of its x axis, then that of its y axis."
 REPLY_TOKENS = 300
 CELL = 60  # characters of an example value
@@ -40,6 +44,7 @@ def wording(
     question: str,
     schema: str,
     *,
+    examples: bool = True,
     rules: Sequence[str] = (),
     plot: bool = False,
     why: str = "",
@@ -51,6 +56,7 @@ def wording(
 
     Args:
         schema: of `create_tables`.
+        examples: is it shown worked examples? They are of plain columns: where texts must be read they lead astray.
         plot: the rows are drawn.
         why: what went wrong before; "" at first.
         temperature, seed: of the model's sampling; 0: the most probable statement.
@@ -62,7 +68,8 @@ def wording(
     if failure is not None:
         statement, error = failure
         user += f"\n\nThis statement failed:\n{statement}\n{error}\nWrite a statement that works."
-    return Wording(TASK, VERSION, SYSTEM, user, max_tokens=REPLY_TOKENS, temperature=temperature, seed=seed)
+    system = SYSTEM_WITH_EXAMPLES if examples else SYSTEM
+    return Wording(TASK, VERSION, system, user, max_tokens=REPLY_TOKENS, temperature=temperature, seed=seed)
 
 
 def statement_of(reply: str) -> str:

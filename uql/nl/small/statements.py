@@ -139,6 +139,7 @@ class Statements:
             wording = words.wording(
                 context.ctx.question,
                 schema,
+                examples=not self._readable,
                 rules=context.ctx.rules,
                 plot=context.plot,
                 why=context.why,
