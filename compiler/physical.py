@@ -426,10 +426,11 @@ class Block(PhysicalPlan):
     @property
     def counts_items(self) -> bool:
         """Does LIMIT count the items of lists that the rows have, and is the order of the rows known before the lists are?"""
+        if self.order.limit is None:
+            return False
         keys = [key.expr for key in self.order.keys]
         plain = not (self.aggregate.present or self.project.distinct or self.has_window or needs_every_row(*keys))
-        known = plain and not any(map(is_semantic, keys))
-        return known and self.order.limit is not None and self.needs_every_row
+        return plain and not any(map(is_semantic, keys)) and self.needs_every_row
 
     @property
     def stops_at_first(self) -> bool:

@@ -301,7 +301,7 @@ class Knowledge:
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
         items += [BoundItem(Column(alias, ROW), f"__r{i}", "UBIGINT") for i, alias in enumerate(change)]
-        numbered = not pairs and block.scan.join is None
+        numbered = not pairs and block.scan.join is None and len(block.scan.columns) <= MOST_NUMBERED
         items += [BoundItem(_row_number(block), ROW, "UBIGINT")] if numbered else []
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
@@ -581,6 +581,7 @@ def stages_of(join: OuterJoin | Correlated) -> tuple[Stage, ...]:
 
 _ONE = BoundItem(Number("1"), "__one", "INTEGER")
 ROW = "__row"  # the number of a row of an inner query, by what the query reads of it
+MOST_NUMBERED = 100  # columns: a number made of thousands takes as long as the plan
 
 
 def _row_number(block: Block) -> Expr:
@@ -588,7 +589,7 @@ def _row_number(block: Block) -> Expr:
 
 
 def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
-    """The rows that an inner query gives if all pass, values of the model NULL; None where they are groups of rows."""
+    """The rows that an inner query gives if all pass, values of the model NULL; None where they are groups of rows, or too wide."""
     if isinstance(plan, UnionPlan):
         left, right = _whole(plan.left, alias), _whole(plan.right, alias)
         if left is None or right is None:
@@ -605,7 +606,7 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         return None
     sources = {own: _whole(below, own) for own, below in plan.inner.derived}
     change = {own: part for own, part in sources.items() if part is not None}
-    if len(change) < len(sources):
+    if len(change) < len(sources) or len(plan.scan.columns) > MOST_NUMBERED:
         return None
 
     def plain(expr: Expr) -> bool:
