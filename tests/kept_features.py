@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
+from typing import Any
 
 from uql.features import store, table
 from uql.features.cache import Progress
@@ -26,16 +26,11 @@ def _made(texts: tuple[str | None, ...], static: Embedder | None) -> tuple[Table
     return features, said
 
 
-def table_features(
-    texts: Sequence[str | None],
-    *,
-    key: str = "",
-    cache_dir: Path | None = None,
-    embedder: Embedder | None = None,
-    progress: Progress | None = None,
-) -> TableFeatures:
-    if cache_dir is not None or embedder is not None or len(texts) > KEPT_ROWS:
-        return table.table_features(texts, key=key, cache_dir=cache_dir, embedder=embedder, progress=progress)
+def table_features(texts: Sequence[str | None], *, progress: Progress | None = None, **options: Any) -> TableFeatures:
+    """As `uql.features.table.table_features`; the options are its own."""
+    elsewhere = options.get("cache_dir") is not None or options.get("embedder") is not None
+    if elsewhere or len(texts) > KEPT_ROWS:
+        return table.table_features(texts, progress=progress, **options)
     features, said = _made(tuple(texts), table.static_embedder())
     for done, n in said if progress is not None else ():
         progress(done, n)

@@ -10,6 +10,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
+from uql.pricing.known import MOST_NUMBERED
 
 STATEMENTS = [
     'SELECT id FROM wide WHERE "the {body} is nice"',
@@ -54,6 +55,20 @@ def test_a_plan_is_not_quadratic_either() -> None:
             return min(took)
 
     assert least_s(5_000) < 6.5 * least_s(1_000)
+
+
+def test_what_a_sub_query_gives_is_priced_too() -> None:
+    """Rows of many columns have no numbers by which the query around them knows them."""
+    inside = 'SELECT id FROM (SELECT * FROM wide WHERE "the {body} is good") AS q WHERE "the {body} is new" LIMIT 5'
+    with uql.connect(model=HashModel(), ledger=":memory:") as con:
+        con.execute(
+            f"CREATE TABLE wide AS SELECT i AS id, 'text ' || i AS body, {', '.join(f'{n} AS c{n}' for n in range(2 * MOST_NUMBERED))} "
+            "FROM range(80) t(i)"
+        )
+        result = con.uql(inside)
+        quoted = result.quote().calls
+        result.fetchall()
+        assert quoted.low <= result.cost.calls <= quoted.high
 
 
 @pytest.mark.slow
