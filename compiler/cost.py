@@ -31,11 +31,9 @@ from uql.operators import COMPARE, SUMMARY, WRITE, Operator
 
 BYTES_PER_TOKEN = 4.0  # of a text in UTF-8: characters tell little of scripts other than the Latin one
 MEDIA_BYTES = 1200.0  # that an image or a sound counts for: about 300 tokens
-PROMPT_TOKENS = 40  # of a request, without the row and the questions
+PROMPT_TOKENS = 40  # of a request to a model of which nothing is known, without the row and the questions
 FORM_TOKENS = 5  # of an answer in JSON, beside its value
-FENCED_TOKENS = 45  # the same to a model elsewhere, which is told what is data and in which form to answer
-WORD_TOKENS = 7  # around one condition to such a model, which is answered by the bare word true or false
-ROW_TOKENS, ROW_ANSWER_TOKENS = 6, 4  # of the tag of each of these rows, and of its place in the list of answers
+ROW_TOKENS, ROW_ANSWER_TOKENS = 6, 4  # of the tag of each of several rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
 TAXONOMY_ROWS = 24
 SUMMARY_CHARS = 8_000  # of rows in one request for a summary
@@ -273,6 +271,22 @@ class Site:
         return codes
 
 
+PromptTokens = Callable[
+    [tuple[VirtualColumn, ...], int], float
+]  # of a request that puts these questions about so many rows
+
+
+def utf8_bytes(text: str) -> int:
+    """The length of a text in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def plain_prompt_tokens(columns: tuple[VirtualColumn, ...], rows: int) -> float:
+    """Tokens of a request beside its rows, where nothing is known of the model's form."""
+    texts = sum(utf8_bytes(text) for c in columns for text in (c.text, *c.labels))
+    return PROMPT_TOKENS + texts / BYTES_PER_TOKEN + (rows * ROW_TOKENS if rows > 1 else 0)
+
+
 @dataclass(frozen=True, slots=True)
 class BlockStatistics:
     """What is known of a block before it runs."""
@@ -289,7 +303,7 @@ class BlockStatistics:
     watched: frozenset[Column] = frozenset()  # videos that the model takes as files
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
     unshared_columns: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
-    prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
+    prompt: PromptTokens = plain_prompt_tokens
     form: float = 0.0  # tokens of a reply around each answer
     guided: bool = False  # a search has features of the rows to learn from
     first_stage: int | None = None  # random rows that an aggregate's sample is drawn from; None: from all
@@ -538,27 +552,14 @@ def written_tokens(calls: Range, rows: int, operator: Operator, statistics: Bloc
     return calls.times(PROMPT_TOKENS + rows * mean), calls.times(operator.answer_tokens)
 
 
-def request_tokens(stage: Stage, shown: float, prompt: float = PROMPT_TOKENS) -> float:
+def request_tokens(stage: Stage, shown: float, prompt: PromptTokens) -> float:
     """Input tokens of one row of a stage.
 
     Args:
         shown: bytes of the row, as it is shown.
-        prompt: tokens of a request, without the row and the questions.
+        prompt: tokens of a request beside its rows.
     """
-    question_tokens = (
-        sum(utf8_bytes(c.text) + sum(map(utf8_bytes, c.labels)) for c in (*stage.columns, *stage.riders))
-        / BYTES_PER_TOKEN
-    )
-    if prompt == FENCED_TOKENS and _is_word(stage):
-        prompt = WORD_TOKENS
-    if stage.rows > 1:
-        return (prompt + question_tokens) / stage.rows + ROW_TOKENS + shown / BYTES_PER_TOKEN
-    return prompt + question_tokens + shown / BYTES_PER_TOKEN
-
-
-def utf8_bytes(text: str) -> int:
-    """The length of a text in UTF-8."""
-    return len(text.encode("utf-8", "surrogatepass"))
+    return prompt((*stage.columns, *stage.riders), stage.rows) / stage.rows + shown / BYTES_PER_TOKEN
 
 
 def _is_word(stage: Stage) -> bool:

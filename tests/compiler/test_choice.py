@@ -251,6 +251,8 @@ def test_rows_share_requests_where_it_is_legal_and_saves_enough(con) -> None:
     assert not list(rows_together(apart(block), 1, frozenset()))
     two = block_of(con, TWO)
     by_price = Terms(Unit(), rows=8, rows_by_price=True)
-    short, long = (choose(two, known_of(two, chars=c, prompt=100), by_price).block for c in (40, 4000))
+    short, long = (
+        choose(two, known_of(two, chars=c, prompt=lambda columns, rows: 100.0), by_price).block for c in (40, 4000)
+    )
     assert short.filter.stages[0].rows == 8 and long.filter.stages[0].rows == 1
     assert choose(two, known_of(two, chars=4000), Terms(Unit(), rows=8)).block.filter.stages[0].rows == 8

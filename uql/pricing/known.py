@@ -24,14 +24,15 @@ from uql.compiler.bound import (
 from uql.compiler.choice import Alternative, Terms, choose, has_ways, ways_by_rates
 from uql.compiler.cost import (
     MEDIA_BYTES,
-    PROMPT_TOKENS,
     BlockStatistics,
     Pace,
+    PromptTokens,
     Quote,
     Range,
     Site,
     Unit,
     blocks,
+    plain_prompt_tokens,
     quote,
     rows_out,
 )
@@ -93,7 +94,7 @@ class Knowledge:
     pace: Pace = field(default_factory=Pace)
     budget: int | None = None
     rows_at_once: int = 1  # that a request to the model may hold
-    prompt: float = PROMPT_TOKENS  # of a request to the model, without the row and the questions
+    prompt: PromptTokens = plain_prompt_tokens
     form: float = 0.0  # tokens of a reply around each answer
     weighs_pairs: bool = True  # can the model weigh two texts against each other?
     watches: bool = False  # does it take videos as files?

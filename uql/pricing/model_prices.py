@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
+from uql.compiler.cost import FORM_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
 from uql.llm.providers import VENDORS_BY_NAME, server_abilities as remembered
 from uql.llm.providers.base import ROWS_AT_ONCE, Price, Provider, RowsProvider
@@ -55,15 +55,10 @@ def small_share(settings: Settings, providers: Mapping[str, Provider]) -> float:
     return unit_of(small).input / unit_of(large).input if small.input else 0.0
 
 
-def prompt_of(model: Provider | None, settings: Settings) -> int:
-    """Tokens of a request to this model, without the row and the questions."""
-    local = model.is_local if model is not None else (settings.model or "").partition(":")[0] in ("local", "oracle")
-    return PROMPT_TOKENS if local or not (model or settings.model) else FENCED_TOKENS
-
-
 def form_of(model: Provider | None, settings: Settings) -> int:
     """Tokens of a reply around each answer: a model elsewhere answers in JSON."""
-    return FORM_TOKENS if prompt_of(model, settings) == FENCED_TOKENS else 0
+    local = model.is_local if model is not None else (settings.model or "").partition(":")[0] in ("local", "oracle", "")
+    return 0 if local else FORM_TOKENS
 
 
 def weighs_pairs(model: Provider | None, settings: Settings) -> bool:

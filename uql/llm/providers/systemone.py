@@ -87,23 +87,12 @@ class SystemOne:
         self.limits = learnt(self.limits, requests, tokens)
 
     async def answer(self, request: Request) -> Reply:
-        """The row is the state."""
-        questions: dict[str, Any] = {}
-        for n, question in enumerate(request.questions):
-            questions |= decisions(fused.key(n), question, request.row, instruction(question, request.row))
-        reply = await self._decided(record(request.row), questions)
+        reply = await self._decided(*one_row(request.questions, request.row))
         answers = tuple(read(reply, fused.key(n), q, request.row) for n, q in enumerate(request.questions))
         return Reply(answers, *tokens(reply))
 
     async def answer_rows(self, request: RowsRequest) -> RowsReply:
-        """What is asked is the state, once for all rows; each record stands in the instructions of its own questions."""
-        instructions = {fused.key(n): instruction(q, request.rows[0]) for n, q in enumerate(request.questions)}
-        questions: dict[str, Any] = {}
-        for i, row in enumerate(request.rows):
-            for n, question in enumerate(request.questions):
-                about = {"question": f"Answer `{fused.key(n)}` for this record alone.", "record": record(row)}
-                questions |= decisions(f"{i}.{fused.key(n)}", question, row, about)
-        reply = await self._decided(instructions, questions)
+        reply = await self._decided(*many_rows(request.questions, request.rows))
         answers = tuple(
             tuple(read(reply, f"{i}.{fused.key(n)}", q, row) for n, q in enumerate(request.questions))
             for i, row in enumerate(request.rows)
@@ -113,6 +102,24 @@ class SystemOne:
     async def _decided(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         body = {"model": self.model, "state": state, "questions": questions}
         return await posted(self._client, "/systemone", body, name=self.name, model=self.model)
+
+
+def one_row(questions: tuple[Question, ...], row: Row) -> tuple[Any, dict[str, Any]]:
+    """State and decisions of a request about one row: the row is the state."""
+    asked: dict[str, Any] = {}
+    for n, question in enumerate(questions):
+        asked |= decisions(fused.key(n), question, row, instruction(question, row))
+    return record(row), asked
+
+
+def many_rows(questions: tuple[Question, ...], rows: tuple[Row, ...]) -> tuple[Any, dict[str, Any]]:
+    """The same about several rows. What is asked is the state, once for all; each record stands in the instructions of its questions."""
+    asked: dict[str, Any] = {}
+    for i, row in enumerate(rows):
+        for n, question in enumerate(questions):
+            about = {"question": f"Answer `{fused.key(n)}` for this record alone.", "record": record(row)}
+            asked |= decisions(f"{i}.{fused.key(n)}", question, row, about)
+    return {fused.key(n): instruction(q, rows[0]) for n, q in enumerate(questions)}, asked
 
 
 def instruction(question: Question, row: Row) -> str:
