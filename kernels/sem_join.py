@@ -47,8 +47,8 @@ class Pairs:
 
     @property
     def exact(self) -> bool:
-        """Has every pair an answer of its own, none told from an attribute of its rows?"""
-        return not self.unknown and not self.relation.derives
+        """Has every pair an answer of its own, none told from an attribute of its rows or by a small model?"""
+        return not self.unknown and not self.relation.doubtful
 
 
 @dataclass(frozen=True, slots=True)
