@@ -121,7 +121,7 @@ async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Contex
     n, stages = relation.n, where.stages
     columns = [c for stage in stages for c in stage.columns]
     await video_moments.take(stages, relation, ctx)
-    sem_classify.label_queries(columns, relation, ctx)
+    sem_classify.label_queries(columns, relation)
     await prefer(columns, relation, ctx)
     for column in columns:
         if not await preferred(column, ctx):

@@ -139,6 +139,26 @@ def test_pairs_that_a_small_model_answered_are_not_exact(statement: str) -> None
         assert not result.exact and not any(e.exact for e in result.estimates.values())
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'SELECT id FROM notes WHERE "it is good" UNION ALL SELECT id FROM notes WHERE "it is long"',
+        'SELECT id FROM notes WHERE id IN (SELECT id FROM notes WHERE "it is good")',
+        'SELECT id, CASE WHEN "it is good" THEN 1 END AS c FROM notes',
+        'SELECT count(*) AS n FROM (SELECT id FROM notes WHERE "it is good")',
+        'SELECT id FROM notes n WHERE EXISTS (FROM notes m WHERE m.id = n.id AND "it is good {m.text}")',
+        'SELECT id FROM notes WHERE "it is good" AND "it is long"',
+    ],
+)
+def test_both_models_are_priced_wherever_a_condition_stands(statement: str) -> None:
+    small, large = Small(), Large()
+    with connected(small, large) as con:
+        result = con.uql(statement)
+        calls = result.quote().calls
+        assert calls.low <= result.cost.calls <= calls.high <= 3 * calls.low
+        assert small.calls > large.calls > 128
+
+
 def test_rows_without_a_text_are_answered_by_neither_model() -> None:
     with connected(Small(), Large()) as con:
         con.sql("UPDATE notes SET text = NULL WHERE id % 2 = 0")
