@@ -59,7 +59,7 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
         knowledge: what is known before the run.
         budget: calls; None: without limit.
     """
-    quote = knowledge.quote(plan)
+    quote = knowledge.quote(plan).sampled(knowledge.memory.repeats)
     share = share_asked(plan, quote, knowledge)
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
         quote, budget = quote.sampled(share), knowledge.settings.budget and budget
