@@ -158,8 +158,13 @@ class ColumnAnswers:
     @property
     def doubtful(self) -> bool:
         """Are answers derived from the rows of pairs, or a small model's in the place of a large one's?"""
+        return self.derived is not None or len(self.by_small) > 0
+
+    @property
+    def by_small(self) -> Rids:
+        """The rows that the small model of a cascade answered."""
         by_model = self.origin.by_model
-        return self.derived is not None or (by_model is not None and bool((by_model == 1).any()))
+        return np.flatnonzero(by_model == 1) if by_model is not None else np.empty(0, dtype=np.int64)
 
     @classmethod
     def of(cls, column: VirtualColumn, n: int) -> ColumnAnswers:

@@ -30,7 +30,7 @@ MENU = 0.5  # of the context, at most, that a list shown whole takes
 ROWS = 256  # whose requests are made at once, each with a question of its own
 
 
-def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
+def label_queries(columns: Sequence[VirtualColumn], relation: Relation) -> None:
     """The labels of `"…" IN (SELECT name FROM t)`, from the table.
 
     Args:
@@ -40,7 +40,7 @@ def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Con
         if column.label_query is None:
             continue
         assert isinstance(column.label_query, Bound)
-        rows = ctx.duck.arrow(query_sql(column.label_query.query)).column(0).to_pylist()
+        rows = relation.duck.arrow(query_sql(column.label_query.query)).column(0).to_pylist()
         labels = dict.fromkeys((*column.labels, *(str(r) for r in rows if r is not None)))
         relation[column].prompt.labels = tuple(labels)
 

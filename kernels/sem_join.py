@@ -47,8 +47,8 @@ class Pairs:
 
     @property
     def exact(self) -> bool:
-        """Has every pair an answer of its own, none told from an attribute of its rows?"""
-        return not self.unknown and not self.relation.derives
+        """Has every pair an answer of its own, none told from an attribute of its rows or by a small model?"""
+        return not self.unknown and not self.relation.doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Contex
     n, stages = relation.n, where.stages
     columns = [c for stage in stages for c in stage.columns]
     await video_moments.take(stages, relation, ctx)
-    sem_classify.label_queries(columns, relation, ctx)
+    sem_classify.label_queries(columns, relation)
     await prefer(columns, relation, ctx)
     for column in columns:
         if not await preferred(column, ctx):

@@ -17,7 +17,7 @@ from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
 from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, PRINTED, TEXT, WORDS, Pending, Place, Use, Want, is_numeric
-from uql.compiler.bound import Bound
+from uql.compiler.bound import Bound, BoundSelect
 from uql.compiler.sql import NOW, is_literal, type_sql
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
 from uql.compiler.virtual import Virtual
@@ -171,7 +171,7 @@ class Expressions:
             case Call():
                 return self._call(expr, clause, want)
             case ast.Exists():
-                return replace(expr, query=self.sub(expr.query, self.scope))
+                return replace(expr, query=_first_row(self.sub(expr.query, self.scope)))
             case ScalarQuery():
                 value = self.sub(expr.query, self.scope)
                 if len(value.query.items) != 1:
@@ -786,6 +786,20 @@ class Expressions:
             help: what to write instead.
         """
         return BindError(message, code=code, span=node.span, help=help)
+
+
+def _first_row(query: Bound) -> Bound:
+    """A sub-query of EXISTS, which asks until one row passes. (The pairs of a correlated one are asked together.)"""
+    rows = query.query
+    if (
+        query.correlated
+        or not isinstance(rows, BoundSelect)
+        or rows.aggregated
+        or rows.limit is not None
+        or rows.offset
+    ):
+        return query
+    return replace(query, query=replace(rows, limit=1))
 
 
 def _compared_with(type: str) -> Want:

@@ -107,6 +107,58 @@ def test_what_a_small_model_answered_is_not_exact_and_a_count_has_the_interval_t
         assert con.uql('SELECT COUNT(*) AS n FROM notes WHERE "it is good" WITH (accuracy = 0.999)').exact
 
 
+def test_a_semantic_table_that_a_small_model_answered_says_so_until_the_large_one_has_answered_its_rows() -> None:
+    with connected(Mistaken(), Large()) as con:
+        made = con.uql('CREATE SEMANTIC TABLE good AS SELECT id FROM notes WHERE "it is good" KEY (id)')
+        assert not made.exact
+        for statement in ("SELECT count(*) AS n FROM good", "SELECT id FROM good", "CREATE TABLE copied AS FROM good"):
+            assert not con.uql(statement).exact, statement
+        assert con.uql("REFRESH good").cost.calls == 0
+        read = con.uql("SELECT count(*) AS n FROM good")
+        assert not read.exact and not read.estimates["n"].exact and read.based_on
+        con.session.duck.execute("DELETE FROM notes WHERE id >= 100")
+        con.session.duck.execute("UPDATE notes SET text = 'A new note ' || id || ', about something or other'")
+        assert con.uql("REFRESH good").cost.calls == 100
+        assert con.uql("SELECT count(*) AS n FROM good").exact
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'SELECT id FROM notes n WHERE EXISTS (FROM notes m WHERE m.id = n.id AND "it is good {m.text}")',
+        'SELECT id FROM notes n WHERE id IN (SELECT m.id FROM notes m WHERE m.id = n.id AND "it is good {m.text}")',
+        'SELECT n.id FROM notes n LEFT JOIN notes m ON m.id = n.id AND "it is good {m.text}"',
+        'SELECT n.id FROM notes n ANTI JOIN notes m ON m.id = n.id AND "it is good {m.text}"',
+        'SELECT count(*) AS n FROM notes n SEMI JOIN notes m ON m.id = n.id AND "it is good {m.text}"',
+    ],
+)
+def test_pairs_that_a_small_model_answered_are_not_exact(statement: str) -> None:
+    with connected(Mistaken(), Large()) as con:
+        result = con.uql(statement)
+        result.fetchall()
+        assert not result.exact and not any(e.exact for e in result.estimates.values())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'SELECT id FROM notes WHERE "it is good" UNION ALL SELECT id FROM notes WHERE "it is long"',
+        'SELECT id FROM notes WHERE id IN (SELECT id FROM notes WHERE "it is good")',
+        'SELECT id, CASE WHEN "it is good" THEN 1 END AS c FROM notes',
+        'SELECT count(*) AS n FROM (SELECT id FROM notes WHERE "it is good")',
+        'SELECT id FROM notes n WHERE EXISTS (FROM notes m WHERE m.id = n.id AND "it is good {m.text}")',
+        'SELECT id FROM notes WHERE "it is good" AND "it is long"',
+    ],
+)
+def test_both_models_are_priced_wherever_a_condition_stands(statement: str) -> None:
+    small, large = Small(), Large()
+    with connected(small, large) as con:
+        result = con.uql(statement)
+        calls = result.quote().calls
+        assert calls.low <= result.cost.calls <= calls.high <= 3 * calls.low
+        assert small.calls > large.calls > 128
+
+
 def test_rows_without_a_text_are_answered_by_neither_model() -> None:
     with connected(Small(), Large()) as con:
         con.sql("UPDATE notes SET text = NULL WHERE id % 2 = 0")

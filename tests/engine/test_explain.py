@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 from hash_model import HashModel
+from two_models import Dear
 
 import uql
 from uql.base.errors import BudgetError
@@ -276,3 +277,22 @@ def test_an_error_is_priced_by_the_rows_that_it_takes_and_not_by_the_default_bud
     low, high = (result.quote().calls.low, result.quote().calls.high)
     assert ("Budget: 300 calls" if "budget" in query else "Budget: what error =") in result.explain()
     assert low <= result.cost.calls <= high
+
+
+def test_rows_that_are_asked_again_are_counted_once_it_is_known_how_many_there_are(tmp_path):
+    class Mumbler(Dear):
+        unreadable = 0.15
+
+    with uql.connect(model=Mumbler(), ledger=str(tmp_path / "ledger.sqlite"), budget="all") as con:
+        con.sql("SELECT i AS id, 'Note ' || i || ', about something or other' AS text FROM range(400) r(i)").create(
+            "notes"
+        )
+        assert con.uql('SELECT id FROM notes WHERE "it is good"').cost.calls > 420
+    with uql.connect(model=Mumbler(), ledger=str(tmp_path / "ledger.sqlite"), budget="all") as con:
+        con.sql("SELECT i AS id, 'Note ' || i || ', about something or other' AS text FROM range(400) r(i)").create(
+            "notes"
+        )
+        result = con.uql('SELECT id FROM notes WHERE "it is nice"')
+        price = result.quote().calls
+        assert 420 < result.cost.calls <= price.high < 600
+        assert price.expected == pytest.approx(result.cost.calls, rel=0.05)

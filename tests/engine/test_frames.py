@@ -101,3 +101,25 @@ def test_labels_and_json_are_texts_where_there_is_no_other():
         assert con.uql('SELECT count(*) FROM frame WHERE "it is good"').fetchall() == [(3,)]
         con.execute("CREATE TABLE notes AS SELECT ('{\"note\": ' || i || '}')::JSON AS body FROM range(3) t(i)")
         assert con.uql('SELECT count(*) FROM notes WHERE "it is good"').fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("made", [lambda r: r, lambda r: r.arrow(), lambda r: r.df(), lambda r: r.df()[["id"]]])
+def test_a_frame_of_a_part_of_the_rows_is_no_fact(many_labels, made):
+    con = many_labels.uql(budget=32)
+    frame = made(con.uql(said("SELECT id, film FROM reviews WHERE <pos>")))  # noqa: F841
+    for statement in ("FROM frame", "SELECT count(*) AS n FROM frame", said("SELECT id FROM frame WHERE id < 0")):
+        found = con.uql(statement)
+        assert not found.exact and found.based_on, statement
+    assert all(not e.exact for e in con.uql("SELECT count(*) AS n FROM frame").estimates.values())
+    con.uql("CREATE TABLE copied AS FROM frame").fetchall()
+    assert not con.uql("FROM copied").exact
+
+
+def test_an_average_in_a_frame_keeps_its_interval(many_labels):
+    con = many_labels.uql(budget=32)
+    frame = con.uql(said("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film")).df()
+    read = con.uql("SELECT film, n FROM frame ORDER BY film")
+    ends = frame.sort_values("film")[["n_low", "n_high"]].to_numpy().tolist()
+    assert [[e.low, e.high] for e in read.estimates["n"]] == ends
+    exact = con.uql("SELECT film, count(*) AS n FROM reviews GROUP BY film").df()  # noqa: F841
+    assert con.uql("SELECT sum(n) AS n FROM exact").exact

@@ -357,3 +357,40 @@ def test_a_semantic_table_over_a_view_of_estimates_is_no_fact(con):
     con.uql("CREATE VIEW seen AS FROM kept")
     con.uql("CREATE SEMANTIC TABLE again AS SELECT film, n FROM seen KEY (film)")
     is_no_fact(con, "again")
+
+
+RARE = "FROM reviews WHERE <joke> AND <plot> AND stars = 5"
+
+
+@pytest.mark.parametrize(
+    ("asked", "where_found"),
+    [
+        (f"EXISTS ({RARE})", True),
+        (f"NOT EXISTS ({RARE})", False),
+        (f"'Alien' IN (SELECT film {RARE})", True),
+        (f"'Alien' NOT IN (SELECT film {RARE})", False),
+        (f"'Alien' = ANY (SELECT film {RARE})", True),
+        (f"'Alien' <> ALL (SELECT film {RARE})", False),
+        (f"EXISTS (SELECT id {RARE} UNION SELECT id FROM reviews WHERE <joke> AND stars = 1)", True),
+        (f"EXISTS (SELECT 1 FROM (SELECT id {RARE}) q)", True),
+    ],
+)
+def test_of_rows_that_were_not_asked_a_sub_query_says_nothing(labels, asked, where_found):
+    statement = f"SELECT {asked} AS e"
+    asked, over_labels, _ = both(statement)
+    truth, values = labels.sql().execute(over_labels).fetchall()[0][0], []
+    for budget in (1, 4, 16, "all"):
+        result = labels.uql(budget=budget).uql(asked)
+        values.append(result.fetchall()[0][0])
+        assert values[-1] == truth if result.exact else values[-1] in (None, where_found)
+    assert values[0] is None and values[-1] == truth
+
+
+def test_a_row_is_not_returned_because_nobody_was_asked_about_it(labels):
+    result = run(labels.uql(budget=4), f"SELECT film FROM films WHERE film NOT IN (SELECT film {RARE})")
+    assert result.fetchall() == [] and not result.exact
+
+
+def test_exists_asks_until_one_row_passes(labels):
+    result = run(labels.uql(budget="all"), "SELECT EXISTS (FROM reviews WHERE <joke>) AS e")
+    assert result.fetchall() == [(True,)] and result.exact and result.cost.calls < 100

@@ -419,3 +419,10 @@ def test_vectors_that_were_made_since_do_not_change_which_questions_are_asked(tm
         con.uql(STATEMENTS["count"]).fetchall()  # makes the vectors
         paid = len(model.paid)
         assert said(con.uql(query)) == first and len(model.paid) == paid
+
+
+def test_labels_of_a_table_that_are_paid_are_priced_at_nothing_in_another_statement(con):
+    chosen = "FROM reviews WHERE \"the topic\" IN (SELECT 'plot' UNION SELECT 'music')"
+    assert con.uql(f"SELECT id {chosen}").cost.calls > 0
+    other = con.uql(f"SELECT id, film {chosen}")
+    assert other.quote().calls.high == 0 and other.cost.calls == 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from uql.base.arrow_values import durations, for_pandas, python_values
 from uql.base.errors import ConfigError, DataError, memory_errors
 from uql.session.prepared import PreparedStatement
+from uql.sources.frames import MADE_BY, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +92,8 @@ class Result:
             intervals: an estimated column x comes with its interval, as the columns x_low and x_high behind it. A column of the rows
                 with such a name stays as it is, and the end is called x_low_.
         """
-        return self.run().bounded() if intervals else self.run().table
+        table = self.run().bounded() if intervals else self.run().table
+        return table if self.exact else marked(table, self.text)
 
     @memory_errors()
     def df(self, *, intervals: bool = True) -> pd.DataFrame:
@@ -99,7 +101,10 @@ class Result:
 
         Args: intervals: as `arrow`.
         """
-        return for_pandas(self.arrow(intervals=intervals)).to_pandas()
+        frame = for_pandas(self.arrow(intervals=intervals)).to_pandas()
+        if not self.exact:
+            frame.attrs[MADE_BY] = self.text
+        return frame
 
     @memory_errors()
     def pl(self, *, intervals: bool = True) -> pl.DataFrame:

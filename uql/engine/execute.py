@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,9 +30,24 @@ from uql.compiler.physical import (
 )
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import derived, fields_in, in_expressions
-from uql.compiler.syntax import Call, Column, Expr, Number, OrderKey, Position, ScalarQuery
+from uql.compiler.syntax import (
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Exists,
+    Expr,
+    InQuery,
+    Number,
+    OrderKey,
+    Position,
+    Quantified,
+    ScalarQuery,
+    Unary,
+    When,
+)
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import aggregate_calls, with_queries
+from uql.compiler.walk import aggregate_calls, rewrite, with_queries
 from uql.engine import plain_sql as concrete, sharded
 from uql.engine.pilot import after_pilot
 from uql.engine.user_views import UserViews
@@ -229,7 +244,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         where = ctx.duck.expression(condition)
         name, n = ctx.duck.create(f"SELECT * FROM {quote(relation.name)} WHERE {where} ORDER BY rowid")
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
-    sem_classify.label_queries(_virtuals(block), relation, ctx)
+    sem_classify.label_queries(_virtuals(block), relation)
     await descriptions.take(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
     await video_moments.take(block.requests, relation, ctx, block)
@@ -322,6 +337,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     if not block.inner.nested:
         return block, inner
     swap: dict[int, Bound] = {}
+    unsettled: set[int] = set()
     for part, plan in block.inner.nested:
         later.remove(plan)
         with ctx.purse.others_to_come(asking(*later) + own):
@@ -329,15 +345,42 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
         stored = _stored(output, "sub", ctx)
         inner.take(stored)
         swap[id(part)] = _selected(stored.table, [f.name for f in stored.table.fields])
+        if not output.certain and _searches(plan) and not (output.relation is not None and output.relation.doubtful):
+            unsettled.add(id(swap[id(part)]))
         for low, high in stored.bounds.values():  # as a value it has one column
             ends = (ScalarQuery(_selected(stored.table, [end])) for end in (low, high))
             inner.bounds[ScalarQuery(swap[id(part)])] = (next(ends), next(ends))
 
     def changed(expr: Expr | None) -> Any:
-        return None if expr is None else with_queries(expr, swap)
+        if expr is None:
+            return None
+        return rewrite(with_queries(expr, swap), lambda node: _where_found(node, unsettled))
 
     scan = replace(block.scan, where=changed(block.scan.where))
     return _with_expressions(replace(block, scan=scan, inner=replace(block.inner, nested=())), changed), inner
+
+
+def _searches(plan: PhysicalPlan) -> bool:
+    """Are the rows that it finds some of those that it would find if every row had been asked?"""
+    if isinstance(plan, UnionPlan):
+        return plan.op != "EXCEPT" and _searches(plan.left) and _searches(plan.right)
+    if isinstance(plan, SqlQuery):
+        return True
+    return not plan.aggregate.present and all(_searches(below) for _, below in plan.inner.derived)
+
+
+def _where_found(node: Any, unsettled: Container[int]) -> Any:
+    """EXISTS, IN and ANY of a search that left rows open are true where it found a row, NOT IN and ALL false; else they are NULL.
+
+    Args:
+        unsettled: `id` of the sub-queries that are such searches.
+    """
+    if not isinstance(node, Exists | InQuery | Quantified) or id(node.query) not in unsettled:
+        return node
+    if isinstance(node, Quantified) and node.word == "ARRAY":
+        return node
+    denies = node.negated if isinstance(node, InQuery) else isinstance(node, Quantified) and node.word == "ALL"
+    return Case(None, (When(Unary("NOT", node) if denies else node, Boolean(not denies)),))
 
 
 def _selected(table: Table, names: list[str]) -> Bound:

@@ -59,7 +59,7 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
         knowledge: what is known before the run.
         budget: calls; None: without limit.
     """
-    quote = knowledge.quote(plan)
+    quote = knowledge.quote(plan).sampled(knowledge.memory.repeats)
     share = share_asked(plan, quote, knowledge)
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
         quote, budget = quote.sampled(share), knowledge.settings.budget and budget
@@ -266,6 +266,33 @@ def _with_promise(
     )
 
 
+def _unsure(block: Block, knowledge: Knowledge) -> tuple[Range, Range]:
+    """Calls for a block's conditions that a small model may answer, and those of the large one beside them: what is asked of both, and
+    the rows of which the small one is not sure. It begins once so many rows are certain that it pays to learn when it is."""
+    settings, statistics = knowledge.settings, knowledge(block)
+    each = labelled_rows(settings.accuracy, settings.confidence)
+    conditions = more = Range.exactly(0)
+    for stage, calls in calls_of(block, statistics).by_stage.items():
+        n = len(stage.columns)
+        rows = Range.of(max, statistics.rows, calls) if stage not in block.filter.stages else statistics.rows
+        fits = knowledge.budget is None or 2 * (rows.expected + each) * n <= knowledge.budget
+        if not all(c.is_condition for c in stage.columns) or not calls.high or not fits:
+            continue
+        stops = stage in block.filter.stages and block.filter.goal is Goal.FIRST
+
+        def begins(rows: float, calls: float, stops: bool = stops) -> bool:
+            return rows >= CANDIDATES * each and (calls >= each or not stops)
+
+        unsure = Range(LEAST_UNSURE, UNSURE, 1.0) * calls + Range.exactly(each * n)
+        more += Range(
+            unsure.low if begins(rows.low, calls.low) else 0.0,
+            unsure.expected if begins(rows.expected, calls.expected) else 0.0,
+            unsure.high if begins(rows.high, calls.high) else 0.0,
+        )
+        conditions += calls
+    return conditions, more
+
+
 def _with_cascade(
     plan: PhysicalPlan, large_quote: Quote, knowledge: Knowledge
 ) -> tuple[Quote, tuple[Alternative, ...]]:
@@ -276,24 +303,17 @@ def _with_cascade(
     scores = _scores(plan, knowledge)
     if scores.calls.high:
         return _with_promise(plan, scores, large_quote, knowledge)
-    if not isinstance(plan, Block) or is_promised(plan, settings):
+    if isinstance(plan, Block) and is_promised(plan, settings):
         return large_quote, ()
-    questions = plan.filter.columns
-    stage_calls = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
-    calls, rows = sum(stage_calls), knowledge(plan).rows.expected
-    each = labelled_rows(settings.accuracy, settings.confidence)
-    fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
-    if not questions or any(not c.is_condition for c in questions) or rows < CANDIDATES * each or not fits:
-        return large_quote, ()
-    # LIMIT is expected to stop it before the small model is asked
-    if plan.filter.goal is Goal.FIRST and max(stage_calls) < each:
-        return large_quote, ()
+    asked = [_unsure(block, knowledge) for block in blocks(plan).values()]
+    conditions, more = (sum((pair[i] for pair in asked), Range.exactly(0)) for i in (0, 1))
+    if not more.expected:
+        return replace(large_quote, calls=large_quote.calls + more, every=large_quote.every + more), ()
     small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
-    labelled = each * len(questions)
-    share = Range(LEAST_UNSURE, UNSURE, 1.0).times(calls) + Range.exactly(labelled)
-    part = share.times(1 / max(1.0, large_quote.calls.expected))
+    calls = max(1.0, large_quote.calls.expected)
+    part, by_small = more.times(1 / calls), min(1.0, conditions.expected / calls)
     both = Range.exactly(1.0) + part
-    two = replace(large_quote, calls=large_quote.calls + share, every=large_quote.calls + share)
+    two = replace(large_quote, calls=large_quote.calls + more, every=large_quote.calls + more)
     two = replace(two, input_tokens=large_quote.input_tokens * both, output_tokens=large_quote.output_tokens * both)
     two = two.timed(knowledge.pace)
     usd = cheap = None
@@ -301,7 +321,7 @@ def _with_cascade(
         large_quote = large_quote.priced(large.usd(1, 0), large.usd(0, 1))
         cheap = large_quote.priced(small.usd(1, 0), small.usd(0, 1)).usd
         assert cheap is not None and large_quote.usd is not None
-        usd = cheap + large_quote.usd * part
+        usd = cheap.times(by_small) + large_quote.usd.times(1 - by_small) + large_quote.usd * part
     two = replace(two, usd=usd)
     cheaper = usd is None or large_quote.usd is None or usd.expected < large_quote.usd.expected
     names = settings.models

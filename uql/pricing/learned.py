@@ -39,6 +39,7 @@ class Statistics:
         output: quoted texts: answers seen, and their tokens in all.
         descriptions: that the model proposed of quoted texts (`uql.kernels.descriptions`).
         calls, seconds: made, and how long they took, added up.
+        repeated: calls for a row that an earlier one had brought no answer to.
         rows: that may share a request, as `uql eval --packed` measured; None: it was not measured.
         scope: model and database, in words.
     """
@@ -49,6 +50,7 @@ class Statistics:
     descriptions: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     seconds: float = 0.0
+    repeated: int = 0
     rows: int | None = None
     scope: str = ""
     _saved: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +58,10 @@ class Statistics:
     # ---------------------------------------------------------------------------------------------------------- learning
     def observe(self, event: Any) -> None:
         """Learns from a call that was made: an `events.Event`; others are passed over."""
-        if getattr(event, "kind", "") != "call" or event.error:
+        if getattr(event, "kind", "") != "call":
+            return
+        self.repeated += event.attempt > 1
+        if event.error:
             return
         self.calls += 1
         self.seconds += event.seconds
@@ -90,6 +95,12 @@ class Statistics:
         mean = self.seconds / self.calls
         return Range(mean / SPREAD, mean, mean * SPREAD)
 
+    @property
+    def repeats(self) -> Range:
+        """Calls for each row, more than 1 where the model has brought no answer at first; at most twice as many more as so far."""
+        share = self.repeated / max(1, self.calls + self.repeated)
+        return Range(1.0, 1.0 + share, min(2.0, 1.0 + SPREAD * share))
+
     # ----------------------------------------------------------------------------------------------------------- keeping
     def save(self, ledger: Ledger) -> None:
         """Writes what is new to the ledger."""
@@ -117,7 +128,7 @@ class Statistics:
         values |= {f"output: {text}": list(counts) for text, counts in self.output.items()}
         values |= {f"description: {name}": [text] for name, text in self.descriptions.items()}
         if self.calls:
-            values["calls"] = [self.calls, self.seconds]
+            values["calls"] = [self.calls, self.seconds, self.repeated]
         if self.rows is not None:
             values[ROWS] = [self.rows]
         return values
@@ -152,7 +163,7 @@ class Statistics:
             case "description":
                 self.descriptions[rest] = str(value[0])
             case "calls":
-                self.calls, self.seconds = int(value[0]), float(value[1])
+                self.calls, self.seconds, self.repeated = int(value[0]), float(value[1]), int(sum(value[2:]))
             case "rows":
                 self.rows = int(value[0])
 

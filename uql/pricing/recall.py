@@ -15,7 +15,7 @@ from uql.compiler.subqueries import in_expressions
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns
-from uql.kernels import descriptions
+from uql.kernels import descriptions, sem_classify
 from uql.kernels.duck import Duck
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import truth_of
@@ -76,8 +76,9 @@ class Recall:
         return replace(site, leaves=masks, answered=tuple(answered))
 
     def _relation(self, table: str, n: int, stages: Sequence[Stage], fields: dict[Column, Field]) -> Relation:
-        """Rows whose texts have the descriptions that a run would give them, as far as they are known."""
+        """Rows whose texts have the labels and the descriptions that a run would give them, as far as they are known."""
         relation = Relation(self.duck, table, n, fields)
+        sem_classify.label_queries([c for stage in stages for c in stage.columns], relation)
         for stage in stages if self.described is not None else ():
             for column in descriptions.described(stage.columns):
                 meaning = descriptions.initial_description(column, fields, self.described or {})
@@ -86,7 +87,7 @@ class Recall:
 
     def _was_asked(self, column: VirtualColumn, relation: Relation) -> bool:
         """Was a question asked of any row, alone or beside others?"""
-        if not column.by_row or column.label_query is not None:
+        if not column.by_row:
             return False
         question = relation.question(column)
         digests = [self.ledger.key(question_key(self.model, question, together=both)) for both in (False, True)]

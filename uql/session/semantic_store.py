@@ -3,13 +3,13 @@
 `uql_semantic_tables` has a row for each: its name, the query, the key, the columns, the groups of the first build, when (UTC), and what was
 stated of rows that were not asked, with the score that chose them. Of a table
 made row by row, `__uql_rows_NAME` has a row for each candidate: its key, and a digest of what the query reads of it, NULL where it has no
-answer yet.
+answer yet. `__by_small` is true where the small of two models answered: the row is not looked at again, and not sure either.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ COLUMNS = {
     "groups": "JSON", "by_row": "BOOLEAN", "model": "VARCHAR", "built": "TIMESTAMP", "refreshed": "TIMESTAMP",
     "calls": "BIGINT", "stated": "JSON",
 }  # fmt: skip
+OPEN, BY_SMALL = "__digest IS NULL", "__by_small"  # of a source row: it has no answer; a small model gave it
 Groups = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 
@@ -324,13 +325,16 @@ def digest(columns: Sequence[str]) -> str:
     return f"md5(concat({', '.join(parts)}))" if parts else "''"
 
 
-def know(duck: Duck, definition: Definition, candidates: str, scope: str | None, unsettled: pa.Table | None) -> None:
+def know(
+    duck: Duck, definition: Definition, candidates: str, scope: str | None, flagged: Mapping[str, pa.Table]
+) -> None:
     """Notes the candidates of a source.
 
     Args:
         candidates: a temporary table of key and `__digest` of every candidate.
         scope: of the keys that were looked at, gone ones among them; None: all are new.
-        unsettled: keys of the rows without an answer: they are looked at again.
+        flagged: by OPEN the keys of the rows without an answer, which are looked at again, and by BY_SMALL of those that a small model
+            answered.
     """
     run, key = duck.connection.execute, definition.key
     if scope is None:
@@ -339,12 +343,11 @@ def know(duck: Duck, definition: Definition, candidates: str, scope: str | None,
         looked = f"(SELECT 1 FROM {quote(scope)} AS s WHERE {_same('r', 's', key)})"
         run(f"DELETE FROM {definition.rows_sql} AS r WHERE EXISTS {looked}")
         run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(candidates)} AS r WHERE EXISTS {looked}")
-    if unsettled is not None and unsettled.num_rows:
-        duck.execute(
-            f"UPDATE {definition.rows_sql} AS r SET __digest = NULL "
-            f"WHERE EXISTS (SELECT 1 FROM __open AS s WHERE {_same('r', 's', key)})",
-            {"__open": unsettled},
-        )
+    run(f"ALTER TABLE {definition.rows_sql} ADD COLUMN IF NOT EXISTS __by_small BOOLEAN")  # of an earlier version, too
+    for flag, change in ((OPEN, "__digest = NULL"), (BY_SMALL, "__by_small = TRUE")):
+        if flag in flagged:
+            same = f"EXISTS (SELECT 1 FROM __flagged AS s WHERE {_same('r', 's', key)})"
+            duck.execute(f"UPDATE {definition.rows_sql} AS r SET {change} WHERE {same}", {"__flagged": flagged[flag]})
 
 
 def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.Table | None) -> tuple[str, int, int]:

@@ -309,7 +309,7 @@ class _Work:
     bound: BoundStatement
     replaced: Definition | None = None  # that goes when this one is there
     duck: Duck = field(init=False)
-    open_keys: pa.Table | None = None  # of rows without an answer, after the run
+    flagged: dict[str, pa.Table] = field(default_factory=dict)  # after the run, keys by what is noted of their rows
     groups: store.Groups = field(default_factory=dict)
     model: str = ""
     stated: StatedSet | None = field(init=False)  # of the rows that were not asked
@@ -370,11 +370,13 @@ class _Work:
         else:
             changes = store.merge(self.duck, definition, rows, scope)
         if candidates is not None:
-            store.know(self.duck, definition, candidates, scope, self.open_keys)
+            store.know(self.duck, definition, candidates, scope, self.flagged)
         exact = outcome is None or outcome.exact
         if definition.by_row:
-            open_ = self.duck.scalar(f"SELECT count(*) FROM {definition.rows_sql} WHERE __digest IS NULL")
-            exact = not open_ and self.stated is None and not (outcome.based_on if outcome is not None else False)
+            unsure = self.duck.scalar(
+                f"SELECT count(*) FROM {definition.rows_sql} WHERE {store.OPEN} OR {store.BY_SMALL}"
+            )
+            exact = not unsure and self.stated is None and not (outcome.based_on if outcome is not None else False)
         store.say(self.duck, definition, exact)
         groups, model = self.groups or definition.groups, self.model or definition.model
         latest = replace(definition, groups=groups, model=model, stated=self.stated)
@@ -485,7 +487,7 @@ class _Work:
         ctx.groups_stay = bool(self.definition.groups)
 
     async def ended(self, output: Output, ctx: Context) -> None:
-        """Notes the groups, the model, and which rows have no answer, while the run's tables are there."""
+        """Notes the groups, the model, and which rows have no answer or a small model's, while the run's tables are there."""
         from uql.kernels.sem_filter import recalled
 
         states, self.stated = ctx.stated is not self.stated, ctx.stated
@@ -504,10 +506,11 @@ class _Work:
         if not output.exact and block.filter.formula is not None and not states:  # a search leaves rows unasked
             decided, _ = await recalled(block.filter, relation, ctx)
             left |= set(range(relation.n)) - set(decided.tolist())
-        if left:
-            rids = np.array(sorted(left), dtype=np.int64)
+        small = {int(rid) for column in relation.doubtful for rid in relation[column].by_small}
+        for flag, of_rows in ((store.OPEN, left), (store.BY_SMALL, small)):
+            rids = np.array(sorted(of_rows), dtype=np.int64)
             keys = relation.fetch(rids, [quote(c.label) for c in self._key_columns()])
-            self.open_keys = pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
+            self.flagged[flag] = pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
 
 
 def _may_be_estimates(bound: BoundStatement) -> frozenset[str]:

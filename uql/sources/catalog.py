@@ -23,7 +23,7 @@ from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
 from uql.compiler.statement_targets import executed, is_call, tables
 from uql.sources.files import file_sql, reader
-from uql.sources.frames import Frames, is_frame
+from uql.sources.frames import Frames, is_frame, made_by
 from uql.sources.parts import Parts
 
 if TYPE_CHECKING:
@@ -277,8 +277,7 @@ class Catalog:
             frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
             if frame is not None and (is_frame(frame) or not reader(name)):
                 private = quote(self._frames.register(name, frame))
-                words = None if getattr(frame, "exact", True) else str(getattr(frame, "text", ""))
-                return self._relation(name, private, "frame", estimated=words, plain=plain)
+                return self._relation(name, private, "frame", estimated=made_by(frame), plain=plain)
             if len(parts) == 1 and reader(name):
                 return self._relation(name, file_sql(name), "file", plain=plain)
             raise self._unknown(name, frames or {})

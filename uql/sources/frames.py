@@ -6,12 +6,17 @@ import sys
 from collections import ChainMap
 from collections.abc import Mapping
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from uql.base.arrow_values import holds_least
 from uql.base.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MADE_BY = "uql: estimates of"  # among what is noted of a frame
 
 
 class Frames:
@@ -80,6 +85,23 @@ def visible(frame: FrameType | None) -> Mapping[str, Any]:
 def is_frame(value: object) -> bool:
     """Is it something that may stand after FROM? Looks at modules already imported, so nothing is imported for it."""
     return any(isinstance(value, kind) for kind in _kinds())
+
+
+def marked(table: pa.Table, made_by: str) -> pa.Table:
+    """An Arrow table that says of which statement its estimates, or its part of the rows, are."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), MADE_BY: made_by})
+
+
+def made_by(frame: Any) -> str | None:
+    """The statement that put estimates, or a part of the rows, into a result, or into a frame made of one; None: no statement is named.
+
+    A pandas frame keeps it in `attrs`, an Arrow table in its metadata. What else is made of them may lose it.
+    """
+    if not getattr(frame, "exact", True):
+        return str(getattr(frame, "text", ""))
+    noted = getattr(frame, "attrs", None) or getattr(getattr(frame, "schema", None), "metadata", None) or {}
+    words = noted.get(MADE_BY) or noted.get(MADE_BY.encode())
+    return words.decode() if isinstance(words, bytes) else words
 
 
 def as_table(name: str, frame: Any) -> Any:
