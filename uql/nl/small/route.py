@@ -19,11 +19,11 @@ from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.candidates import Candidate, CandidateContext, ballots
+from uql.nl.small.candidates import CandidateContext
 from uql.nl.small.plots import plot_of
 from uql.nl.small.statements import Statements
 from uql.nl.small.ties import tie_check
-from uql.nl.small.vote import Vote, is_settled, tally
+from uql.nl.small.vote import Candidate, Vote, is_settled, tally
 
 CANDIDATES = 5  # at most, where the user does not say
 OFFERED = 3  # readings
@@ -73,19 +73,18 @@ async def plan_by_vote(
     context = CandidateContext(ctx, whole, tuple(done_nodes), off, plot, why)
     voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
-    vote = voting.vote
-    if vote.leader is None:
+    vote = tally(voting.writer.candidates)
+    winner = vote.leader
+    if winner is None:
         failed = [c.problem for c in voting.writer.candidates if c.problem]
         raise QuestionError(
             f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
             help="ask in other words, or write UQL",
         )
-    winner = voting.named(vote.leader.name)
     used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in done_nodes))}
     checked = _plan(context, winner, used)
-    notes = [*_doubts(voting, winner, vote), *(await _ties(context, winner))]
-    readings = _readings(voting, winner, vote)
-    return Decision(Planned(checked, 1), tuple(notes), readings)
+    notes = [*_doubts(voting, vote), *(await _ties(context, winner))]
+    return Decision(Planned(checked, 1), tuple(notes), _readings(vote))
 
 
 class _Voting:
@@ -100,19 +99,12 @@ class _Voting:
         """Writes candidates until one result leads whatever the others say. Raises BudgetError for the first."""
         candidates = self.writer.candidates
         try:
-            while len(candidates) < self.most and not is_settled(ballots(candidates), self.most - len(candidates)):
+            while len(candidates) < self.most and not is_settled(candidates, self.most - len(candidates)):
                 await self.writer.write()
         except BudgetError as error:
             if all(candidate.key is None for candidate in candidates):
                 raise
             self.cut = error.message
-
-    @property
-    def vote(self) -> Vote:
-        return tally(ballots(self.writer.candidates))
-
-    def named(self, name: str) -> Candidate:
-        return next(c for c in self.writer.candidates if c.name == name)
 
 
 def _with_results(ctx: AskContext, scope: Scope, done_nodes: Sequence[Node]) -> Scope:
@@ -145,12 +137,11 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
 
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
-def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
+def _doubts(voting: _Voting, vote: Vote) -> list[str]:
     """How many candidates agree where none leads, and what the others found."""
     notes = []
     if not vote.leads:
-        others = [voting.named(ballot.name) for ballot in vote.others]
-        alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in others[:2])
+        alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in vote.others[:2])
         notes.append(
             f"not sure: {vote.agree} of {vote.of} candidates give this"
             + (f"; others: {alternatives}" if alternatives else "")
@@ -160,12 +151,11 @@ def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
     return notes
 
 
-def _readings(voting: _Voting, winner: Candidate, vote: Vote) -> tuple[str, ...]:
-    """What the question may mean, where no candidate leads."""
-    if vote.leads or not vote.others:
+def _readings(vote: Vote) -> tuple[str, ...]:
+    """What the question may mean, where no candidate leads; the leader's first."""
+    if vote.leads or vote.leader is None or not vote.others:
         return ()
-    texts = [winner.text, *(voting.named(ballot.name).text for ballot in vote.others)]
-    return tuple(" ".join(text.split()) for text in texts[:OFFERED])
+    return tuple(" ".join(candidate.text.split()) for candidate in (vote.leader, *vote.others)[:OFFERED])
 
 
 def _rows(candidate: Candidate) -> str:

@@ -23,10 +23,10 @@ from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.schema.scope import Scope
-from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
+from uql.nl.small.candidates import TEMPERATURE, CandidateContext
 from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
-from uql.nl.small.vote import is_empty, key_of
+from uql.nl.small.vote import Candidate, is_empty, key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
