@@ -24,7 +24,6 @@ from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
 from uql.nl.schema.semantic_model import UNKNOWN, SemanticModel
-from uql.nl.schema.spelling import well_spelt
 from uql.operators.texts import quoted, short
 
 if TYPE_CHECKING:
@@ -98,10 +97,7 @@ def discover(
             code="UQL633",
             help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
         )
-    there = [model.described(catalog.named(name)) for name in names]
-    sources = [_source(table, catalog, question) for table in there]
-    if (spelt := well_spelt(question, sources, STOP)) != question:
-        question, sources = spelt, [_source(table, catalog, spelt) for table in there]
+    sources = [_source(model.described(catalog.named(name)), catalog, question) for name in names]
     scores = _scores(question, sources, embedder)
     ranked = [replace(s, score=float(v)) for s, v in sorted(zip(sources, scores, strict=True), key=lambda p: -p[1])][
         :most
@@ -251,7 +247,6 @@ def _source(table: Table, catalog: Catalog, question: str) -> Source:
 def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> Source:
     """The source with frequent values of the columns that may be shown, and the values that stand in the question."""
     samples: dict[str, tuple[str, ...]] = {}
-    all_values: dict[str, tuple[str, ...]] = {}
     matches: list[tuple[str, str]] = []
     question_words: dict[str, tuple[str, ...]] = {}
     question = _OWNED.sub(" ", question)
@@ -279,12 +274,9 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
                 ]
             others = _others(question, mentions)
             few = bool(listed) or (len(values) <= FEW and (all_seen or 4 * len(values) <= sum(counts.values())))
-            if few:
-                all_values[f.name] = tuple(values)
-                mentions += [v for v in values if v not in mentions and _is_said(v.lower(), others)]
-            else:  # of many values those of one long word, in another form: impressionist, Impressionism
-                long = [v for v in values if len(v) >= LONG and v.isalpha()]
-                mentions += [v for v in long if v not in mentions and _is_said(v.lower(), others)]
+            # of many values those of one long word, in another form: impressionist, Impressionism
+            in_form = values if few else [v for v in values if len(v) >= LONG and v.isalpha()]
+            mentions += [v for v in in_form if v not in mentions and _is_said(v.lower(), others)]
             mentions += [v for v in values if len(v) == 1 and v not in mentions and _stands_behind(v, f.name, question)]
             matches += [(f.name, _cut(v)) for v in mentions][:NAMED]
             if len(rows) < SAMPLED:
@@ -303,7 +295,6 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         source,
         samples=samples,
         matches=tuple(matches),
-        values=all_values,
         words=question_words,
         rows=tuple(dict(zip(names, row, strict=True)) for row in rows[:EXAMPLES]),
     )
