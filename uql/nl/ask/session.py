@@ -40,6 +40,7 @@ from uql.nl.plan.row_lineage import Lineage
 from uql.nl.prompts import planner as words, readings as reading_words
 from uql.nl.schema import semantic_model
 from uql.nl.schema.discover import discover, relevant, schema_text, shortlist
+from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
@@ -157,7 +158,7 @@ class QuestionSession:
             provider = await gate.provider()
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
-                near = None if embedder is None else _alike(embedder)
+                near = in_common if embedder is None else _alike(embedder)
                 rules = (*chosen.rules, *semantics.rules(words, near))
                 ctx = AskContext(words, scope.sources, gate, workspace, rules, chosen.planner, self._emit)
                 ctx.find = self._finder(scope, embedder, chosen.tables, semantics)
@@ -242,7 +243,7 @@ class QuestionSession:
         return {name: catalog.named(s.origin).sql for name, s in scope.sources.items() if name != s.origin}
 
 
-def _alike(embedder: Embedder) -> Callable[[str, Sequence[str]], list[float]]:
+def _alike(embedder: Embedder) -> Near:
     def near(text: str, others: Sequence[str]) -> list[float]:
         vectors = embedder.embed([text, *others])
         return [float(v) for v in vectors[1:] @ vectors[0]]
