@@ -20,7 +20,7 @@ from uql.nl.ask.node_runners import result_text
 from uql.nl.ask.outputs import Output, Step, problem_of
 from uql.nl.ask.plan_checks import brief, error_line
 from uql.nl.papers.operators import Ranked, captions, generate
-from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer, free_name
 from uql.nl.plan.result_schema import fields_of
 from uql.nl.prompts import checker, decomposer
 from uql.nl.schema.scope import Source
@@ -121,7 +121,7 @@ async def planned(
     parts = await decompose(ctx, question, source_captions) if split else ()
     if len(parts) < 2 or any(_same(part.text, question) for part in parts):
         parts = (SubQuery(question),)  # in its own words: a rewriting of the whole can only lose some
-    names = [_name(n, sources) for n in range(1, len(parts) + 1)]
+    names = [free_name(f"part{n}", sources) for n in range(1, len(parts) + 1)]
     nodes = [
         Node(
             name,
@@ -138,13 +138,6 @@ async def planned(
 
 def _same(one: str, other: str) -> bool:
     return one.casefold().strip(" .?!") == other.casefold().strip(" .?!")
-
-
-def _name(n: int, sources: Mapping[str, Source]) -> str:
-    name = f"part{n}"
-    while name in sources:
-        name += "_"
-    return name
 
 
 # --------------------------------------------------------------------------------------------------------- the sub-queries

@@ -17,7 +17,7 @@ from uql.nl.ask.plan_checks import Checked, check_plan
 from uql.nl.ask.planner import Planned, wants_plot
 from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
-from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.plan.dag import Node, NodeKind, free_name
 from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.candidates import CandidateContext
 from uql.nl.small.plots import plot_of
@@ -127,8 +127,7 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
     if context.plot and fields:
-        plot_name = next(each for each in ("plot", *(f"plot{n}" for n in range(2, 99))) if each not in used)
-        plot = plot_of(ctx.question, plot_name, name, fields)
+        plot = plot_of(ctx.question, free_name("plot", used), name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
     if checked.problems:
