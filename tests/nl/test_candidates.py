@@ -143,7 +143,10 @@ def test_each_worked_example_answers_its_question() -> None:
     db.execute("CREATE TABLE harbours AS FROM (VALUES (1, 'Hull'), (2, 'Ayr'), (3, 'Oban')) AS t(id, name)")
     boats = "(1, 'wood', 1950), (1, 'wood', 1960), (1, 'steel', 1980), (2, 'steel', 1970), (2, 'wood', 1995)"
     db.execute(f"CREATE TABLE boats AS FROM (VALUES {boats}, (NULL, 'steel', 1999)) AS t(harbour_id, hull, built)")
-    rows = {question: sorted(db.sql(check_sql(sql)).fetchall()) for question, sql in examples.items()}
+    rows = {
+        question: sorted(db.sql(check_sql(sql, ["lakes", "harbours", "boats"])).fetchall())
+        for question, sql in examples.items()
+    }
     assert rows == {
         "Which is the deepest lake?": [("Tarn",)],
         "How many boats does each harbour have?": [("Ayr", 2), ("Hull", 3)],

@@ -567,11 +567,7 @@ class _Asking:
         missing = [f"{name} has no answer: {brief(why, 200)}" for name, why in self.executor.failed.items()]
         caveats_ = self._caveats(result.rests_on or tuple(f.node for f in findings))
         result.notes = [*self.doubts, *answer.notes, *missing, *caveats_]
-        if result.notes:
-            result.json = {
-                **result.json,
-                "extra": "; ".join(filter(None, [str(result.json.get("extra", "")), *result.notes])),
-            }
+        self._add_to_extra(result.notes)
         if answer.cannot:
             return
         findings = [f for f in findings if f.node in result.rests_on or f.output.plots]
@@ -580,8 +576,11 @@ class _Asking:
         result.value = value_of([f for f in without_plots if f.node not in read])
         result.citations, result.unsupported = citations(f"{result.text}\n{result.json.get('details', '')}", findings)
         if result.unsupported:
-            note = f"figures that stand in no result: {', '.join(result.unsupported)}"
-            result.json = {**result.json, "extra": "; ".join(filter(None, [str(result.json.get("extra", "")), note]))}
+            self._add_to_extra([f"figures that stand in no result: {', '.join(result.unsupported)}"])
+
+    def _add_to_extra(self, notes: Sequence[str]) -> None:
+        extra = "; ".join(filter(None, [str(self.result.json.get("extra", "")), *notes]))
+        self.result.json = {**self.result.json, "extra": extra} if notes else self.result.json
 
     def _read_by_others(self, names: Collection[str]) -> set[str]:
         """Those of some nodes that others of them read: steps to the answer, and not the answer."""

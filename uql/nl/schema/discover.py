@@ -99,11 +99,9 @@ def discover(
         )
     sources = [_source(model.described(catalog.named(name)), catalog, question) for name in names]
     scores = _scores(question, sources, embedder)
-    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(sources, scores, strict=True), key=lambda p: -p[1])][
-        :most
-    ]
     by_name: dict[str, Source] = {}
-    for source in ranked:
+    for i in np.argsort(-scores, kind="stable")[:most]:
+        source = sources[i]
         name, n = source.name, 2
         while name.lower() in map(str.lower, by_name):
             name, n = f"{source.name}_{n}", n + 1

@@ -23,7 +23,6 @@ class Source:
         words: of the question, that stand in some value of a column of words; of a column of texts the stems of those that stand in some
             text; without an entry where not all rows were looked at.
         rows: the first ones, as texts by the names of the columns that may be shown as text.
-        score: similarity to the question, higher is nearer.
     """
 
     name: str
@@ -35,7 +34,6 @@ class Source:
     matches: tuple[tuple[str, str], ...] = ()
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rows: tuple[Mapping[str, str | None], ...] = ()
-    score: float = 0.0
 
     @property
     def visible_fields(self) -> tuple[Field, ...]:

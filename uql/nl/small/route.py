@@ -15,7 +15,6 @@ from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.plan_checks import Checked, check_plan
 from uql.nl.ask.planner import Planned, wants_plot
-from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, free_name
 from uql.nl.schema.scope import Scope, Source
@@ -170,10 +169,10 @@ async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
         return []
     sql, limit = check
     try:
-        tables = list(context.scope.sources)
-        places = (await context.ctx.workspace.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
+        rows = await context.ctx.workspace.sql(sql, tables=list(context.scope.sources))
     except GuardError:
         return []
+    places = rows.column(0).to_pylist()
     if len(places) <= limit or places[-1] != places[-2]:
         return []
     return [f"other rows tie with the last of the {limit:,} shown" if limit > 1 else "other rows tie with this one"]

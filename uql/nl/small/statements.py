@@ -197,7 +197,7 @@ class Statements:
         return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table))
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
-        text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
+        text = trial(sql, columns, self.context.scope) if columns else sql
         return await self.context.ctx.workspace.sql(text, tables=self._tables)
 
 
