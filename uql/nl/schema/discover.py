@@ -44,8 +44,6 @@ MAX_TABLES = 18
 MOST_JOINS = 12  # that are written one by one
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
-# praised for their music: of no kind that is so called
-_OWNED = re.compile(r"\b(?:its|their|his|her|my|our|your) [a-z]\w*")
 _LISTED = re.compile(r"\s*[,;|]\s*")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
@@ -247,7 +245,6 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     samples: dict[str, tuple[str, ...]] = {}
     matches: list[tuple[str, str]] = []
     question_words: dict[str, tuple[str, ...]] = {}
-    question = _OWNED.sub(" ", question)
     telling = [w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP]
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
@@ -275,7 +272,6 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             # of many values those of one long word, in another form: impressionist, Impressionism
             in_form = values if few else [v for v in values if len(v) >= LONG and v.isalpha()]
             mentions += [v for v in in_form if v not in mentions and _is_said(v.lower(), others)]
-            mentions += [v for v in values if len(v) == 1 and v not in mentions and _stands_behind(v, f.name, question)]
             matches += [(f.name, _cut(v)) for v in mentions][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
@@ -384,12 +380,6 @@ def _named(value: str, question: str) -> bool:
     if len(value) < 2 or value.lower() in STOP:
         return False
     return _stands_in(value, question) if len(value) < 4 else _stands_in(value.lower(), question.lower())
-
-
-def _stands_behind(value: str, column: str, question: str) -> bool:
-    """Does a value of one letter stand behind the name of its column: room B?"""
-    word = re.split(r"[\W_]+", spaced(column))[-1]
-    return re.search(rf"\b(?i:{re.escape(word)})s? {re.escape(value)}\b", question) is not None
 
 
 def _stands_in(value: str, question: str) -> bool:
