@@ -152,6 +152,20 @@ class AskContext:
                 return reply
         raise QuestionError(f"the model gave no usable reply ({wording.task}): {fault}", code="UQL632")
 
+    async def say_or(self, wording: Wording, default: Any, *, step: str = "") -> Any:
+        """As `say`, and `default` where the reply cannot be used.
+
+        Args:
+            step: whose costs these are; "": of this one.
+        """
+        ctx = self.step(step) if step else self
+        try:
+            return await ctx.say(wording)
+        except QuestionError:
+            return default
+        finally:
+            self.prompts += ctx.prompts if ctx is not self else ()
+
     async def _written(self, question: Write, row: Row, prompt: str, *, most: int) -> Any:
         """The reply to one request, kept in `prompts`; one that was cut is asked for again with `most` tokens."""
         task = question.task

@@ -310,19 +310,13 @@ class _Asking:
         with_readings = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
         if with_readings:
             schema = schema_text(self.scope, tokens=self.planner.tokens - 600)
-            step = self.ctx.step("readings")
-            try:
-                reply = await step.say(reading_words.wording(self.ctx.question, schema))
-            except QuestionError:
-                reply = {"ambiguous": False, "readings": []}
-            self.ctx.prompts += step.prompts
-            if reply["ambiguous"] and len(reply["readings"]) > 1:
+            wording = reading_words.wording(self.ctx.question, schema)
+            reply = await self.ctx.say_or(wording, None, step="readings")
+            if reply and reply["ambiguous"] and len(reply["readings"]) > 1:
                 self.result.readings = tuple(" ".join(r.split()) for r in reply["readings"][:3])
                 self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.result.readings[0]}")
         if self.options.columns if self.options.columns is not None else many and not self.most:
-            step = self.ctx.step("columns")
-            self.scope = self.planner.scope = await relevant(step, self.scope, tokens=self.planner.tokens - 500)
-            self.ctx.prompts += step.prompts
+            self.scope = self.planner.scope = await relevant(self.ctx, self.scope, tokens=self.planner.tokens - 500)
         if many:
             relevant_tables = [t for t, _ in self.scope.relevant]
             near = shortlist(self.scope)

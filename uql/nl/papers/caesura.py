@@ -231,15 +231,11 @@ class Interleaved:
         """The six questions. Where the model gives no usable reply, the arguments are taken to be at fault."""
         plan = self._failure_text(Failure(step, error, None))
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens // 2)
-        inner = self.ctx.step("faults")
-        try:
-            verdict: Mapping[str, Any] = await inner.say(
-                fault_words.wording(self.ctx.question, plan, f"{step.output}: {step.description}", error, schema)
-            )
-        except QuestionError:
-            no_plan = {"plan_flawed": False, "better_plan": False, "another_tool": False}
-            verdict = {**no_plan, "other_arguments": True, "causes": "", "fix": ""}
-        self.ctx.prompts += inner.prompts
+        no_plan = {"plan_flawed": False, "better_plan": False, "another_tool": False}
+        unsaid = {**no_plan, "other_arguments": True, "causes": "", "fix": ""}
+        failed = f"{step.output}: {step.description}"
+        wording = fault_words.wording(self.ctx.question, plan, failed, error, schema)
+        verdict: Mapping[str, Any] = await self.ctx.say_or(wording, unsaid, step="faults")
         return verdict
 
     def _plan(self) -> Plan:

@@ -62,10 +62,7 @@ async def check(ctx: AskContext, question: str, captions: str) -> Complexity:
         question: as the user wrote it.
         captions: one line a source.
     """
-    try:
-        reply = await ctx.say(checker.wording(question, captions))
-    except QuestionError:
-        return Complexity(True)
+    reply = await ctx.say_or(checker.wording(question, captions), {"signs": (), "verdict": "unsure"})
     signs = tuple(dict.fromkeys(reply["signs"]))
     return Complexity(reply["verdict"] != "simple" or any(sign in checker.COMPLEX for sign in signs), signs)
 
@@ -85,10 +82,7 @@ async def decompose(ctx: AskContext, question: str, captions: str) -> tuple[SubQ
         question: as the user wrote it.
         captions: one line a source.
     """
-    try:
-        reply = await ctx.say(decomposer.wording(question, captions))
-    except QuestionError:
-        return (SubQuery(question),)
+    reply = await ctx.say_or(decomposer.wording(question, captions), {"sub_queries": ()})
     parts: list[SubQuery] = []
     place: list[int] = []  # of each reply's sub-query among the parts
     for item in reply["sub_queries"][: decomposer.MOST]:
@@ -194,10 +188,7 @@ class Answerer:
         answers = "\n".join(
             f"{i}. {result_text(n, o, hidden=self.hidden)}" for i, (n, o) in enumerate(earlier.items(), 1)
         )
-        try:
-            reply = await ctx.say(decomposer.refining(text, answers))
-        except QuestionError:
-            return text
+        reply = await ctx.say_or(decomposer.refining(text, answers), {"query": text})
         return " ".join(reply["query"].split()) or text
 
     async def _run_with_retry(

@@ -61,10 +61,8 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
         tokens: that the schema may take in the prompt.
     """
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.visible_fields]
-    try:
-        reply = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
-    except QuestionError:
-        return scope
+    wording = words.wording(ctx.question, schema_text(scope, tokens=tokens), names)
+    reply = await ctx.say_or(wording, {"columns": ()}, step="columns")
     chosen = {tuple(name.rsplit(".", 1)) for name in reply["columns"]}
     return replace(scope, relevant=frozenset((t, c) for t, c in chosen))
 

@@ -1,4 +1,4 @@
-"""What the candidates for one question share, and what became of each: several plans, the first written greedily, the others by chance.
+"""What the candidates for one question share: several plans, the first written greedily, the others by chance.
 
 Source: Wang and others, "Self-consistency improves chain of thought reasoning" (2023): samples that vote by their answers.
 """
