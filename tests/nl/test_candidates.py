@@ -59,6 +59,11 @@ def test_equal_rows_in_any_order_of_rows_and_columns_are_one_result() -> None:
     assert [set(row.values()) for row in answer.value] == [{"Ada", "Leeds"}, {"Bo", "York"}, {"Cy", "Leeds"}]
 
 
+def test_two_columns_of_one_name_are_an_answer() -> None:
+    answer, _ = voted("SELECT s.name, t.name FROM shops s JOIN shops t ON t.id = s.id + 1 ORDER BY s.id", candidates=1)
+    assert answer.value == [{"name": "Ada", "name_1": "Bo"}, {"name": "Bo", "name_1": "Cy"}]
+
+
 def test_empty_results_count_less() -> None:
     answer, _ = voted(NONE, NONE_AT_ALL, LEEDS, LEEDS, YORK, candidates=5)
     assert answer.value == ["Ada", "Cy"]
