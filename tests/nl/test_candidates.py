@@ -59,6 +59,11 @@ def test_equal_rows_in_any_order_of_rows_and_columns_are_one_result() -> None:
     assert [set(row.values()) for row in answer.value] == [{"Ada", "Leeds"}, {"Bo", "York"}, {"Cy", "Leeds"}]
 
 
+def test_two_columns_of_one_name_are_an_answer() -> None:
+    answer, _ = voted("SELECT s.name, t.name FROM shops s JOIN shops t ON t.id = s.id + 1 ORDER BY s.id", candidates=1)
+    assert answer.value == [{"name": "Ada", "name_1": "Bo"}, {"name": "Bo", "name_1": "Cy"}]
+
+
 def test_empty_results_count_less() -> None:
     answer, _ = voted(NONE, NONE_AT_ALL, LEEDS, LEEDS, YORK, candidates=5)
     assert answer.value == ["Ada", "Cy"]
@@ -143,7 +148,10 @@ def test_each_worked_example_answers_its_question() -> None:
     db.execute("CREATE TABLE harbours AS FROM (VALUES (1, 'Hull'), (2, 'Ayr'), (3, 'Oban')) AS t(id, name)")
     boats = "(1, 'wood', 1950), (1, 'wood', 1960), (1, 'steel', 1980), (2, 'steel', 1970), (2, 'wood', 1995)"
     db.execute(f"CREATE TABLE boats AS FROM (VALUES {boats}, (NULL, 'steel', 1999)) AS t(harbour_id, hull, built)")
-    rows = {question: sorted(db.sql(check_sql(sql)).fetchall()) for question, sql in examples.items()}
+    rows = {
+        question: sorted(db.sql(check_sql(sql, ["lakes", "harbours", "boats"])).fetchall())
+        for question, sql in examples.items()
+    }
     assert rows == {
         "Which is the deepest lake?": [("Tarn",)],
         "How many boats does each harbour have?": [("Ayr", 2), ("Hull", 3)],

@@ -67,6 +67,13 @@ def parts(*queries: tuple[str, list[int]]) -> Scripted:
     return Scripted("decomposer", {"sub_queries": [{"query": q, "uses": uses} for q, uses in queries]})
 
 
+def test_a_table_may_have_the_name_of_a_part_in_capitals() -> None:
+    shop = Connected([SIMPLE, operators(TABLE)])
+    shop.con.uql("CREATE TABLE PART1 AS SELECT 1 AS n").fetchall()
+    answer = shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": Fixed("uql", {"Where is Bo?": "York"})})
+    assert answer.text == "York" and list(answer.results) == ["part1_"]
+
+
 def test_a_simple_question_is_not_decomposed() -> None:
     shop = Connected([SIMPLE, operators(TABLE)])
     one = Fixed("uql", {"Where is Bo?": "York"})

@@ -16,6 +16,7 @@ from uql.nl.papers.operators import fallback, ranked
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import NodeKind
 from uql.nl.prompts.plans import EXAMPLES, Example, examples_text
+from uql.nl.schema.name_words import in_common
 from uql.nl.schema.scope import Source
 
 FIELDS = {
@@ -50,7 +51,7 @@ def test_every_example_is_a_valid_plan_in_text(example: Example) -> None:
 
 
 def test_the_nearest_examples_are_shown_the_nearest_last() -> None:
-    shown = examples_text("How many books came out after 2001?", None, most=2)
+    shown = examples_text("How many books came out after 2001?", in_common, most=2)
     assert shown.count("Question: ") == 2 and shown.rindex("after 1990") > shown.index("Question: ")
     assert '"sql":"SELECT count(*) AS n FROM books WHERE year > 1990"' in shown
 

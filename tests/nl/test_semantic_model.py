@@ -15,6 +15,7 @@ from uql.command.model import app
 from uql.llm.providers.scripted import Scripted
 from uql.nl.prompts.statements import TASK
 from uql.nl.schema.discover import discover
+from uql.nl.schema.name_words import in_common
 from uql.nl.schema.scope import Column, Link
 from uql.nl.schema.semantic_model import FILE, UNKNOWN, Verified, keep, proposed, read, read_if_present
 from uql.sources.catalog import Catalog
@@ -66,13 +67,13 @@ def test_a_column_that_the_file_calls_private_is_in_no_prompt(path: Path) -> Non
 
 def test_only_verified_questions_that_are_near_stand_in_the_prompt(path: Path) -> None:
     model = read(path)
-    assert any("Which shops are old?" in rule for rule in model.rules("Which shops are very old?", None))
-    assert not any("Which shops are old?" in rule for rule in model.rules("How long is the average letter?", None))
+    assert any("Which shops are old?" in rule for rule in model.rules("Which shops are very old?", in_common))
+    assert not any("Which shops are old?" in rule for rule in model.rules("How long is the average letter?", in_common))
     assert any("old" in rule for rule in model.rules("x", lambda text, others: [0.9] * len(others)))
 
 
 def test_without_a_file_nothing_is_known(tmp_path: Path) -> None:
-    assert read_if_present(tmp_path / FILE) is UNKNOWN and UNKNOWN.rules("How many?", None) == ()
+    assert read_if_present(tmp_path / FILE) is UNKNOWN and UNKNOWN.rules("How many?", in_common) == ()
 
 
 @pytest.mark.parametrize(

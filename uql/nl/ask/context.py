@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from uql.llm.questions import Row, Write
 from uql.llm.run_record import Cost
 from uql.nl.ask.room import Room
 from uql.nl.prompts import Wording, misfit
+from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope, Source
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class AskContext:
         planner: the model that plans and writes; None: the gate's own.
         emit: takes events.
         find: a question in words → the tables it may need, with the values that it names and the links; None: no search.
-        near: a text and others → how alike they are; None: by words in common.
+        near: a text and others → how alike they are.
         sizes: of prompts and replies, as `uql.nl.ask.room` names them.
         prompts: what was asked of the planner in this step.
     """
@@ -88,7 +89,7 @@ class AskContext:
     planner: Provider | str | None = None
     emit: Callable[[Any], None] = lambda event: None
     find: Callable[[str], Scope] | None = None
-    near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
+    near: Near = in_common
     sizes: Mapping[str, int] = field(default_factory=dict)
     prompts: list[Prompted] = field(default_factory=list)
     steps: list[AskContext] = field(default_factory=list)
@@ -150,6 +151,20 @@ class AskContext:
             if not fault:
                 return reply
         raise QuestionError(f"the model gave no usable reply ({wording.task}): {fault}", code="UQL632")
+
+    async def say_or(self, wording: Wording, default: Any, *, step: str = "") -> Any:
+        """As `say`, and `default` where the reply cannot be used.
+
+        Args:
+            step: whose costs these are; "": of this one.
+        """
+        ctx = self.step(step) if step else self
+        try:
+            return await ctx.say(wording)
+        except QuestionError:
+            return default
+        finally:
+            self.prompts += ctx.prompts if ctx is not self else ()
 
     async def _written(self, question: Write, row: Row, prompt: str, *, most: int) -> Any:
         """The reply to one request, kept in `prompts`; one that was cut is asked for again with `most` tokens."""

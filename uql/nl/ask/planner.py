@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +37,10 @@ _PLOT = re.compile(r"\b(plots?|charts?|graphs?|draw|diagram|histogram|scatter|vi
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan that passed every check, how many tries it took, and the faults of those before."""
+    """A plan that passed every check, and how many tries it took."""
 
     checked: Checked
     tries: int
-    faults: tuple[str, ...] = ()
     cannot: str = ""  # why the question cannot be answered from this data, where the planner says so
 
 
@@ -54,14 +53,12 @@ class Planner:
         scope: what may be named.
         tokens: of a prompt at most.
         shots: examples that are shown.
-        near: similarities of a question and others; None: by words in common.
     """
 
     ctx: AskContext
     scope: Scope
     tokens: int = 4_000
     shots: int = SHOTS
-    near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
 
     @classmethod
     def of(cls, ctx: AskContext, scope: Scope, model: Provider) -> Planner:
@@ -72,7 +69,7 @@ class Planner:
             model: that plans.
         """
         tokens = Room.of(model.capabilities, ctx.sizes).prompt
-        return cls(ctx, scope, tokens, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
+        return cls(ctx, scope, tokens, SHOTS if tokens > SHORT else SHOTS // 2)
 
     async def plan(
         self,
@@ -101,7 +98,7 @@ class Planner:
             try:
                 reply = await ctx.say(self._wording(results or self._done_nodes_text(done_nodes), back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
-                    return _cannot(str(reply["cannot"]).strip(), n, faults)
+                    return _cannot(str(reply["cannot"]).strip(), n)
                 nodes_text = json.dumps(reply["nodes"], ensure_ascii=False)
                 plan = self._read(reply, done_nodes, stay)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
@@ -110,7 +107,7 @@ class Planner:
                 problems = (Problem("plan", error_line(error)),)
             else:
                 if not problems:
-                    return Planned(checked, n, tuple(faults))
+                    return Planned(checked, n)
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
             back = (why + "\n\n" if why else "") + words.repaired(nodes_text[:SHOWN], listed)
@@ -141,7 +138,7 @@ class Planner:
 
     # ------------------------------------------------------------------------------------------------------- internals
     def _wording(self, results: str, faults: str) -> Wording:
-        examples = examples_text(self.ctx.question, self.near, most=self.shots)
+        examples = examples_text(self.ctx.question, self.ctx.near, most=self.shots)
         fixed = tokens_of(examples) + tokens_of(results) + tokens_of(faults) + tokens_of(self.ctx.question)
         schema = schema_text(self.scope, tokens=max(300, self.tokens - fixed))
         return words.wording(self.ctx.question, schema, examples, self.ctx.rules, faults=faults, results=results)
@@ -181,9 +178,9 @@ class Planner:
         return schema_text(scope, tokens=self.tokens - 900)
 
 
-def _cannot(why: str, tries: int, faults: Sequence[str]) -> Planned:
+def _cannot(why: str, tries: int) -> Planned:
     """No plan, and the reason."""
-    return Planned(Checked(Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),)), {}, ()), tries, tuple(faults), why)
+    return Planned(Checked(Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),)), {}, ()), tries, why)
 
 
 def wants_plot(question: str) -> bool:

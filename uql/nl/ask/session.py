@@ -40,6 +40,7 @@ from uql.nl.plan.row_lineage import Lineage
 from uql.nl.prompts import planner as words, readings as reading_words
 from uql.nl.schema import semantic_model
 from uql.nl.schema.discover import discover, relevant, schema_text, shortlist
+from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
@@ -157,7 +158,7 @@ class QuestionSession:
             provider = await gate.provider()
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
-                near = None if embedder is None else _alike(embedder)
+                near = in_common if embedder is None else _alike(embedder)
                 rules = (*chosen.rules, *semantics.rules(words, near))
                 ctx = AskContext(words, scope.sources, gate, workspace, rules, chosen.planner, self._emit)
                 ctx.find = self._finder(scope, embedder, chosen.tables, semantics)
@@ -242,7 +243,7 @@ class QuestionSession:
         return {name: catalog.named(s.origin).sql for name, s in scope.sources.items() if name != s.origin}
 
 
-def _alike(embedder: Embedder) -> Callable[[str, Sequence[str]], list[float]]:
+def _alike(embedder: Embedder) -> Near:
     def near(text: str, others: Sequence[str]) -> list[float]:
         vectors = embedder.embed([text, *others])
         return [float(v) for v in vectors[1:] @ vectors[0]]
@@ -309,19 +310,13 @@ class _Asking:
         with_readings = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
         if with_readings:
             schema = schema_text(self.scope, tokens=self.planner.tokens - 600)
-            step = self.ctx.step("readings")
-            try:
-                reply = await step.say(reading_words.wording(self.ctx.question, schema))
-            except QuestionError:
-                reply = {"ambiguous": False, "readings": []}
-            self.ctx.prompts += step.prompts
-            if reply["ambiguous"] and len(reply["readings"]) > 1:
+            wording = reading_words.wording(self.ctx.question, schema)
+            reply = await self.ctx.say_or(wording, None, step="readings")
+            if reply and reply["ambiguous"] and len(reply["readings"]) > 1:
                 self.result.readings = tuple(" ".join(r.split()) for r in reply["readings"][:3])
                 self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.result.readings[0]}")
         if self.options.columns if self.options.columns is not None else many and not self.most:
-            step = self.ctx.step("columns")
-            self.scope = self.planner.scope = await relevant(step, self.scope, tokens=self.planner.tokens - 500)
-            self.ctx.prompts += step.prompts
+            self.scope = self.planner.scope = await relevant(self.ctx, self.scope, tokens=self.planner.tokens - 500)
         if many:
             relevant_tables = [t for t, _ in self.scope.relevant]
             near = shortlist(self.scope)
@@ -566,11 +561,7 @@ class _Asking:
         missing = [f"{name} has no answer: {brief(why, 200)}" for name, why in self.executor.failed.items()]
         caveats_ = self._caveats(result.rests_on or tuple(f.node for f in findings))
         result.notes = [*self.doubts, *answer.notes, *missing, *caveats_]
-        if result.notes:
-            result.json = {
-                **result.json,
-                "extra": "; ".join(filter(None, [str(result.json.get("extra", "")), *result.notes])),
-            }
+        self._add_to_extra(result.notes)
         if answer.cannot:
             return
         findings = [f for f in findings if f.node in result.rests_on or f.output.plots]
@@ -579,8 +570,11 @@ class _Asking:
         result.value = value_of([f for f in without_plots if f.node not in read])
         result.citations, result.unsupported = citations(f"{result.text}\n{result.json.get('details', '')}", findings)
         if result.unsupported:
-            note = f"figures that stand in no result: {', '.join(result.unsupported)}"
-            result.json = {**result.json, "extra": "; ".join(filter(None, [str(result.json.get("extra", "")), note]))}
+            self._add_to_extra([f"figures that stand in no result: {', '.join(result.unsupported)}"])
+
+    def _add_to_extra(self, notes: Sequence[str]) -> None:
+        extra = "; ".join(filter(None, [str(self.result.json.get("extra", "")), *notes]))
+        self.result.json = {**self.result.json, "extra": extra} if notes else self.result.json
 
     def _read_by_others(self, names: Collection[str]) -> set[str]:
         """Those of some nodes that others of them read: steps to the answer, and not the answer."""

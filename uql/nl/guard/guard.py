@@ -8,7 +8,6 @@ a DuckDB of its own in a child process, without files, network, extensions or se
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -33,16 +32,14 @@ BUDGET = CALLS_ROWS  # where the caller gives no budget
 MEMORY = 512  # MiB of a statement and its tables
 # what it cannot read is refused, and said by the refusal
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,62}\Z")  # a name that is not a path, address or file
-_SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema", "uql_")
 
 
-def check_sql(text: str, tables: Collection[str] | None = None) -> str:
+def check_sql(text: str, tables: Collection[str]) -> str:
     """The text of one SELECT, written out again from its checked tree.
 
     Args:
         text: DuckDB SQL from a model.
-        tables: the names that FROM may hold; None: any plain name that is not DuckDB's own.
+        tables: the names that FROM may hold.
     Raises: GuardError (UQL620) on everything that is not one query of allowed nodes, functions and tables.
     """
     return _text(_checked(text, tables))
@@ -124,10 +121,10 @@ def sql_runner(
 
 
 # ------------------------------------------------------------------------------------------------------------------- SQL
-def _checked(text: str, tables: Collection[str] | None) -> Any:
+def _checked(text: str, tables: Collection[str]) -> Any:
     """The tree of the text that `_text` writes of a checked tree: that text runs, so it is read and checked as well."""
     _short(text)
-    table_names = None if tables is None else {name.lower() for name in tables}
+    table_names = {name.lower() for name in tables}
     sql = _text(_allowed(text, table_names))
     tree = _allowed(sql, table_names)
     if _text(tree) != sql:
@@ -135,7 +132,7 @@ def _checked(text: str, tables: Collection[str] | None) -> Any:
     return tree
 
 
-def _allowed(text: str, table_names: set[str] | None) -> Any:
+def _allowed(text: str, table_names: set[str]) -> Any:
     """The tree of one SELECT, each node of which is allowed."""
     from sqlglot import exp
 
@@ -162,7 +159,7 @@ def _text(tree: Any) -> str:
         raise _refused("it is too deep, or not SQL that can be read") from error
 
 
-def _check_node(node: Any, table_names: set[str] | None) -> None:
+def _check_node(node: Any, table_names: set[str]) -> None:
     from sqlglot import exp
 
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
@@ -182,15 +179,12 @@ def _check_node(node: Any, table_names: set[str] | None) -> None:
         _check_table(node, table_names)
 
 
-def _check_table(node: Any, table_names: set[str] | None) -> None:
+def _check_table(node: Any, table_names: set[str]) -> None:
     from sqlglot import exp
 
     if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
         raise _refused("FROM names something else than a table")
-    name = node.name.lower()
-    if (table_names is not None and name in table_names) or name in _named_around(node):
-        return
-    if table_names is not None or not _PLAIN.match(node.name) or name.startswith(_SYSTEM):
+    if node.name.lower() not in table_names | _named_around(node):
         raise _refused(f"FROM names {node.name!r}, which was not given")
 
 

@@ -118,7 +118,7 @@ class Workspace:
         return estimate.calls.expected, estimate.calls.high, estimate.usd.expected if estimate.usd is not None else None
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
-        """The rows of one concrete SELECT, in a thread.
+        """The rows of one concrete SELECT, in a thread; of two columns of one name the second is called otherwise.
 
         Args:
             tables: that it may name; None: all.
@@ -127,6 +127,7 @@ class Workspace:
         """
         with self.runner(tables) as run:
             rows = await asyncio.to_thread(run, text)
+        rows = rows.rename_columns(apart_names(rows.column_names))
         if to is not None:
             self.put(to, rows)
         return rows

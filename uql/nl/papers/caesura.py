@@ -22,7 +22,7 @@ from uql.nl.ask.outputs import EMPTY
 from uql.nl.ask.plan_checks import brief, checked_node, error_line
 from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
-from uql.nl.plan.dag import Node, NodeKind, Plan
+from uql.nl.plan.dag import Node, NodeKind, Plan, free_name
 from uql.nl.plan.fill_holes import completed
 from uql.nl.prompts import faults as fault_words, interleaved as words
 from uql.nl.schema.discover import schema_text
@@ -214,13 +214,11 @@ class Interleaved:
             reply = {"steps": [whole]}
         self.ctx.prompts += inner.prompts
         steps: list[LogicalStep] = []
-        used_names = {*map(str.lower, self.ctx.sources), *map(str.lower, outputs)}
+        used_names = {*self.ctx.sources, *outputs}
         renamed: dict[str, str] = {}
         for item in reply["steps"]:
-            name = item["output"]
-            while name.lower() in used_names:
-                name += "_"
-            used_names.add(name.lower())
+            name = free_name(item["output"], used_names)
+            used_names.add(name)
             inputs = tuple(renamed.get(i, i) for i in item["inputs"])
             renamed[item["output"]] = name
             steps.append(LogicalStep(item["description"], inputs, name, tuple(item.get("new_columns", ()))))
@@ -233,15 +231,11 @@ class Interleaved:
         """The six questions. Where the model gives no usable reply, the arguments are taken to be at fault."""
         plan = self._failure_text(Failure(step, error, None))
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens // 2)
-        inner = self.ctx.step("faults")
-        try:
-            verdict: Mapping[str, Any] = await inner.say(
-                fault_words.wording(self.ctx.question, plan, f"{step.output}: {step.description}", error, schema)
-            )
-        except QuestionError:
-            no_plan = {"plan_flawed": False, "better_plan": False, "another_tool": False}
-            verdict = {**no_plan, "other_arguments": True, "causes": "", "fix": ""}
-        self.ctx.prompts += inner.prompts
+        no_plan = {"plan_flawed": False, "better_plan": False, "another_tool": False}
+        unsaid = {**no_plan, "other_arguments": True, "causes": "", "fix": ""}
+        failed = f"{step.output}: {step.description}"
+        wording = fault_words.wording(self.ctx.question, plan, failed, error, schema)
+        verdict: Mapping[str, Any] = await self.ctx.say_or(wording, unsaid, step="faults")
         return verdict
 
     def _plan(self) -> Plan:
@@ -254,10 +248,7 @@ class Interleaved:
         done = [replace(n, inputs=tuple(i for i in n.inputs if i in names)) for n in done]  # the others are tables
         read = {i for n in done for i in n.inputs} | {i for s in self.logical for i in s.inputs}
         last = tuple(n.name for n in done if n.name in self.ends and n.name not in read)
-        name = forms.ANSWER
-        while name in names:
-            name += "_"
-        return Plan((*done, Node(name, NodeKind.ANSWER, "", last)))
+        return Plan((*done, Node(free_name(forms.ANSWER, names), NodeKind.ANSWER, "", last)))
 
 
 def _advice(verdict: Mapping[str, Any] | None) -> str:

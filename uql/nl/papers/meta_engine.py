@@ -20,7 +20,7 @@ from uql.nl.ask.node_runners import result_text
 from uql.nl.ask.outputs import Output, Step, problem_of
 from uql.nl.ask.plan_checks import brief, error_line
 from uql.nl.papers.operators import Ranked, captions, generate
-from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer, free_name
 from uql.nl.plan.result_schema import fields_of
 from uql.nl.prompts import checker, decomposer
 from uql.nl.schema.scope import Source
@@ -62,10 +62,7 @@ async def check(ctx: AskContext, question: str, captions: str) -> Complexity:
         question: as the user wrote it.
         captions: one line a source.
     """
-    try:
-        reply = await ctx.say(checker.wording(question, captions))
-    except QuestionError:
-        return Complexity(True)
+    reply = await ctx.say_or(checker.wording(question, captions), {"signs": (), "verdict": "unsure"})
     signs = tuple(dict.fromkeys(reply["signs"]))
     return Complexity(reply["verdict"] != "simple" or any(sign in checker.COMPLEX for sign in signs), signs)
 
@@ -85,10 +82,7 @@ async def decompose(ctx: AskContext, question: str, captions: str) -> tuple[SubQ
         question: as the user wrote it.
         captions: one line a source.
     """
-    try:
-        reply = await ctx.say(decomposer.wording(question, captions))
-    except QuestionError:
-        return (SubQuery(question),)
+    reply = await ctx.say_or(decomposer.wording(question, captions), {"sub_queries": ()})
     parts: list[SubQuery] = []
     place: list[int] = []  # of each reply's sub-query among the parts
     for item in reply["sub_queries"][: decomposer.MOST]:
@@ -121,7 +115,7 @@ async def planned(
     parts = await decompose(ctx, question, source_captions) if split else ()
     if len(parts) < 2 or any(_same(part.text, question) for part in parts):
         parts = (SubQuery(question),)  # in its own words: a rewriting of the whole can only lose some
-    names = [_name(n, sources) for n in range(1, len(parts) + 1)]
+    names = [free_name(f"part{n}", sources) for n in range(1, len(parts) + 1)]
     nodes = [
         Node(
             name,
@@ -138,13 +132,6 @@ async def planned(
 
 def _same(one: str, other: str) -> bool:
     return one.casefold().strip(" .?!") == other.casefold().strip(" .?!")
-
-
-def _name(n: int, sources: Mapping[str, Source]) -> str:
-    name = f"part{n}"
-    while name in sources:
-        name += "_"
-    return name
 
 
 # --------------------------------------------------------------------------------------------------------- the sub-queries
@@ -201,10 +188,7 @@ class Answerer:
         answers = "\n".join(
             f"{i}. {result_text(n, o, hidden=self.hidden)}" for i, (n, o) in enumerate(earlier.items(), 1)
         )
-        try:
-            reply = await ctx.say(decomposer.refining(text, answers))
-        except QuestionError:
-            return text
+        reply = await ctx.say_or(decomposer.refining(text, answers), {"query": text})
         return " ".join(reply["query"].split()) or text
 
     async def _run_with_retry(

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uql.base.errors import QuestionError
 from uql.base.schema import Modality
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator
@@ -63,10 +62,8 @@ async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -
         for op in Operator
     }
     possible = {op: names for op, names in possible.items() if names}
-    try:
-        reply = await ctx.say(words.wording(query, captions(sources), list(possible), list(sources)))
-    except QuestionError:
-        return fallback(possible)
+    wording = words.wording(query, captions(sources), list(possible), list(sources))
+    reply = await ctx.say_or(wording, {"operators": ()})
     return ranked(reply, possible) or fallback(possible)
 
 

@@ -14,7 +14,7 @@ from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Call, Quoted, Select, String, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import rebuilt, tables_named
-from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, free_name
 from uql.nl.plan.fill_holes import completed
 
 ANSWER = "answer"  # name of the node that ends a plan
@@ -77,10 +77,8 @@ def finished(nodes: Sequence[Node], done_nodes: Sequence[Node] = (), stay: Colle
     fresh = [node.name for node in inner if node.name not in read and (node not in done_nodes or node.name in stay)]
     last = answers[0] if answers else Node(ANSWER, NodeKind.ANSWER, "")
     inputs = tuple(dict.fromkeys([*last.inputs, *fresh])) or (inner[-1].name,)
-    used_names = {node.name.lower() for node in inner}
-    while last.name.lower() in used_names:
-        last = replace(last, name=last.name + "_")
-    return Plan((*inner, replace(last, inputs=inputs)))
+    name = free_name(last.name, [node.name for node in inner])
+    return Plan((*inner, replace(last, name=name, inputs=inputs)))
 
 
 def statement_of(sql: str) -> str:

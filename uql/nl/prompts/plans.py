@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Near = Callable[[str, Sequence[str]], Sequence[float]]  # a question and others → their similarities
+from uql.nl.schema.name_words import Near
+
 Node = dict[str, Any]
-_WORD = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +183,14 @@ EXAMPLES: tuple[Example, ...] = (
 )
 
 
-def examples_text(question: str, near: Near | None, *, most: int = 4) -> str:
+def examples_text(question: str, near: Near, *, most: int = 4) -> str:
     """The nearest examples as a prompt shows them, the nearest last; "" for none.
 
     Args:
-        near: similarities of the question and others; None: by words in common.
+        near: similarities of the question and others.
         most: examples.
     """
-    scores = list((near or _common)(question, [example.question for example in EXAMPLES]))
+    scores = list(near(question, [example.question for example in EXAMPLES]))
     order = sorted(range(len(EXAMPLES)), key=lambda i: -scores[i])[:most]
     examples = "\n\n".join(_example_text(EXAMPLES[i]) for i in reversed(order))
     return f"Examples over other databases:\n\n{examples}\n\nNow over the database above.\n\n" if examples else ""
@@ -201,8 +200,3 @@ def _example_text(example: Example) -> str:
     schema = "; ".join(f"{t}({', '.join(f'{c} {kind}' for c, kind in cs.items())})" for t, cs in example.tables.items())
     plan = json.dumps({"cannot": "", "nodes": list(example.nodes)}, ensure_ascii=False, separators=(",", ":"))
     return f"{schema}\nQuestion: {example.question}\nThe plan: {plan}"
-
-
-def _common(question: str, others: Sequence[str]) -> list[float]:
-    mine = set(_WORD.findall(question.lower()))
-    return [len(mine & (theirs := set(_WORD.findall(other.lower())))) / (1 + len(mine | theirs)) for other in others]

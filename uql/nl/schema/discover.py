@@ -24,7 +24,6 @@ from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
 from uql.nl.schema.semantic_model import UNKNOWN, SemanticModel
-from uql.nl.schema.spelling import well_spelt
 from uql.operators.texts import quoted, short
 
 if TYPE_CHECKING:
@@ -45,8 +44,6 @@ MAX_TABLES = 18
 MOST_JOINS = 12  # that are written one by one
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
-# praised for their music: of no kind that is so called
-_OWNED = re.compile(r"\b(?:its|their|his|her|my|our|your) [a-z]\w*")
 _LISTED = re.compile(r"\s*[,;|]\s*")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
@@ -64,10 +61,8 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
         tokens: that the schema may take in the prompt.
     """
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.visible_fields]
-    try:
-        reply = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
-    except QuestionError:
-        return scope
+    wording = words.wording(ctx.question, schema_text(scope, tokens=tokens), names)
+    reply = await ctx.say_or(wording, {"columns": ()}, step="columns")
     chosen = {tuple(name.rsplit(".", 1)) for name in reply["columns"]}
     return replace(scope, relevant=frozenset((t, c) for t, c in chosen))
 
@@ -98,16 +93,11 @@ def discover(
             code="UQL633",
             help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
         )
-    there = [model.described(catalog.named(name)) for name in names]
-    sources = [_source(table, catalog, question) for table in there]
-    if (spelt := well_spelt(question, sources, STOP)) != question:
-        question, sources = spelt, [_source(table, catalog, spelt) for table in there]
+    sources = [_source(model.described(catalog.named(name)), catalog, question) for name in names]
     scores = _scores(question, sources, embedder)
-    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(sources, scores, strict=True), key=lambda p: -p[1])][
-        :most
-    ]
     by_name: dict[str, Source] = {}
-    for source in ranked:
+    for i in np.argsort(-scores, kind="stable")[:most]:
+        source = sources[i]
         name, n = source.name, 2
         while name.lower() in map(str.lower, by_name):
             name, n = f"{source.name}_{n}", n + 1
@@ -251,10 +241,8 @@ def _source(table: Table, catalog: Catalog, question: str) -> Source:
 def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> Source:
     """The source with frequent values of the columns that may be shown, and the values that stand in the question."""
     samples: dict[str, tuple[str, ...]] = {}
-    all_values: dict[str, tuple[str, ...]] = {}
     matches: list[tuple[str, str]] = []
     question_words: dict[str, tuple[str, ...]] = {}
-    question = _OWNED.sub(" ", question)
     telling = [w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP]
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
@@ -279,13 +267,9 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
                 ]
             others = _others(question, mentions)
             few = bool(listed) or (len(values) <= FEW and (all_seen or 4 * len(values) <= sum(counts.values())))
-            if few:
-                all_values[f.name] = tuple(values)
-                mentions += [v for v in values if v not in mentions and _is_said(v.lower(), others)]
-            else:  # of many values those of one long word, in another form: impressionist, Impressionism
-                long = [v for v in values if len(v) >= LONG and v.isalpha()]
-                mentions += [v for v in long if v not in mentions and _is_said(v.lower(), others)]
-            mentions += [v for v in values if len(v) == 1 and v not in mentions and _stands_behind(v, f.name, question)]
+            # of many values those of one long word, in another form: impressionist, Impressionism
+            in_form = values if few else [v for v in values if len(v) >= LONG and v.isalpha()]
+            mentions += [v for v in in_form if v not in mentions and _is_said(v.lower(), others)]
             matches += [(f.name, _cut(v)) for v in mentions][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
@@ -303,7 +287,6 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         source,
         samples=samples,
         matches=tuple(matches),
-        values=all_values,
         words=question_words,
         rows=tuple(dict(zip(names, row, strict=True)) for row in rows[:EXAMPLES]),
     )
@@ -395,12 +378,6 @@ def _named(value: str, question: str) -> bool:
     if len(value) < 2 or value.lower() in STOP:
         return False
     return _stands_in(value, question) if len(value) < 4 else _stands_in(value.lower(), question.lower())
-
-
-def _stands_behind(value: str, column: str, question: str) -> bool:
-    """Does a value of one letter stand behind the name of its column: room B?"""
-    word = re.split(r"[\W_]+", spaced(column))[-1]
-    return re.search(rf"\b(?i:{re.escape(word)})s? {re.escape(value)}\b", question) is not None
 
 
 def _stands_in(value: str, question: str) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
+Near = Callable[[str, Sequence[str]], Sequence[float]]  # a text and others → how alike they are
+_WORD = re.compile(r"[^\W_]+")
 # dim_customer, fact_sales and tblOrders are customers, sales and orders.
 _KIND = re.compile(r"\b(?:tbl_?(?=[A-Z])|(?:tbl|dim|fact|fct|stg|vw|lkp)_)|_(?:tbl|dim|fact|fct)\b")
 _APART = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -23,6 +26,16 @@ _PLURAL_WORDS = (
     "thieves=thief halves=half"
 )
 _PLURALS = dict(pair.split("=") for pair in _PLURAL_WORDS.split())
+
+
+def in_common(text: str, others: Sequence[str]) -> list[float]:
+    """How alike a text and others are, in [0, 1]: the share of equal words, where nothing else tells.
+
+    >>> in_common("Which shops are open?", ["which shops are closed", "open!", ""])
+    [0.6, 0.25, 0.0]
+    """
+    mine, *theirs = ({*_WORD.findall(each.lower())} for each in (text, *others))
+    return [len(mine & each) / max(1, len(mine | each)) for each in theirs]
 
 
 def spaced(name: str) -> str:

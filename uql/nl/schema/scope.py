@@ -20,11 +20,9 @@ class Source:
         description: of the table: its comment, a caption.
         samples: example values by column, each one short line.
         matches: values that stand in the question, as (column, value).
-        values: of columns that hold few of them, all there are.
         words: of the question, that stand in some value of a column of words; of a column of texts the stems of those that stand in some
             text; without an entry where not all rows were looked at.
         rows: the first ones, as texts by the names of the columns that may be shown as text.
-        score: similarity to the question, higher is nearer.
     """
 
     name: str
@@ -34,10 +32,8 @@ class Source:
     description: str = ""
     samples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     matches: tuple[tuple[str, str], ...] = ()
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rows: tuple[Mapping[str, str | None], ...] = ()
-    score: float = 0.0
 
     @property
     def visible_fields(self) -> tuple[Field, ...]:

@@ -23,7 +23,7 @@ which columns are private. Its statements are shown to a model, and run by `uql 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base import toml_file
 from uql.base.errors import ConfigError
 from uql.base.schema import Table
+from uql.nl.schema.name_words import Near
 from uql.nl.schema.scope import Column, Link
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ FILE = "uql.model.toml"
 SHOWN = 3  # verified questions in a prompt
 NEAR = 0.4  # similarity from which a verified question is shown
 LONGEST = 4_000  # characters of one text of the file
-Near = Callable[[str, Sequence[str]], Sequence[float]]
 _PARTS = {
     "tables": ("description", "synonyms", "columns"),
     "columns": ("description", "synonyms", "private"),
@@ -111,11 +111,11 @@ class SemanticModel:
             if {x.left.table.lower(), x.right.table.lower()} <= set(called)
         )
 
-    def rules(self, question: str, near: Near | None) -> tuple[str, ...]:
+    def rules(self, question: str, near: Near) -> tuple[str, ...]:
         """What a prompt for this question says of metrics and of the nearest verified questions.
 
         Args:
-            near: similarities of a text and others; None: by equal words alone.
+            near: similarities of a text and others.
         """
         lines = [
             f"{name}{f', {description}' if description else ''}, is: {' '.join(uql.split())}"
@@ -123,8 +123,7 @@ class SemanticModel:
         ]
         if self.verified:
             questions = [each.question for each in self.verified]
-            scores = near(question, questions) if near is not None else [_alike(question, each) for each in questions]
-            ranked = sorted(zip(scores, range(len(questions)), strict=True), reverse=True)[:SHOWN]
+            ranked = sorted(zip(near(question, questions), range(len(questions)), strict=True), reverse=True)[:SHOWN]
             lines += [
                 f"The question {self.verified[n].question!r} is answered by: {' '.join(self.verified[n].uql.split())}"
                 for score, n in ranked
@@ -284,9 +283,3 @@ def _string(text: str) -> str:
 
 def _words(text: str) -> list[str]:
     return text.lower().rstrip("?. ").split()
-
-
-def _alike(one: str, other: str) -> float:
-    """The share of equal words."""
-    mine, theirs = set(_words(one)), set(_words(other))
-    return len(mine & theirs) / max(1, len(mine | theirs))

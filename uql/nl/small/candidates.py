@@ -1,25 +1,19 @@
-"""What the candidates for one question share, and what became of each: several plans, the first written greedily, the others by chance.
+"""What the candidates for one question share: several plans, the first written greedily, the others by chance.
 
 Source: Wang and others, "Self-consistency improves chain of thought reasoning" (2023): samples that vote by their answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from uql.base.errors import ConfigError
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Node
 from uql.nl.schema.scope import Scope
-from uql.nl.small.vote import Ballot, Key
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TEMPERATURE = 0.7  # of all candidates but the first
-LIGHT = 0.5  # how much one counts that gives no rows
 SWITCHES: Mapping[str, str] = {
     "sampling": "one candidate instead of several",
     "reading": "no column is read from a text or an image",
@@ -53,43 +47,9 @@ class CandidateContext:
         return mechanism not in self.without
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One plan as it was written, and what became of it.
-
-    Attributes:
-        name: of the step that wrote it.
-        text: the statement of SQL or UQL.
-        key: what it votes for; None: it failed, for the `problem`.
-        table: its rows, where it has run.
-        empty: it gives no rows, or NULL alone.
-        reads: a text or an image is read.
-    """
-
-    name: str
-    text: str = ""
-    key: Key | None = None
-    problem: str = ""
-    table: pa.Table | None = None
-    empty: bool = False
-    reads: bool = False
-
-    @property
-    def weight(self) -> float:
-        return LIGHT if self.empty else 1.0
-
-    @property
-    def ballot(self) -> Ballot:
-        return Ballot(self.name, self.key, self.weight if self.key is not None else 1.0)
-
-
 def switched_off(names: str | Collection[str]) -> frozenset[str]:
     """The mechanisms of `without`. Raises ConfigError for one that is not there."""
     switches = frozenset((names,) if isinstance(names, str) else names)
     if unknown := sorted(switches - set(SWITCHES)):
         raise ConfigError(f"without = {unknown[0]!r} is not possible", help=f"without: {', '.join(SWITCHES)}")
     return switches
-
-
-def ballots(candidates: Sequence[Candidate]) -> list[Ballot]:
-    return [candidate.ballot for candidate in candidates]

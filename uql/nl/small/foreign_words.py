@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 
 from uql.base.schema import Modality
 from uql.nl.schema.discover import words_of
-from uql.nl.schema.name_words import spaced
+from uql.nl.schema.name_words import Near, spaced
 from uql.nl.schema.scope import Scope
 
-Near = Callable[[str, Sequence[str]], Sequence[float]]
 NEAR = 0.3  # similarity from which a word is one for a name
 # Words of asking, which name no column and no value; stems, as `words_of` makes them.
 _ASKING = """
@@ -38,11 +36,11 @@ quite sometimes still then today tomorrow too twice usually yesterday
 """
 
 
-def foreign_words(question: str, scope: Scope, near: Near | None) -> list[str]:
+def foreign_words(question: str, scope: Scope, near: Near) -> list[str]:
     """The words of a question that are near to no table, plain column, comment or value, in lower case.
 
     Args:
-        near: cosine of a word and names; None: only equal words and stems are near.
+        near: similarities of a word and names.
     """
     names: set[str] = set()
     heard: set[str] = set()
@@ -58,7 +56,7 @@ def foreign_words(question: str, scope: Scope, near: Near | None) -> list[str]:
     def is_near(word: str) -> bool:
         if words_of(word) & heard or any(_same_start(word, name) for name in names):
             return True
-        return near is not None and bool(names) and max(near(word, sorted(names))) >= NEAR
+        return bool(names) and max(near(word, sorted(names))) >= NEAR
 
     return [word for word in _telling(question) if not is_near(word)]
 

@@ -15,15 +15,14 @@ from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.plan_checks import Checked, check_plan
 from uql.nl.ask.planner import Planned, wants_plot
-from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
-from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.plan.dag import Node, NodeKind, free_name
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.candidates import Candidate, CandidateContext, ballots
+from uql.nl.small.candidates import CandidateContext
 from uql.nl.small.plots import plot_of
 from uql.nl.small.statements import Statements
 from uql.nl.small.ties import tie_check
-from uql.nl.small.vote import Vote, is_settled, tally
+from uql.nl.small.vote import Candidate, Vote, is_settled, tally
 
 CANDIDATES = 5  # at most, where the user does not say
 OFFERED = 3  # readings
@@ -73,19 +72,18 @@ async def plan_by_vote(
     context = CandidateContext(ctx, whole, tuple(done_nodes), off, plot, why)
     voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
-    vote = voting.vote
-    if vote.leader is None:
+    vote = tally(voting.writer.candidates)
+    winner = vote.leader
+    if winner is None:
         failed = [c.problem for c in voting.writer.candidates if c.problem]
         raise QuestionError(
             f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
             help="ask in other words, or write UQL",
         )
-    winner = voting.named(vote.leader.name)
     used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in done_nodes))}
     checked = _plan(context, winner, used)
-    notes = [*_doubts(voting, winner, vote), *(await _ties(context, winner))]
-    readings = _readings(voting, winner, vote)
-    return Decision(Planned(checked, 1), tuple(notes), readings)
+    notes = [*_doubts(voting, vote), *(await _ties(context, winner))]
+    return Decision(Planned(checked, 1), tuple(notes), _readings(vote))
 
 
 class _Voting:
@@ -100,19 +98,12 @@ class _Voting:
         """Writes candidates until one result leads whatever the others say. Raises BudgetError for the first."""
         candidates = self.writer.candidates
         try:
-            while len(candidates) < self.most and not is_settled(ballots(candidates), self.most - len(candidates)):
+            while len(candidates) < self.most and not is_settled(candidates, self.most - len(candidates)):
                 await self.writer.write()
         except BudgetError as error:
             if all(candidate.key is None for candidate in candidates):
                 raise
             self.cut = error.message
-
-    @property
-    def vote(self) -> Vote:
-        return tally(ballots(self.writer.candidates))
-
-    def named(self, name: str) -> Candidate:
-        return next(c for c in self.writer.candidates if c.name == name)
 
 
 def _with_results(ctx: AskContext, scope: Scope, done_nodes: Sequence[Node]) -> Scope:
@@ -135,8 +126,7 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
     if context.plot and fields:
-        plot_name = next(each for each in ("plot", *(f"plot{n}" for n in range(2, 99))) if each not in used)
-        plot = plot_of(ctx.question, plot_name, name, fields)
+        plot = plot_of(ctx.question, free_name("plot", used), name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
     if checked.problems:
@@ -145,12 +135,11 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
 
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
-def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
+def _doubts(voting: _Voting, vote: Vote) -> list[str]:
     """How many candidates agree where none leads, and what the others found."""
     notes = []
     if not vote.leads:
-        others = [voting.named(ballot.name) for ballot in vote.others]
-        alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in others[:2])
+        alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in vote.others[:2])
         notes.append(
             f"not sure: {vote.agree} of {vote.of} candidates give this"
             + (f"; others: {alternatives}" if alternatives else "")
@@ -160,12 +149,11 @@ def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
     return notes
 
 
-def _readings(voting: _Voting, winner: Candidate, vote: Vote) -> tuple[str, ...]:
-    """What the question may mean, where no candidate leads."""
-    if vote.leads or not vote.others:
+def _readings(vote: Vote) -> tuple[str, ...]:
+    """What the question may mean, where no candidate leads; the leader's first."""
+    if vote.leads or vote.leader is None or not vote.others:
         return ()
-    texts = [winner.text, *(voting.named(ballot.name).text for ballot in vote.others)]
-    return tuple(" ".join(text.split()) for text in texts[:OFFERED])
+    return tuple(" ".join(candidate.text.split()) for candidate in (vote.leader, *vote.others)[:OFFERED])
 
 
 def _rows(candidate: Candidate) -> str:
@@ -181,10 +169,10 @@ async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
         return []
     sql, limit = check
     try:
-        tables = list(context.scope.sources)
-        places = (await context.ctx.workspace.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
+        rows = await context.ctx.workspace.sql(sql, tables=list(context.scope.sources))
     except GuardError:
         return []
+    places = rows.column(0).to_pylist()
     if len(places) <= limit or places[-1] != places[-2]:
         return []
     return [f"other rows tie with the last of the {limit:,} shown" if limit > 1 else "other rows tie with this one"]

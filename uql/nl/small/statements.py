@@ -23,10 +23,10 @@ from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.schema.scope import Scope
-from uql.nl.small.candidates import TEMPERATURE, Candidate, CandidateContext
+from uql.nl.small.candidates import TEMPERATURE, CandidateContext
 from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
-from uql.nl.small.vote import is_empty, key_of
+from uql.nl.small.vote import Candidate, is_empty, key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,7 +197,7 @@ class Statements:
         return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table))
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
-        text = check_sql(trial(sql, columns, self.context.scope), self._tables) if columns else sql
+        text = trial(sql, columns, self.context.scope) if columns else sql
         return await self.context.ctx.workspace.sql(text, tables=self._tables)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LIGHT = 0.5  # how much one counts that gives no rows
 LEAD = 0.5  # share of all votes from which a result leads
 AGREE = 2  # weight of first results that are equal, from which no further ones are asked for
 DIGITS = 6  # significant ones of a number
@@ -18,12 +19,30 @@ Key = tuple[tuple[str, ...], ...]  # the number of columns and what is read; the
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
-    """One candidate in the vote: who gives it, the key of its result (None: it failed), and how much it counts."""
+class Candidate:
+    """One plan as it was written, and what became of it.
+
+    Attributes:
+        name: of the step that wrote it.
+        text: the statement of SQL or UQL.
+        key: what it votes for; None: it failed, for the `problem`.
+        table: its rows, where it has run.
+        empty: it gives no rows, or NULL alone.
+        reads: a text or an image is read.
+    """
 
     name: str
-    key: Key | None
-    weight: float = 1.0
+    text: str = ""
+    key: Key | None = None
+    problem: str = ""
+    table: pa.Table | None = None
+    empty: bool = False
+    reads: bool = False
+
+    @property
+    def weight(self) -> float:
+        """How much its vote counts, also where it failed."""
+        return LIGHT if self.empty else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +57,12 @@ class Vote:
         others: the first candidate of each other result.
     """
 
-    leader: Ballot | None
+    leader: Candidate | None
     agree: int
     of: int
     share: float
     tied: bool = False
-    others: tuple[Ballot, ...] = ()
+    others: tuple[Candidate, ...] = ()
 
     @property
     def leads(self) -> bool:
@@ -51,42 +70,42 @@ class Vote:
         return self.leader is not None and self.share >= LEAD and 2 * self.agree >= self.of and not self.tied
 
 
-def tally(ballots: Sequence[Ballot]) -> Vote:
-    """The vote of the ballots, of equal results that of the first.
+def tally(candidates: Sequence[Candidate]) -> Vote:
+    """The vote of the candidates, of equal results that of the first.
 
     >>> a, b = (("1",),), (("2",),)
-    >>> vote = tally([Ballot("x", a), Ballot("y", b), Ballot("z", b), Ballot("w", None)])
+    >>> vote = tally([Candidate("x", key=a), Candidate("y", key=b), Candidate("z", key=b), Candidate("w")])
     >>> vote.leader.name, vote.agree, vote.of, vote.share, vote.leads
     ('y', 2, 4, 0.5, True)
     """
     weights: dict[Key, float] = {}
-    first: dict[Key, Ballot] = {}
-    for ballot in ballots:
-        if ballot.key is not None:
-            weights[ballot.key] = weights.get(ballot.key, 0.0) + ballot.weight
-            first.setdefault(ballot.key, ballot)
+    first: dict[Key, Candidate] = {}
+    for candidate in candidates:
+        if candidate.key is not None:
+            weights[candidate.key] = weights.get(candidate.key, 0.0) + candidate.weight
+            first.setdefault(candidate.key, candidate)
     if not weights:
-        return Vote(None, 0, len(ballots), 0.0)
+        return Vote(None, 0, len(candidates), 0.0)
     best = max(weights, key=lambda key: weights[key])  # of equals the first
-    whole = sum(ballot.weight for ballot in ballots)
-    agree = sum(ballot.key == best for ballot in ballots)
-    others = tuple(ballot for key, ballot in first.items() if key != best)
+    whole = sum(candidate.weight for candidate in candidates)
+    agree = sum(candidate.key == best for candidate in candidates)
+    others = tuple(candidate for key, candidate in first.items() if key != best)
     tied = any(weights[key] == weights[best] for key in weights if key != best)
-    return Vote(first[best], agree, len(ballots), weights[best] / whole, tied, others)
+    return Vote(first[best], agree, len(candidates), weights[best] / whole, tied, others)
 
 
-def is_settled(ballots: Sequence[Ballot], more: int) -> bool:
+def is_settled(candidates: Sequence[Candidate], more: int) -> bool:
     """Do all so far agree, `AGREE` of them, or does one result lead whatever `more` further candidates say?
 
     Source of the early end: Aggarwal and others, "Let's sample step by step: adaptive-consistency" (2023).
 
-    >>> a, b = Ballot("x", (("1",),)), Ballot("y", (("2",),))
+    >>> a, b = Candidate("x", key=(("1",),)), Candidate("y", key=(("2",),))
     >>> is_settled([a, a], 3), is_settled([a, b, a], 2), is_settled([a, b, a, a], 1)
     (True, False, True)
     """
-    if tally(ballots).share == 1.0 and sum(ballot.weight for ballot in ballots) >= AGREE:
+    if tally(candidates).share == 1.0 and sum(candidate.weight for candidate in candidates) >= AGREE:
         return True
-    vote = tally([*ballots, *(Ballot("", None) for _ in range(more))])
+    vote = tally([*candidates, *(Candidate("") for _ in range(more))])
     return vote.leader is not None and vote.share > LEAD
 
 
