@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _NUMBERS = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT DOUBLE FLOAT DECIMAL"
 NUMBERS = tuple(_NUMBERS.split())  # how the types of numbers begin
 BOUND_S = 10.0  # that DuckDB may take to bind one statement
+KEPT = 256  # statements whose columns are known again
 _describing = Lock()
 
 
@@ -62,20 +63,9 @@ class Shapes:
     def names(self) -> list[str]:
         return [table.name for table in self._tables.values()]
 
-    def describe(self, sql: str) -> list[tuple[str, str]]:
-        with self._bound() as catalog:
-            return catalog.describe(sql)
-
-    @contextmanager
-    def _bound(self) -> Iterator[Catalog]:
-        """The tables in a DuckDB of a child, for one statement."""
-        with child_duckdb(MEMORY, BOUND_S) as child:
-            for table in self._tables.values():
-                columns = ", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
-                child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
-            catalog = Catalog(as_connection(child), own=True)
-            catalog.planned = self._tables
-            yield catalog
+    def describe(self, sql: str) -> tuple[tuple[str, str], ...]:
+        """Names and types of the columns of a statement. Raises duckdb.Error."""
+        return _described(sql, tuple(self._tables.values()))
 
     # ----------------------------------------------------------------------------------------------------- the statements
     def of_uql(self, text: str, settings: Settings, *, to: Collection[str] = ()) -> tuple[Field, ...]:
@@ -88,19 +78,7 @@ class Shapes:
         """
         text = check_uql(text, self.names, to=to)
         query = parse_script(text)[0][0]
-        if isinstance(query, str):
-            return self.of_sql(text)
-        if not isinstance(query, Select | Union):
-            raise BindError("this statement is not a query", code="UQL212").at(text)
-        with self._bound() as catalog:
-            bound = bind(query, catalog, text=text, settings=settings)
-        unstructured = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
-        fields = []
-        for item in bound.query.items:
-            of = unstructured.get(item.expr.name) if isinstance(item.expr, Column) else None
-            same = of is not None and of.type == item.type
-            fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
-        return tuple(fields)
+        return self.of_sql(text) if isinstance(query, str) else _of_query(text, tuple(self._tables.values()), settings)
 
     def of_sql(self, sql: str) -> tuple[Field, ...]:
         """The columns of a concrete SELECT, as DuckDB describes it. Raises GuardError, also with DuckDB's complaint."""
@@ -110,6 +88,42 @@ class Shapes:
         except duckdb.Error as error:
             raise GuardError(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
         return tuple(Field(name, type) for name, type in described)
+
+
+@contextmanager
+def _bound(tables: Sequence[Table]) -> Iterator[Catalog]:
+    """The tables in a DuckDB of a child, for one statement."""
+    with child_duckdb(MEMORY, BOUND_S) as child:
+        for table in tables:
+            columns = ", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
+            child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
+        catalog = Catalog(as_connection(child), own=True)
+        catalog.planned = {table.name.lower(): table for table in tables}
+        yield catalog
+
+
+# A node of a plan is bound where it is read, where it is checked, and where it runs: each time over the same columns.
+@lru_cache(maxsize=KEPT)
+def _described(sql: str, tables: tuple[Table, ...]) -> tuple[tuple[str, str], ...]:
+    with _bound(tables) as catalog:
+        return tuple(catalog.describe(sql))
+
+
+@lru_cache(maxsize=KEPT)
+def _of_query(text: str, tables: tuple[Table, ...], settings: Settings) -> tuple[Field, ...]:
+    """The columns of a checked UQL query."""
+    query = parse_script(text)[0][0]
+    if not isinstance(query, Select | Union):
+        raise BindError("this statement is not a query", code="UQL212").at(text)
+    with _bound(tables) as catalog:
+        bound = bind(query, catalog, text=text, settings=settings)
+    unstructured = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
+    fields = []
+    for item in bound.query.items:
+        of = unstructured.get(item.expr.name) if isinstance(item.expr, Column) else None
+        same = of is not None and of.type == item.type
+        fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
+    return tuple(fields)
 
 
 def apart_names(names: Sequence[str]) -> list[str]:
