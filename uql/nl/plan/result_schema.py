@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, lru_cache
-from threading import Lock
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from uql.base.errors import BindError, GuardError
+from uql.base.private_duckdb import private_cursor
 from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind
@@ -36,7 +36,6 @@ _NUMBERS = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER 
 NUMBERS = tuple(_NUMBERS.split())  # how the types of numbers begin
 BOUND_S = 10.0  # that DuckDB may take to bind one statement
 KEPT = 256  # statements whose columns are known again
-_describing = Lock()
 
 
 class Shapes:
@@ -141,15 +140,9 @@ def apart_names(names: Sequence[str]) -> list[str]:
     return new_names
 
 
-@cache
-def _describer() -> duckdb.DuckDBPyConnection:
-    """A DuckDB of this process, without tables: to open one for each result would take 30 ms."""
-    return duckdb.connect(":memory:")
-
-
 def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:
     """The columns of rows with DuckDB's types; those of a name and type in `like` hold what they hold there."""
-    with _describing, _describer().cursor() as cursor:
+    with private_cursor() as cursor:
         cursor.register("given", table.slice(0, 0))
         described = cursor.execute("DESCRIBE SELECT * FROM given").fetchall()
     columns = []
