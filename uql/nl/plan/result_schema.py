@@ -93,9 +93,10 @@ class Shapes:
 def _bound(tables: Sequence[Table]) -> Iterator[Catalog]:
     """The tables in a DuckDB of a child, for one statement."""
     with child_duckdb(MEMORY, BOUND_S) as child:
-        for table in tables:
-            columns = ", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
-            child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
+        columns = [", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields) for table in tables]
+        created = [f"CREATE TABLE {t.sql} ({c or 'nothing INTEGER'});" for t, c in zip(tables, columns, strict=True)]
+        if created:
+            child.execute("".join(created))
         catalog = Catalog(as_connection(child), own=True)
         catalog.planned = {table.name.lower(): table for table in tables}
         yield catalog
