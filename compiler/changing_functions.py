@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
 import duckdb
 
+from uql.base.private_duckdb import private_cursor
 from uql.compiler.statement_targets import tokens
 
 READS_ONLY = "the session is read-only: a query, EXPLAIN of a query, or SET uql.name = value"
@@ -70,11 +71,6 @@ def names_one(sql: str, names: Collection[str]) -> bool:
     return not words.union(_words(sql)).isdisjoint({*names, "query_table"})
 
 
-@cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(":memory:")
-
-
 def statement_tree(sql: str) -> Any:
     """DuckDB's tree of a query; of anything else, one that says "error". Raises: RecursionError where it is too deep to read."""
     depths = accumulate({"(": 1, ")": -1}.get(token.text, 0) for token in tokens(sql))
@@ -86,7 +82,7 @@ def statement_tree(sql: str) -> Any:
 @lru_cache(maxsize=8)  # a statement is asked about several times on its way
 def _written_tree(sql: str) -> str:
     try:
-        with _parser().cursor() as cursor:
+        with private_cursor() as cursor:
             rows = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     except duckdb.Error:
         return '{"error": true}'

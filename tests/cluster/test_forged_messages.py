@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,19 +26,26 @@ FIRST = 'SELECT id, "the topic" FROM reviews ORDER BY stars DESC, id LIMIT 4'
 NEAREST = 'SELECT id FROM reviews WHERE "the review is positive" LIMIT 3'
 
 
-def ends_as_an_error(lake: Path, query: str) -> None:
-    """The statement fails before a call, with an error that says what to do."""
+@pytest.fixture(scope="module")
+def shards(lake: Path) -> Iterator[uql.Connection]:
+    """Two shards: what one of them forged leaves nothing behind, and is refused again."""
     with opened(lake, "process", 2) as con:
-        with pytest.raises(DataError) as raised:
-            con.uql(query).run()
-        assert raised.value.code == "UQL503" and raised.value.help
-        assert con.uql("SELECT * FROM uql_calls()").fetchall() == []
+        yield con
+        assert con.uql(COUNT).fetchall()[0][0] > 0
+
+
+def ends_as_an_error(shards: uql.Connection, query: str) -> None:
+    """The statement fails before a call, with an error that says what to do."""
+    with pytest.raises(DataError) as raised:
+        shards.uql(query).run()
+    assert raised.value.code == "UQL503" and raised.value.help
+    assert shards.uql("SELECT * FROM uql_calls()").fetchall() == []
 
 
 @pytest.mark.parametrize("forged", [-1, ROWS + 1, 10**30, True, "7", None, 2.5, math.nan, b"\x07", [7]])
-def test_a_count_that_is_none_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch, forged: Any) -> None:
+def test_a_count_that_is_none_is_refused(shards: uql.Connection, monkeypatch: pytest.MonkeyPatch, forged: Any) -> None:
     monkeypatch.setattr(Shard, "count", lambda self, sql: forged)
-    ends_as_an_error(lake, COUNT)
+    ends_as_an_error(shards, COUNT)
 
 
 def repacked(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -82,14 +89,14 @@ FORGED: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("query", [EVERY, FIRST])
 @pytest.mark.parametrize("forged", FORGED)
 def test_rows_that_a_shard_cannot_have_are_refused(
-    lake: Path, monkeypatch: pytest.MonkeyPatch, forged: str, query: str
+    shards: uql.Connection, monkeypatch: pytest.MonkeyPatch, forged: str, query: str
 ) -> None:
     true = Shard.rows
     monkeypatch.setattr(Shard, "rows", lambda self, *asked: FORGED[forged](true(self, *asked)))
-    ends_as_an_error(lake, query)
+    ends_as_an_error(shards, query)
 
 
-def test_rows_that_were_not_drawn_are_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_were_not_drawn_are_refused(shards: uql.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     true = Shard.rows
 
     def first_ones(self: Shard, *asked: Any) -> Any:
@@ -98,7 +105,7 @@ def test_rows_that_were_not_drawn_are_refused(lake: Path, monkeypatch: pytest.Mo
         return pack(rows.set_column(rows.num_columns - 1, "__row", numbers))[0], left
 
     monkeypatch.setattr(Shard, "rows", first_ones)
-    ends_as_an_error(lake, COUNT)
+    ends_as_an_error(shards, COUNT)
 
 
 def test_a_message_with_a_byte_of_another_value_is_never_read_as_rows() -> None:
@@ -114,9 +121,11 @@ def test_a_message_with_a_byte_of_another_value_is_never_read_as_rows() -> None:
 @pytest.mark.parametrize(
     "forged", [b"\0\0\xc0\x7f" * 5, b"\0\0\0\x41" * 5, b"\0" * 7, b"\0" * 40_000, None, [0.5]]
 )  # fmt: skip
-def test_scores_that_are_no_cosines_are_refused(lake: Path, monkeypatch: pytest.MonkeyPatch, forged: Any) -> None:
+def test_scores_that_are_no_cosines_are_refused(
+    shards: uql.Connection, monkeypatch: pytest.MonkeyPatch, forged: Any
+) -> None:
     monkeypatch.setattr(Shard, "best", lambda self, *asked: forged)
-    ends_as_an_error(lake, NEAREST)
+    ends_as_an_error(shards, NEAREST)
 
 
 FALSE: dict[str, dict[str, Any]] = {

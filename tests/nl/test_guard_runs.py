@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,11 +15,13 @@ from nl.guarded import run_sql
 from nl.shop import Connected, plan, uql_node
 
 from uql.base.errors import DataError, GuardError
+from uql.base.schema import Field
 from uql.base.settings import Settings
 from uql.llm.providers.scripted import Scripted
 from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb
 from uql.nl.guard.guard import check_sql, check_uql
 from uql.nl.guard.workspace import MOST_CHARS, Workspace
+from uql.nl.plan import result_schema
 from uql.nl.plan.result_schema import Shapes, apart_names
 
 TABLES = ["reviews", "films"]
@@ -170,6 +174,30 @@ def test_the_shapes_of_tables_reach_no_file() -> None:
         shapes.of_sql("SELECT * FROM read_csv('/etc/passwd')")
     with pytest.raises(duckdb.Error, match="disabled"):
         shapes.describe("SELECT * FROM read_csv('/etc/passwd')")
+
+
+def test_a_statement_is_bound_once_over_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    children: list[object] = []
+
+    @contextmanager
+    def counted(*limits: Any) -> Iterator[ChildDuckDB]:
+        children.append(limits)
+        with child_duckdb(*limits) as child:
+            yield child
+
+    monkeypatch.setattr(result_schema, "child_duckdb", counted)
+    named = f"t_{time.time_ns()}"
+    for type, n in (("BIGINT", 2), ("BIGINT", 2), ("DATE", 4)):
+        shapes = Shapes({})
+        shapes.add(named, [Field("id", type)])
+        assert [f.type for f in shapes.of_sql(f"SELECT id FROM {named}")] == [type]
+        text = f'SELECT id FROM {named} WHERE "the number {{id}} is odd"'
+        assert [f.type for f in shapes.of_uql(text, Settings())] == [type]
+        assert len(children) == n
+    for n in (5, 6):  # what cannot be bound is said anew
+        with pytest.raises(GuardError, match="missing"):
+            shapes.of_sql(f"SELECT missing FROM {named}")
+        assert len(children) == n
 
 
 def test_a_process_that_is_killed_while_it_sends_its_rows_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

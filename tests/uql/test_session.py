@@ -9,6 +9,7 @@ import pytest
 
 import uql
 from uql.base.errors import UnknownTableError
+from uql.sources import catalog as catalogs
 
 POSITIVE = 'SELECT id FROM reviews WHERE "the review is positive" ORDER BY id'
 
@@ -181,3 +182,36 @@ def test_what_set_chooses_on_the_users_connection_is_followed(own_world: Path) -
     duck.execute("RESET VARIABLE most; SET VARIABLE least = 2; SET integer_division = false")
     assert con.uql(query).fetchall() == []
     assert con.uql("SELECT getvariable('least'), 1 / 2").fetchall() == [(2, 0.5)]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_database_in_use_is_looked_up_where_it_may_have_changed(
+    own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duck = duckdb.connect()
+    con = uql.connect(ledger=":memory:") if own else uql.attach(duck, ledger=":memory:")
+    users = con.execute if own else duck.execute
+    looks: list[object] = []
+    look = catalogs.current_database
+    monkeypatch.setattr(catalogs, "current_database", lambda cursor: looks.append(cursor) or look(cursor))
+
+    def now() -> str | None:
+        con.uql("SELECT 1 AS one").fetchall()
+        path = con.session.database().path
+        return None if path is None else Path(path).name
+
+    users(f"ATTACH '{tmp_path}/a.db' AS a; ATTACH '{tmp_path}/b.db' AS b")
+    assert now() is None
+    n = len(looks)
+    assert now() is None and now() is None
+    assert not own or len(looks) == n, "nothing of DuckDB's own ran between"
+    users("USE a")
+    assert now() == "a.db"
+    if own:
+        con.uql("USE b")
+        assert con.session.database().path == str(tmp_path / "b.db") and now() == "b.db"
+        con.sql("SELECT 1")
+        assert now() == "b.db"
+    users("USE memory")
+    assert now() is None
+    con.close()

@@ -9,6 +9,7 @@ from decimal import Context
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
+from uql.base.private_duckdb import private_cursor
 from uql.base.sql_text import first_line, literal, quote
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _by_duckdb(column: pa.ChunkedArray, kind: str) -> list[Any]:
 
 @contextmanager
 def duckdb_with(table: pa.Table, name: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory of its own with the rows of a table.
+    """A connection to the process's own DuckDB with the rows of a table.
 
     HUGEINT, for which Arrow has a DECIMAL of 38 digits, is HUGEINT again: its least value as such a DECIMAL breaks DuckDB.
 
@@ -97,26 +98,26 @@ def duckdb_with(table: pa.Table, name: str) -> Iterator[duckdb.DuckDBPyConnectio
     """
     import duckdb
 
-    with duckdb.connect(":memory:") as con:
-        huge = {field.name for field in table.schema if _AS_DECIMAL[0] in str(field.type)}
-        con.register(f"{name}_arrow" if huge else name, table)
-        if huge:
-            rows = con.table(f"{name}_arrow")
-            columns = [
-                f"CAST({quote(column)} AS {str(kind).replace(_AS_DECIMAL[1], 'HUGEINT')}) AS {quote(column)}"
-                if column in huge
-                else quote(column)
-                for column, kind in zip(rows.columns, rows.types, strict=True)
-            ]
-            con.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM {name}_arrow")
-        try:
+    huge = {field.name for field in table.schema if _AS_DECIMAL[0] in str(field.type)}
+    try:
+        with private_cursor() as con:
+            con.register(f"{name}_arrow" if huge else name, table)
+            if huge:
+                rows = con.table(f"{name}_arrow")
+                columns = [
+                    f"CAST({quote(column)} AS {str(kind).replace(_AS_DECIMAL[1], 'HUGEINT')}) AS {quote(column)}"
+                    if column in huge
+                    else quote(column)
+                    for column, kind in zip(rows.columns, rows.types, strict=True)
+                ]
+                con.execute(f"CREATE TEMP VIEW {name} AS SELECT {', '.join(columns)} FROM {name}_arrow")
             yield con
-        except (duckdb.InternalException, duckdb.FatalException, duckdb.OutOfRangeException) as error:
-            raise DataError(
-                f"a value of the result cannot be shown: {first_line(error)}",
-                code="UQL509",
-                help="cast it in the query: CAST(x AS DOUBLE)",
-            ) from error
+    except (duckdb.InternalException, duckdb.FatalException, duckdb.OutOfRangeException) as error:
+        raise DataError(
+            f"a value of the result cannot be shown: {first_line(error)}",
+            code="UQL509",
+            help="cast it in the query: CAST(x AS DOUBLE)",
+        ) from error
 
 
 def holds_least(column: pa.ChunkedArray) -> bool:

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from uql.base.current_database import CurrentDatabase, current_database
+from uql.base.current_database import CurrentDatabase
 
 if TYPE_CHECKING:
-    import duckdb
-
     from uql.base.settings import Settings
     from uql.compiler.bound import BoundStatement
     from uql.compiler.cost import Quote
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
     from uql.pricing.known import Knowledge
     from uql.pricing.learned import Statistics
+    from uql.sources.catalog import Catalog
 
 MONEY_SPENT = 0.8  # of `max_cost`, as calls: their price is an estimate, and each request reserves its upper bound
 
@@ -35,12 +34,12 @@ class Foresight:
 
     def __init__(
         self,
-        cursor: duckdb.DuckDBPyConnection,
+        catalog: Catalog,
         model: Provider | None,
         models: Mapping[str, Provider],
         ledgers: Ledgers,
     ) -> None:
-        self._cursor, self._model, self._models, self._ledgers = cursor, model, models, ledgers
+        self._catalog, self._model, self._models, self._ledgers = catalog, model, models, ledgers
         self._providers: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
         self._limit: tuple[PhysicalPlan, Settings, int | None] | None = None  # of the last statement
         self._memories: dict[str, Statistics] = {}  # by model and database
@@ -149,7 +148,7 @@ class Foresight:
             yield knowledge
         else:
             with self._ledgers.open(settings.ledger) as ledger:
-                duck = Duck(self._cursor)
+                duck = Duck(self._catalog.cursor)
                 try:
                     described = knowledge.memory.descriptions if settings.describe else None
                     knowledge.recall = Recall(model, ledger, duck, described)
@@ -184,7 +183,7 @@ class Foresight:
         if model is None and settings.models and settings.model is None:
             model, model_settings = self._models.get(settings.models[1]), settings.with_values(model=settings.models[1])
         return Knowledge(
-            self._cursor,
+            self._catalog.cursor,
             memory,
             price=price_known(model, model_settings),
             pace=pace_of(model, model_settings, memory.seconds_a_call()),
@@ -202,7 +201,7 @@ class Foresight:
         """What earlier queries taught of this model on a database, by default the current one; read from the ledger once."""
         from uql.pricing.learned import Statistics, scope_of
 
-        scope = scope_of(database or current_database(self._cursor), self._model, settings)
+        scope = scope_of(database or self._catalog.database, self._model, settings)
         if scope not in self._memories:
             self._memories[scope] = Statistics.load(settings, scope)
         return self._memories[scope]

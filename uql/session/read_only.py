@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.current_database import current_database
 from uql.base.errors import DataError
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, statement_tree, tree_nodes
 from uql.compiler.statement_targets import tokens
@@ -45,7 +44,7 @@ def check_reads(catalog: Catalog, text: str) -> None:
 
     if not catalog.read_only:
         return
-    temporary = current_database(catalog.cursor).read_only  # a table of TO is then
+    temporary = catalog.database.read_only  # a table of TO is then
     for piece, span in parse_script(text):
         if not reads(piece, temporary=temporary) or calls_change(text[span.start : span.end]):
             raise _refusal(text, span.start, span.end)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.current_database import CurrentDatabase, current_database
+from uql.base.current_database import CurrentDatabase
 from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
 from uql.base.garbage import rare_collections
 from uql.base.settings import IN_PROJECTS, InProjects, Settings
@@ -92,7 +92,7 @@ class Session:
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
         self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
-        self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
+        self.foresight = Foresight(self.catalog, model, self.models, self.ledgers)
         self.statement = StatementInput()  # the statement that is being read
         self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
         self.files: frozenset[str] | None = None  # and no file or address beside these; None: any that a value names
@@ -398,7 +398,7 @@ class Session:
 
     def database(self) -> CurrentDatabase:
         """Where its current database is. Not to be called beside a statement that runs, unless from within it."""
-        return current_database(self.catalog.cursor)
+        return self.catalog.database
 
     def use_cluster(self, cluster: Cluster) -> None:
         """Statements over its tables draw their rows by its shards."""

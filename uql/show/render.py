@@ -114,10 +114,10 @@ def _types(data: pa.Table) -> list[str]:
     """The DuckDB type of every column."""
     if not data.num_columns:
         return []
-    import duckdb
+    from uql.base.private_duckdb import private_cursor
 
     numbered = data.slice(0, 0).rename_columns([f"c{i}" for i in range(data.num_columns)])
-    with duckdb.connect(":memory:") as con:
+    with private_cursor() as con:
         con.register("numbered", numbered)
         return [str(kind) for kind in con.sql("SELECT * FROM numbered").types]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.current_database import CurrentDatabase, current_database
 from uql.base.duckdb_functions import AggregateFunctions, aggregate_functions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
@@ -111,6 +112,7 @@ class Catalog:
         self._lock = threading.RLock()
         self.orders: tuple[str, str] | None = None  # default_order, default_null_order: where they are not DuckDB's
         self.orders_known = False
+        self._database: CurrentDatabase | None = None
         self._orders_are_own = False
         self._follow()
 
@@ -136,6 +138,13 @@ class Catalog:
             if "aggregates" in vars(self):
                 self.aggregates.forget_macros()
             vars(self).pop("changing", None)
+
+    @property
+    def database(self) -> CurrentDatabase:
+        """The database in use. Looked up anew where a statement of DuckDB's own may have changed it, as the orders are."""
+        if self._database is None or self._replacing or not self.orders_known:
+            self._database = current_database(self.cursor)
+        return self._database
 
     def lock_settings(self, *, files: bool) -> None:
         """Locks the settings of this DuckDB, for all its connections and for good.
@@ -201,6 +210,7 @@ class Catalog:
         """
         rows = self._of_users(_CHOSEN)
         if not self._own or not self.orders_known:
+            self._database = None
             with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
                 order, nulls, *_ = rows[0] if rows else self._rows(f"SELECT {_ORDERS}")[0]
                 self.orders = None if order.startswith("ASC") and nulls == "NULLS_LAST" else (order, nulls)

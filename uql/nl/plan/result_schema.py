@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
-from threading import Lock
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from uql.base.errors import BindError, GuardError
+from uql.base.private_duckdb import private_cursor
 from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _NUMBERS = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT DOUBLE FLOAT DECIMAL"
 NUMBERS = tuple(_NUMBERS.split())  # how the types of numbers begin
 BOUND_S = 10.0  # that DuckDB may take to bind one statement
-_describing = Lock()
+KEPT = 256  # statements whose columns are known again
 
 
 class Shapes:
@@ -62,20 +62,9 @@ class Shapes:
     def names(self) -> list[str]:
         return [table.name for table in self._tables.values()]
 
-    def describe(self, sql: str) -> list[tuple[str, str]]:
-        with self._bound() as catalog:
-            return catalog.describe(sql)
-
-    @contextmanager
-    def _bound(self) -> Iterator[Catalog]:
-        """The tables in a DuckDB of a child, for one statement."""
-        with child_duckdb(MEMORY, BOUND_S) as child:
-            for table in self._tables.values():
-                columns = ", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
-                child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
-            catalog = Catalog(as_connection(child), own=True)
-            catalog.planned = self._tables
-            yield catalog
+    def describe(self, sql: str) -> tuple[tuple[str, str], ...]:
+        """Names and types of the columns of a statement. Raises duckdb.Error."""
+        return _described(sql, tuple(self._tables.values()))
 
     # ----------------------------------------------------------------------------------------------------- the statements
     def of_uql(self, text: str, settings: Settings, *, to: Collection[str] = ()) -> tuple[Field, ...]:
@@ -88,19 +77,7 @@ class Shapes:
         """
         text = check_uql(text, self.names, to=to)
         query = parse_script(text)[0][0]
-        if isinstance(query, str):
-            return self.of_sql(text)
-        if not isinstance(query, Select | Union):
-            raise BindError("this statement is not a query", code="UQL212").at(text)
-        with self._bound() as catalog:
-            bound = bind(query, catalog, text=text, settings=settings)
-        unstructured = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
-        fields = []
-        for item in bound.query.items:
-            of = unstructured.get(item.expr.name) if isinstance(item.expr, Column) else None
-            same = of is not None and of.type == item.type
-            fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
-        return tuple(fields)
+        return self.of_sql(text) if isinstance(query, str) else _of_query(text, tuple(self._tables.values()), settings)
 
     def of_sql(self, sql: str) -> tuple[Field, ...]:
         """The columns of a concrete SELECT, as DuckDB describes it. Raises GuardError, also with DuckDB's complaint."""
@@ -110,6 +87,43 @@ class Shapes:
         except duckdb.Error as error:
             raise GuardError(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
         return tuple(Field(name, type) for name, type in described)
+
+
+@contextmanager
+def _bound(tables: Sequence[Table]) -> Iterator[Catalog]:
+    """The tables in a DuckDB of a child, for one statement."""
+    with child_duckdb(MEMORY, BOUND_S) as child:
+        columns = [", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields) for table in tables]
+        created = [f"CREATE TABLE {t.sql} ({c or 'nothing INTEGER'});" for t, c in zip(tables, columns, strict=True)]
+        if created:
+            child.execute("".join(created))
+        catalog = Catalog(as_connection(child), own=True)
+        catalog.planned = {table.name.lower(): table for table in tables}
+        yield catalog
+
+
+# A node of a plan is bound where it is read, where it is checked, and where it runs: each time over the same columns.
+@lru_cache(maxsize=KEPT)
+def _described(sql: str, tables: tuple[Table, ...]) -> tuple[tuple[str, str], ...]:
+    with _bound(tables) as catalog:
+        return tuple(catalog.describe(sql))
+
+
+@lru_cache(maxsize=KEPT)
+def _of_query(text: str, tables: tuple[Table, ...], settings: Settings) -> tuple[Field, ...]:
+    """The columns of a checked UQL query."""
+    query = parse_script(text)[0][0]
+    if not isinstance(query, Select | Union):
+        raise BindError("this statement is not a query", code="UQL212").at(text)
+    with _bound(tables) as catalog:
+        bound = bind(query, catalog, text=text, settings=settings)
+    unstructured = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
+    fields = []
+    for item in bound.query.items:
+        of = unstructured.get(item.expr.name) if isinstance(item.expr, Column) else None
+        same = of is not None and of.type == item.type
+        fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
+    return tuple(fields)
 
 
 def apart_names(names: Sequence[str]) -> list[str]:
@@ -127,15 +141,9 @@ def apart_names(names: Sequence[str]) -> list[str]:
     return new_names
 
 
-@cache
-def _describer() -> duckdb.DuckDBPyConnection:
-    """A DuckDB of this process, without tables: to open one for each result would take 30 ms."""
-    return duckdb.connect(":memory:")
-
-
 def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:
     """The columns of rows with DuckDB's types; those of a name and type in `like` hold what they hold there."""
-    with _describing, _describer().cursor() as cursor:
+    with private_cursor() as cursor:
         cursor.register("given", table.slice(0, 0))
         described = cursor.execute("DESCRIBE SELECT * FROM given").fetchall()
     columns = []
