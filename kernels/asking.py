@@ -220,8 +220,10 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
         values: (n,) answers; None where there is none.
         relation: has the DuckDB that casts.
     """
+    if not (column.is_value or column.of_group) or column.type == "VARCHAR":
+        return []
     positions = [i for i, value in enumerate(values) if value is not None]
-    if not (column.is_value or column.of_group) or column.type == "VARCHAR" or not positions:
+    if not positions:
         return []
     plain = typed_answer(replace(column, attempt=False))
     answers = pa.table({column.name: to_arrow(values[positions])})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -218,37 +219,33 @@ class Relation:
         if not missing:
             return [kept[rid] for rid in wanted]
         new = dict(zip(missing, self._read(np.array(missing, dtype=np.int64), reads, holes), strict=True))
-        has_bytes = any(isinstance(cell.value, bytes) for row in new.values() for cell in row.cells)
-        if not has_bytes and len(kept) + len(new) <= SMALL:
-            kept.update(new)
+        if len(kept) + len(new) <= SMALL:
+            has_bytes = any(isinstance(cell.value, bytes) for row in new.values() for cell in row.cells)
+            kept.update({} if has_bytes else new)
         return [new[rid] if rid in new else kept[rid] for rid in wanted]
 
     def _read(self, rids: Rids, reads: Sequence[Column], holes: Sequence[Column]) -> list[Row]:
         table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
-        seconds: list[list[float]] = []
-        for j, c in enumerate(reads):
-            values, field = lists[j], self.fields.get(c)
-            lists[j], missing = loaded(values, field, self.duck.media)
-            there = [None if i in missing else value for i, value in enumerate(values)]
-            seconds.append(lasting(there, field, self.duck.media))
-            self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
         several = len({c.table for c in (*reads, *holes)}) > 1
-        result = []
-        for i, rid in enumerate(rids.tolist()):
-            if self.unreadable and any((rid, c) in self.unreadable for c in reads):
-                result.append(Row())  # not asked
-                continue
-            cells = tuple(_cell(c, lists[j][i], c.table if several else "", seconds[j][i]) for j, c in enumerate(reads))
-            hole_values: list[tuple[str, str]] = []
-            values = {c: lists[j][i] for j, c in enumerate(holes, start=len(reads))}
-            sides = {c.table for c, value in values.items() if value is not None}
-            if cells or sides == {c.table for c in holes}:  # holes alone, all of a side NULL, are not asked
-                for c, value in values.items():
-                    text = "unknown" if value is None else str(value)
-                    hole_values += [(c.name, text), (c.label, text)]
-            result.append(Row(cells, tuple(hole_values)))
-        return result
+        cells: list[list[Cell]] = []
+        for c, values in zip(reads, lists, strict=False):
+            field = self.fields.get(c)
+            shown, missing = loaded(values, field, self.duck.media)
+            there = [None if i in missing else value for i, value in enumerate(values)] if missing else values
+            seconds = lasting(there, field, self.duck.media)
+            cells.append(_cells(c, shown, c.table if several else "", seconds))
+            self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
+        of_rows = zip(*cells, strict=True) if cells else repeat((), len(rids))
+        if holes:
+            of_holes = (
+                _hole_values(holes, values, alone=not reads) for values in zip(*lists[len(reads) :], strict=True)
+            )
+        rows = list(map(Row, of_rows, of_holes if holes else repeat(())))
+        for i, rid in enumerate(rids.tolist() if self.unreadable else ()):
+            if any((rid, c) in self.unreadable for c in reads):
+                rows[i] = Row()  # not asked
+        return rows
 
     def texts(self, reads: Sequence[Column]) -> list[str]:
         """What the model is shown of every row, as one text each: what features are made of."""
@@ -356,10 +353,22 @@ class Relation:
         return self.in_order(parts, joined, arrays)
 
 
-def _cell(column: Column, value: Any, table: str, seconds: float) -> Cell:
-    if isinstance(value, bytes):
-        return Cell(column.name, value, table, media_type(value), seconds)
-    return Cell(column.name, value, table)
+def _cells(column: Column, values: Sequence[Any], table: str, seconds: Sequence[float]) -> list[Cell]:
+    """The n values of a column as they are shown, which last so many seconds."""
+    name = column.name
+    return [
+        Cell(name, value, table, media_type(value), s) if isinstance(value, bytes) else Cell(name, value, table)
+        for value, s in zip(values, seconds, strict=True)
+    ]
+
+
+def _hole_values(holes: Sequence[Column], values: Sequence[Any], *, alone: bool) -> tuple[tuple[str, str], ...]:
+    """The values of one row in holes, by name and label. Holes `alone`, all of a side NULL, are not asked."""
+    there = {c.table for c, value in zip(holes, values, strict=True) if value is not None}
+    if alone and there != {c.table for c in holes}:
+        return ()
+    texts = ["unknown" if value is None else str(value) for value in values]
+    return tuple((name, text) for c, text in zip(holes, texts, strict=True) for name in (c.name, c.label))
 
 
 def to_arrow(values: NDArray[np.object_]) -> pa.Array:

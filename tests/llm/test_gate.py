@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,8 @@ from uql.base.errors import (
 from uql.base.settings import Settings
 from uql.llm.gate import Gate, Run
 from uql.llm.ledger import Ledger
+from uql.llm.ledger_keys import Chunk, Slot
+from uql.llm.ledger_sqlite import SQLite
 from uql.llm.providers.base import Answer, CallError, Problem
 from uql.llm.questions import Choice, Extract, Predicate, Row, Score, Write
 
@@ -143,6 +147,40 @@ def test_a_later_query_with_one_of_two_fused_questions_hits_the_ledger(run, tmp_
             assert len(other.calls) == 1
 
     run(go())
+
+
+def test_a_statement_that_was_answered_looks_each_row_up_once_and_makes_nothing_of_the_others(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looked_up, slots = str(tmp_path / "l.sqlite"), list[bytes](), list[Row]()
+    by_key, of_chunk = SQLite.by_key, Chunk.slot
+    questions, asked = [SO, Choice("kind", ("a", "b"))], [row(f"{n % 50}") for n in range(60)]
+    paid = Run("first", 1, started=0.0)
+
+    def watched_by_key(db: SQLite, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[object, ...]]:
+        looked_up.extend(keys if "answer" in sql else ())
+        return by_key(db, sql, keys)
+
+    def watched_slot(chunk: Chunk, i: int, answers: list[Answer | None]) -> Slot:
+        slots.append(chunk.rows[i])
+        return of_chunk(chunk, i, answers)
+
+    async def go(name: str, rows: list[Row]) -> tuple[list[list[object]], int, int, list[int | None]]:
+        looked_up.clear(), slots.clear()
+        run = replace(paid, root="" if name == "first" else "first", id=name)
+        async with Gate.open(SETTINGS.with_values(ledger=path), model=Scripted(), calls=200, run=run) as g:
+            answers = await g.ask(questions, rows)
+            return [a.values for a in answers], g.cost.calls, g.cost.cached, [g.calls_left]
+
+    first = run(go("first", asked))
+    monkeypatch.setattr(SQLite, "by_key", watched_by_key)
+    monkeypatch.setattr(Chunk, "slot", watched_slot)
+    again = run(go("second", asked))
+    assert first[1:] == (50, 0, [150]) and again == (first[0], 0, 50, [150]), "its calls are counted as they were"
+    assert len(looked_up) == len(set(looked_up)) == 100 and not slots
+    more = run(go("third", [row("new"), *asked]))
+    assert more[1:] == (1, 50, [149]) and [values[1:] for values in more[0]] == first[0]
+    assert len(set(looked_up)) == 102 and slots == [row("new")]
 
 
 def test_holes_cells_tables_and_types_are_part_of_what_is_asked(run) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from uql.llm.providers.base import Answer
 
 Column = str | bytes | int | float | None
+COLUMNS = 5  # of `to_row`
 ROUNDING = 1e-6  # of probabilities, beyond [0, 1]
 TEXT_OF: dict[bool | None, str] = {True: "true", False: "false", None: "null"}  # what needs no JSON
 PLAIN: dict[Column, bool | None] = {form: value for value, text in TEXT_OF.items() for form in (text, text.encode())}
@@ -163,13 +164,24 @@ def _paid(input_tokens: Any, output_tokens: Any, usd: Any) -> tuple[int, int, fl
 
 
 def readable(rows: Iterable[tuple[Any, ...]]) -> tuple[dict[bytes, Answer], list[bytes]]:
-    """Answers by key, and the keys of the rows that are damaged. `rows`: key, and the arguments of `loads`."""
+    """Answers by key, and the keys of the rows that are damaged. Equal ones are one object, but for lists and dicts.
+
+    Args:
+        rows: key, the arguments of `loads`, and whatever else.
+    """
     answers: dict[bytes, Answer] = {}
     damaged: list[bytes] = []
+    read: dict[tuple[Any, ...], Answer] = {}
     for row in rows:
-        key = row[0]
-        try:
-            answers[key] = loads(*row[1:])
-        except ValueError:
-            damaged.append(key)
+        stored = row[1 : 1 + COLUMNS]
+        answer = read.get(stored)
+        if answer is None:
+            try:
+                answer = loads(*stored)
+            except ValueError:
+                damaged.append(row[0])
+                continue
+            if not isinstance(answer.value, list | dict):
+                read[stored] = answer
+        answers[row[0]] = answer
     return answers, damaged

@@ -27,7 +27,7 @@ from uql.llm.draws import DrawLog
 from uql.llm.events import Event
 from uql.llm.in_flight import InFlight
 from uql.llm.ledger import Ledger
-from uql.llm.ledger_keys import Slot, collected, distinct, question_key
+from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
 from uql.llm.ledger_rows import Failed
 from uql.llm.limiter import Limiter
 from uql.llm.prompts import several
@@ -361,25 +361,20 @@ class Gate(Sender):
         await self.ledger.note([*asking.heads, *asking.shared])
         corrections, left = await self._people_answers(asking, rows, self.drawn_until if self.as_drawn else math.inf)
         ask_null = all(isinstance(q.reply(), Text) for q in questions)
-        rest = [rows[i] for i in left] if len(left) < len(rows) else rows
         if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
-            for chunk in self._distinct(asking, rows, ask_null):
-                corrected = [slot for slot in chunk if set(slot.indices).isdisjoint(left)]
-                await self._replay(asking, corrected, await self.ledger.get(_all_keys(corrected)))
+            corrected = sorted(set(range(len(rows))).difference(left))
+            for chunk in self._distinct(asking, rows, corrected, ask_null):
+                await self._replay(asking, chunk, *await self._known(chunk.all_keys))
 
-        async def ask_chunk(chunk: list[Slot], handed_out: asyncio.Event) -> None:
+        async def ask_chunk(chunk: Chunk, handed_out: asyncio.Event) -> None:
             try:
-                await self._ask_chunk(asking, chunk, handed_out)
+                chunk.fill(columns, await self._ask_chunk(asking, chunk, handed_out))
             finally:
                 handed_out.set()
-            for slot in chunk:
-                for j, answer in enumerate(slot.answers):
-                    for i in slot.indices:
-                        columns[j][left[i]] = answer
 
         try:
             async with asyncio.TaskGroup() as group:
-                for chunk in self._distinct(asking, rest, ask_null):
+                for chunk in self._distinct(asking, rows, left, ask_null):
                     handed_out = asyncio.Event()
                     task = group.create_task(ask_chunk(chunk, handed_out))
                     await (task if self.run.replays else handed_out.wait())
@@ -387,8 +382,8 @@ class Gate(Sender):
             raise errors.exceptions[0] from None
         return self._read(asking, columns, corrections)
 
-    def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
-        return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
+    def _distinct(self, asking: Asking, rows: Sequence[Row], places: Sequence[int], ask_null: bool) -> Iterator[Chunk]:
+        return distinct(rows, places, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
 
     async def _people_answers(
         self, asking: Asking, rows: Sequence[Row], until: float
@@ -453,18 +448,12 @@ class Gate(Sender):
         ):  # a new question: no row's key need be made
             columns = [[None if r.is_null else missing for r in rows] for _ in questions]
             return self._read(asking, columns, corrections)
-        rest = [rows[i] for i in left] if len(left) < len(rows) else rows
-        for chunk in self._distinct(asking, rest, ask_null=False):
-            by_key = await self.ledger.get(_all_keys(chunk))
-            if self.run.replays:
-                later = await self._later(list(by_key))
-                by_key = {key: answer for key, answer in by_key.items() if key not in later}
-            answers = [_known_answers(asking, slot, by_key) for slot in chunk]
-            await self._record_cached(asking, sum(None not in row for row in answers))
-            for slot, row in zip(chunk, answers, strict=True):
-                for j, answer in enumerate(row):
-                    for i in slot.indices:
-                        columns[j][left[i]] = answer or missing
+        for chunk in self._distinct(asking, rows, left, ask_null=False):
+            by_key, later = await self._known(chunk.all_keys)
+            by_key = {key: answer for key, answer in by_key.items() if key not in later} if later else by_key
+            answers = _known_answers(asking, chunk.keys, chunk.single_keys, by_key)
+            await self._record_cached(asking, sum(map(all, zip(*answers, strict=True))))
+            chunk.fill(columns, [[answer or missing for answer in column] for column in answers])
         return self._read(asking, columns, corrections)
 
     async def unanswered(self, questions: Sequence[Question], rows: Sequence[Row], model: str | Provider) -> int:
@@ -476,75 +465,91 @@ class Gate(Sender):
             model: by its name, or the provider.
         """
         asking, count = await self._asking(questions, model), 0
-        for chunk in self._distinct(asking, rows, ask_null=False):
-            answers = await self.ledger.get(_all_keys(chunk))
-            count += sum(None in _known_answers(asking, slot, answers) for slot in chunk)
+        for chunk in self._distinct(asking, rows, range(len(rows)), ask_null=False):
+            answers = await self.ledger.get(chunk.all_keys)
+            known = _known_answers(asking, chunk.keys, chunk.single_keys, answers)
+            count += len(chunk.rows) - sum(map(all, zip(*known, strict=True)))
         return count
 
-    async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
-        """Of answers known: those paid for since the run began and not asked up to this step in this sitting, with their calls.
+    async def _known(self, keys: list[bytes]) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
+        """The answers in the ledger; and those of them paid for since the run began and not asked up to this step in this sitting,
+        with their calls.
 
         A part of the statement that goes on does not know in a step what another part asked in a later one: it draws as it did then.
         """
-        assert self.run.started is not None
-        step = self.budget.step
-        origins = await self.ledger.origins([key for key in keys if self._step_of.get(key, math.inf) > step])
-        return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
+        since, step, step_of = self.run.started, self.budget.step, self._step_of
+        answers, later = await self.ledger.get_paid(keys, math.inf if since is None else since)
+        return answers, {key: calls for key, calls in later.items() if step_of.get(key, math.inf) > step}
 
-    async def _replay(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> dict[bytes, int]:
-        """Count the calls of earlier sittings again, as the rows that they paid for are asked again: those calls."""
-        calls = await self._later(list(answers))
-        self._count_again(asking, slots, answers, calls)
-        for key in _all_keys(slots):
-            self._step_of[key] = min(self.budget.step, self._step_of.get(key, self.budget.step))
-        return calls
+    async def _replay(
+        self, asking: Asking, chunk: Chunk, answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
+    ) -> None:
+        """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
+        self._count_again(asking, chunk.rows, chunk.key_columns, answers, calls)
+        step, step_of = self.budget.step, self._step_of
+        for keys in chunk.key_columns:
+            step_of.update([(key, step) for key in keys if step_of.get(key, step) >= step])
 
     def _count_again(
-        self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
+        self,
+        asking: Asking,
+        rows: Sequence[Row],
+        columns: Sequence[Sequence[bytes]],
+        answers: Mapping[bytes, Answer],
+        calls: Mapping[bytes, int],
     ) -> None:
-        """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before."""
-        for slot in slots:
-            paid = [key for key in (*slot.keys, *slot.single_keys) if key in calls]
+        """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before.
+
+        Args:
+            rows: (n,) rows.
+            columns: n keys of their answers each.
+            answers: by key.
+            calls: by the keys of those that were paid for.
+        """
+        if not calls:
+            return
+        now, step_of, again = self.budget.step, self._step_of, self.run.again
+        n_calls, tokens, usd = 0, 0, 0.0
+        for row, keys in zip(rows, zip(*columns, strict=True), strict=True):
+            paid = [key for key in keys if key in calls]
             if not paid:
                 continue
-            most = max(paid, key=calls.__getitem__)
-            step = self._step_of.get(most, self.budget.step)
-            if step > self.budget.step:
+            most = max(paid, key=calls.__getitem__) if paid[1:] else paid[0]
+            step = step_of.get(most, now)
+            if step > now:
                 self.budget.advance(calls[most], step)
                 continue
-            tokens_in, tokens_out, usd = answers[most].paid or (0, 0, 0.0)
-            if self.run.again:
-                tokens_in, tokens_out, usd = 0, 0, 0.0
-            elif self.budget.tokens is not None:
-                self.budget.largest_tokens = max(self.budget.largest_tokens, self.tokens_at_most(asking, slot.row))
-            self.budget.replay(calls[most], tokens_in + tokens_out, usd or 0.0)
+            n_calls += calls[most]
+            if again:
+                continue
+            tokens_in, tokens_out, cost = answers[most].paid or (0, 0, 0.0)
+            tokens += tokens_in + tokens_out
+            usd += cost or 0.0
+            if self.budget.tokens is not None:
+                self.budget.largest_tokens = max(self.budget.largest_tokens, self.tokens_at_most(asking, row))
+        self.budget.replay(n_calls, tokens, usd)
 
-    async def _ask_chunk(self, asking: Asking, slots: list[Slot], handed_out: asyncio.Event) -> None:
-        """Fill in the answers of the slots: from others in flight, from the ledger, from the model.
+    async def _ask_chunk(self, asking: Asking, chunk: Chunk, handed_out: asyncio.Event) -> list[list[Answer | None]]:
+        """The answers to each question about the rows of a chunk: from others in flight, from the ledger, from the model.
 
         `handed_out` is set when the last rows are on their way: the next chunk may begin, so that no place in flight is empty.
         """
-        mine = InFlight([key for slot in slots for key in slot.keys if key not in self._inflight])
+        mine = InFlight([key for keys in chunk.keys for key in keys if key not in self._inflight])
         self._inflight.update(dict.fromkeys(mine, mine))
         try:
-            answers = await self.ledger.get(
-                list(dict.fromkeys([*mine, *_all_keys(slots)])) if asking.together > 1 else list(mine)
-            )
-            paid = await self._replay(asking, slots, answers) if self.run.replays else {}
-            failed = await self._failed_before(slots, answers) if self.run.root and not self.run.again else {}
+            answers, paid = await self._known(chunk.all_keys if asking.together > 1 else list(mine))
+            if self.run.replays:
+                await self._replay(asking, chunk, answers, paid)
+            failed = await self._failed_before(chunk, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
-            rest: list[Slot] = []  # rows that the ledger did not answer whole
             events: list[Event] = []
-            for slot in slots:
-                slot.answers, whole = _known_answers(asking, slot, answers), True
-                for key, answer in zip(slot.keys, slot.answers, strict=True):
-                    if answer is None:
-                        whole = False
-                    else:
-                        mine.settle(key, answer)
-                if whole:
-                    continue
-                rest.append(slot)
+            columns = _known_answers(asking, chunk.keys, chunk.single_keys, answers)
+            for keys, column in zip(chunk.keys, columns, strict=True):
+                mine.settle_each(keys, column)
+            by_row = zip(*columns, strict=True)
+            # rows that the ledger did not answer whole
+            rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
+            for slot in rest.values():
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
                 if all(key in failed for key in open_):
                     self._fail_again(slot, failed, mine, max((paid.get(key, 0) for key in slot.keys), default=0))
@@ -556,7 +561,7 @@ class Gate(Sender):
                 if any(key in mine for key in open_):
                     unanswered.append(slot)
             await self._record([], events)
-            await self._record_cached(asking, len(slots) - len(rest))
+            await self._record_cached(asking, len(chunk.rows) - len(rest))
             if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
@@ -574,14 +579,16 @@ class Gate(Sender):
             for key in mine:
                 del self._inflight[key]
             mine.settle_all(given_up)
-        for slot in rest:  # what another ask has in flight
-            for j, key in enumerate(slot.keys):
-                if slot.answers[j] is None:
-                    slot.answers[j] = mine.answer(key) if key in mine else await self._other(key)
+        for i, slot in rest.items():
+            for column, key, answer in zip(columns, slot.keys, slot.answers, strict=True):
+                if answer is None:  # another ask has it in flight
+                    answer = mine.answer(key) if key in mine else await self._other(key)
+                column[i] = answer
+        return columns
 
-    async def _failed_before(self, slots: list[Slot], answers: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
+    async def _failed_before(self, chunk: Chunk, answers: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
         """The rows for which the run that drew first got no answer: the model would give none now."""
-        missing = [k for slot in slots for k in slot.keys if k not in answers]
+        missing = [key for keys in chunk.keys for key in keys if key not in answers]
         return await self.ledger.failures(self.run.drawn_by, missing)
 
     def _fail_again(self, slot: Slot, failed: Mapping[bytes, Failed], mine: InFlight, counted: int) -> None:
@@ -604,7 +611,9 @@ class Gate(Sender):
         """
         if self.run.replays:
             origins = await self.ledger.origins(list(answers))
-            self._count_again(asking, slots, answers, {key: origin.calls for key, origin in origins.items()})
+            columns = list(zip(*((*slot.keys, *slot.single_keys) for slot in slots), strict=True))
+            calls = {key: origin.calls for key, origin in origins.items()}
+            self._count_again(asking, [slot.row for slot in slots], columns, answers, calls)
         await self._record_cached(asking, len(slots))
 
     def _announce(self, provider: Provider, unanswered: list[Slot]) -> None:
@@ -780,10 +789,10 @@ class _Turns:
         )
         status = await claims.take(keys, single_keys, waits=self._waits)
         free, answered = [], []
-        for slot in slots:
-            answers = _known_answers(self._asking, slot, status.answers)
-            for j, key in enumerate(slot.keys):
-                answer = answers[j]
+        columns = (list(zip(*of, strict=True)) for of in ([s.keys for s in slots], [s.single_keys for s in slots]))
+        known = zip(*_known_answers(self._asking, *columns, status.answers), strict=True)
+        for slot, answers in zip(slots, known, strict=True):
+            for j, (key, answer) in enumerate(zip(slot.keys, answers, strict=True)):
                 if answer is not None and self._mine.is_open(key):
                     slot.answers[j] = answer
                     self._mine.settle(key, answer)
@@ -812,22 +821,29 @@ class _Turns:
             self._gate.claims.release(lost)
 
 
-def _all_keys(slots: Sequence[Slot]) -> list[bytes]:
-    return list(dict.fromkeys(key for slot in slots for key in (*slot.keys, *slot.single_keys)))
-
-
-def _known_answers(asking: Asking, slot: Slot, answers: Mapping[bytes, Answer]) -> list[Answer | None]:
-    """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may.
+def _known_answers(
+    asking: Asking,
+    keys: Sequence[Sequence[bytes]],
+    single_keys: Sequence[Sequence[bytes]],
+    answers: Mapping[bytes, Answer],
+) -> list[list[Answer | None]]:
+    """What is known of n rows: from where one was asked alone, else from where it shared a request, as this ask may.
 
     A value that no reply to the question can have is not used: others may write to the ledger, and a file may be damaged.
+
+    Args:
+        keys, single_keys: (questions,) as those of `Slot`, n each.
+        answers: by key.
+    Returns: (questions,) n each.
     """
-    found: Iterator[Answer | None] = map(answers.get, slot.single_keys)
-    if slot.keys is not slot.single_keys:
-        found = (answer or answers.get(key) for answer, key in zip(found, slot.keys, strict=True))
-    return [
-        answer if answer is None or answer.value is None or shape.holds(answer.value) else None
-        for answer, shape in zip(found, asking.shapes, strict=True)
-    ]
+    columns = []
+    for own, single, shape in zip(keys, single_keys, asking.shapes, strict=True):
+        found: list[Answer | None] = list(map(answers.get, single))
+        if own is not single:
+            found = [answer or answers.get(key) for answer, key in zip(found, own, strict=True)]
+        holds = shape.holds
+        columns.append([a if a is None or a.value is None or holds(a.value) else None for a in found])
+    return columns
 
 
 def _shared(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tuple[list[Slot], list[int]]]:

@@ -28,10 +28,16 @@ class InFlight:
 
     def settle(self, key: bytes, answer: Answer) -> None:
         """Give an open key its answer; a key of another ask is left alone."""
-        if self._answers.get(key, NOT_HERE) is None:
-            self._answers[key] = answer
-            if key in self._waiting:
-                self._waiting.pop(key).set_result(answer)
+        self.settle_each((key,), (answer,))
+
+    def settle_each(self, keys: Iterable[bytes], answers: Iterable[Answer | None]) -> None:
+        """The same for each of n keys that has an answer."""
+        own, waiting = self._answers, self._waiting
+        for key, answer in zip(keys, answers, strict=True):
+            if answer is not None and own.get(key, NOT_HERE) is None:
+                own[key] = answer
+                if key in waiting:
+                    waiting.pop(key).set_result(answer)
 
     def settle_all(self, answer: Answer) -> None:
         """Give every key that is still open this answer."""

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import os
 import threading
 import time
@@ -35,6 +36,7 @@ from uql.llm.ledger_rows import (
     CORRECTION_COLUMNS,
     ERROR_COLUMNS,
     FORMAT,
+    LATEST,
     OF_OTHER_TYPES,
     RUN_COLUMNS,
     RUNS,
@@ -55,11 +57,12 @@ T = TypeVar("T")
 log = logging.getLogger("uql")
 MOST_AHEAD_S = 86_400.0  # that a rate can be taken in advance: a moment beyond it is of a clock that was wrong, or of a damaged file
 MOST_SAID = 500  # characters of what a database says of an error
+COPIED = 4_096  # bytes that are copied sooner than hashed in two steps
 PAUSE_S = 0.002  # between two transactions that keep answers, at least: one alone takes as long as three answers of a larger one
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
-ANSWERS = f"SELECT key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])} FROM answer_rows WHERE key IN"
+ANSWERS = f"SELECT key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])}, calls, at FROM answer_rows WHERE key IN"
 FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
 OF_CALL = [column for column in CALL_COLUMNS if column not in SUBJECT_COLUMNS]
 CALL = f"INSERT INTO call_rows (subject, {', '.join(OF_CALL)}) VALUES ({','.join('?' * (1 + len(OF_CALL)))})"
@@ -98,8 +101,11 @@ def key_maker(secret: bytes, *first: bytes) -> Callable[[bytes], bytes]:
 
     def key(last: bytes) -> bytes:
         digest = begun.copy()
-        digest.update(len(last).to_bytes(8, "little"))  # in two steps: `_with_length` would copy the part
-        digest.update(last)
+        if len(last) < COPIED:
+            digest.update(_with_length(last))
+        else:
+            digest.update(len(last).to_bytes(8, "little"))
+            digest.update(last)
         return digest.digest()
 
     return key
@@ -272,27 +278,46 @@ class Ledger:
 
     def answers(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The answers known for `keys`, for those who do not run in a loop."""
-        return self.work(lambda db: self.find(db, keys))
+        return self.work(lambda db: self.find(db, keys)[0])
 
     async def get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The answers known for `keys`."""
+        return (await self.get_paid(keys, math.inf))[0]
+
+    async def get_paid(self, keys: Sequence[bytes], since: float) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
+        """The answers known for `keys`, and the calls of those that were paid for at `since` (seconds since the epoch) or later."""
         if not keys:
-            return {}
+            return {}, {}
         # readers are never locked out in WAL
         if len(keys) <= 64 and self._db.quick and self._using.acquire(blocking=False):
             try:
-                return self._checked(lambda db: self.find(db, keys))
+                return self._checked(lambda db: self.find(db, keys, since))
             finally:
                 self._using.release()
-        return await self.read(lambda db: self.find(db, keys))
+        return await self.read(lambda db: self.find(db, keys, since))
 
-    def find(self, db: Database, keys: Sequence[bytes]) -> dict[bytes, Answer]:
-        """The answers known for `keys`. A damaged one is set aside and counted: its question is asked again."""
-        answers, damaged = codec.readable(db.by_key(ANSWERS, keys))
+    def find(
+        self, db: Database, keys: Sequence[bytes], since: float = math.inf
+    ) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
+        """What `get_paid` gives. A damaged answer is set aside and counted: its question is asked again.
+
+        Args:
+            keys: of the answers.
+            since: seconds since the epoch.
+        """
+        rows = list(db.by_key(ANSWERS, keys))
+        answers, damaged = codec.readable(rows)
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)
             log.warning("%d answers of the ledger %s are damaged; they are asked again", len(self.damaged), self.path)
-        return answers
+        if since == math.inf:
+            return answers, {}
+        kept = ((row[0], *row[-2:]) for row in rows if row[0] in answers)
+        return answers, {
+            key: calls
+            for key, calls, at in kept
+            if isinstance(calls, int) and isinstance(at, float) and since <= at <= LATEST
+        }
 
     async def note(self, heads: Sequence[bytes]) -> None:
         """Note that these questions are about to be asked of rows, so that `ever_asked` tells them from new ones."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ ROW = Key("Row", ("cells", "holes"))
 
 @dataclass(slots=True)
 class Slot:
-    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one.
+    """One distinct row that is asked, and the answer to each question as soon as there is one.
 
     `keys` are those of its answers in this ask, `single_keys` those of its answers where it is asked by itself: other ones where rows
     share requests.
@@ -33,43 +34,98 @@ class Slot:
     row: Row
     keys: list[bytes]
     single_keys: list[bytes]
-    indices: list[int] = field(default_factory=list)
-    answers: list[Answer | None] = field(default_factory=list)
+    answers: list[Answer | None]
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Distinct rows of an ask, in columns: those that the ledger answers never become objects of their own.
+
+    Attributes:
+        rows: (n,) the distinct rows.
+        keys, single_keys: (questions,) as those of `Slot`, n each; the same lists where no row shares a request.
+        places: (m,) where rows stand in the ask.
+        numbers: (m,) which of the n distinct rows stands there.
+    """
+
+    rows: list[Row]
+    keys: list[list[bytes]]
+    single_keys: list[list[bytes]]
+    places: list[int]
+    numbers: list[int]
+
+    @property
+    def key_columns(self) -> list[list[bytes]]:
+        """All keys under which answers about the rows may be kept: lists of n."""
+        return self.single_keys if self.keys is self.single_keys else [*self.keys, *self.single_keys]
+
+    @property
+    def all_keys(self) -> list[bytes]:
+        """The same, each once."""
+        return list(dict.fromkeys(chain.from_iterable(self.key_columns)))
+
+    def fill(self, columns: Sequence[list[Answer | None]], answers: Sequence[Sequence[Answer | None]]) -> None:
+        """Put the answers to each question, n each, where these rows stand in the columns of the ask."""
+        for column, found in zip(columns, answers, strict=True):
+            for place, number in zip(self.places, self.numbers, strict=True):
+                column[place] = found[number]
+
+    def slot(self, i: int, answers: list[Answer | None]) -> Slot:
+        """The i-th distinct row, to be asked for the answers that are None."""
+        return Slot(self.rows[i], [keys[i] for keys in self.keys], [keys[i] for keys in self.single_keys], answers)
 
 
 def distinct(
     rows: Sequence[Row],
+    places: Sequence[int],
     heads: Sequence[bytes],
     ledger: Ledger,
     *,
     ask_null: bool,
     most: int,
     together: Sequence[bytes] = (),
-) -> Iterator[list[Slot]]:
-    """The distinct rows with their keys, at most `most` at once. Rows equal to one of an earlier list are found in the ledger.
+) -> Iterator[Chunk]:
+    """The distinct rows with their keys, at most `most` at once. Rows equal to one of an earlier chunk are found in the ledger.
 
     Args:
+        places: of the rows that are asked about, in order.
         heads: (questions,) what `question_key` gives.
         together: the same for rows that share requests; a row that cannot (`several.fits`) has the others. None: no row does.
         ask_null: NULL rows are rows like others.
     """
-    slots: dict[bytes, Slot] = {}
+    numbers: dict[bytes, int] = {}
     single, shared = ([key_maker(ledger.secret, head) for head in own] for own in (heads, together))
-    for i, row in enumerate(rows):
+
+    def chunk() -> Chunk:
+        single_keys = [list(map(key, numbers)) for key in single]
+        keys = single_keys
+        if shared:
+            fits = list(map(several.fits, asked))
+            keys = [
+                [key(content) if fit else own for content, fit, own in zip(numbers, fits, column, strict=True)]
+                for key, column in zip(shared, single_keys, strict=True)
+            ]
+        return Chunk(asked, keys, single_keys, at, of)
+
+    asked: list[Row] = []
+    at: list[int] = []
+    of: list[int] = []
+    for place in places:
+        row = rows[place]
         if not ask_null and row.is_null:
             continue
         content = row_key(row)
-        slot = slots.get(content)
-        if slot is None:
-            if len(slots) == most:
-                yield list(slots.values())
-                slots = {}
-            single_keys = [key(content) for key in single]
-            keys = [key(content) for key in shared] if shared and several.fits(row) else single_keys
-            slot = slots[content] = Slot(row, keys, single_keys, [], [None] * len(heads))
-        slot.indices.append(i)
-    if slots:
-        yield list(slots.values())
+        number = numbers.setdefault(content, len(asked))
+        if number == len(asked):
+            if number == most:
+                del numbers[content]
+                yield chunk()
+                asked, at, of, number, numbers = [], [], [], 0, {content: 0}
+            asked.append(row)
+        at.append(place)
+        of.append(number)
+    if asked:
+        yield chunk()
 
 
 def question_key(provider: Provider, question: Question, *, together: bool = False) -> bytes:

@@ -108,11 +108,13 @@ class Recall:
             alone, shared = (question_key(self.model, question, together=both) for both in (False, True))
             answers: list[Answer | None] = [None] * len(rows)
             together = [shared] if stage.rows > 1 else []
-            for slots in distinct(rows, [alone], self.ledger, ask_null=False, most=len(rows), together=together):
-                found = self.ledger.answers([key for slot in slots for key in (*slot.single_keys, *slot.keys)])
-                for slot in slots:
-                    for i in slot.indices:
-                        answers[i] = found.get(slot.single_keys[0]) or found.get(slot.keys[0])
+            places = range(len(rows))
+            for chunk in distinct(
+                rows, places, [alone], self.ledger, ask_null=False, most=len(rows), together=together
+            ):
+                found = self.ledger.answers(chunk.all_keys)
+                of_keys = zip(*chunk.single_keys, *chunk.keys, strict=True)
+                chunk.fill([answers], [[found.get(single) or found.get(own) for single, own in of_keys]])
             values = np.empty(len(rows), dtype=object)
             values[:] = collected(question, answers).values
             relation[column].values[there] = values[place]
