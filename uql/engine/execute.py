@@ -364,9 +364,9 @@ def _searches(plan: PhysicalPlan) -> bool:
     """Are the rows that it finds some of those that it would find if every row had been asked?"""
     if isinstance(plan, UnionPlan):
         return plan.op != "EXCEPT" and _searches(plan.left) and _searches(plan.right)
-    if isinstance(plan, SqlQuery):
-        return True
-    return not plan.aggregate.present and all(_searches(below) for _, below in plan.inner.derived)
+    if isinstance(plan, Block):
+        return not plan.aggregate.present and all(_searches(below) for _, below in plan.inner.derived)
+    return True
 
 
 def _where_found(node: Any, unsettled: Container[int]) -> Any:
