@@ -5,7 +5,8 @@
     python -m uql.benchmarks.kills --results kills.jsonl
     python -m uql.benchmarks.growth [--stages speed.jsonl] [--sizes sizes.jsonl] [--kills kills.jsonl]
 
-A file that is given takes the place of its part of growth.json, which the page is made from. A test compares both.
+A file that is given takes the place of its part of growth.json, which the page is made from; of stages, each measured anew takes the
+place of its own. A test compares both.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ An exponent of 1 says that time or memory grows as the rows do, 0 that it does n
 STAGES_NOTES = (
     "`uql bench run speed --rows 10_000_000`: processor time of one thread, median of up to five runs, and in brackets what "
     "Python and NumPy allocate at the most.",
+    "replay was measured on two cores of another machine, beside other programs.",
     '"First" has read none of the rows before, "next" has the features of the statement before.',
 )
 CLUSTER_NOTES = (
@@ -146,7 +148,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if given.stages:
-        results["stages"] = stages(given.stages)
+        results["stages"] |= stages(given.stages)
     results |= {name: lines(path) for name in ("sizes", "kills") if (path := getattr(given, name))}
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(results), encoding="utf-8")

@@ -157,6 +157,20 @@ def _gate(n: int) -> Timed:
     return lambda: asyncio.run(ask())
 
 
+def _replay(n: int) -> Timed:
+    import uql
+    from uql.benchmarks.gate.instant import Instant
+
+    LAKES.mkdir(parents=True, exist_ok=True)
+    con = uql.connect(ledger=str(LAKES / f"replay-{n}.sqlite"), model=Instant())  # what an earlier run asked is there
+    con.execute(
+        f"CREATE TABLE reviews AS SELECT i AS id, lpad(CAST(i AS VARCHAR), 8, '0') || ' a review' AS text FROM range({n}) t(i)"
+    )
+    query = "SELECT id FROM reviews WHERE \"it is so\" WITH (budget = 'all')"
+    con.uql(query).arrow()
+    return lambda: con.uql(query).arrow()
+
+
 STAGES = (
     Stage("parse", "a statement of every clause, text to tree", _parse, 10**7),
     Stage("plan", "the same statement over n rows, text to physical plan", _plan, 10**7),
@@ -186,4 +200,7 @@ STAGES = (
     ),
     Stage("next LIMIT", "the same with another seed, features kept", _next(LIMIT), reduced=1_000),
     Stage("gate", "n rows asked of a model in this process that answers at once", _gate, reduced=100_000),
+    Stage(
+        "replay", "a statement that was asked of n rows before, answered again from the ledger", _replay, reduced=1_000
+    ),
 )

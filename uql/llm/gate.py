@@ -789,8 +789,9 @@ class _Turns:
         )
         status = await claims.take(keys, single_keys, waits=self._waits)
         free, answered = [], []
-        columns = (list(zip(*of, strict=True)) for of in ([s.keys for s in slots], [s.single_keys for s in slots]))
-        known = zip(*_known_answers(self._asking, *columns, status.answers), strict=True)
+        columns = list(zip(*(slot.keys for slot in slots), strict=True))
+        single_columns = list(zip(*(slot.single_keys for slot in slots), strict=True))
+        known = zip(*_known_answers(self._asking, columns, single_columns, status.answers), strict=True)
         for slot, answers in zip(slots, known, strict=True):
             for j, (key, answer) in enumerate(zip(slot.keys, answers, strict=True)):
                 if answer is not None and self._mine.is_open(key):
