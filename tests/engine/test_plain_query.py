@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import NoReturn
+
+import duckdb
 import pytest
 from plain_statements import TABLES, Statements
 
 import uql
+from uql.kernels.duck import Duck
 from uql.session import script
 
 WRITTEN = [
@@ -82,3 +87,41 @@ def test_a_plain_query_asks_duckdb_for_its_description_once(con, monkeypatch):
     asked.clear()
     con.uql("SELECT max(id) FROM t").fetchall()
     assert len(asked) == 3, asked  # and the tables and the views that hold estimates
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT i, i % 3 AS k, 'n' || i AS name FROM range(50) r(i) WHERE i > 4 ORDER BY k, i DESC",
+        "SELECT NULL AS nothing, [1, 2] AS list, {'a': DATE '2024-01-01'} AS s, 7::HUGEINT AS h, INTERVAL 3 DAYS AS d",
+        "SELECT k, count(*) AS n, sum(i) AS total FROM (SELECT i % 3 AS k, i FROM range(9) r(i)) GROUP BY k ORDER BY k",
+        "SELECT 'a' AS x UNION ALL SELECT 'b'",
+    ],
+)
+def test_what_a_plain_query_writes_is_written_by_duckdb_without_a_row_in_python(
+    query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetched(*arguments: object) -> NoReturn:
+        raise AssertionError("the rows were fetched")
+
+    file = str(tmp_path / "rows.parquet")
+    with uql.connect() as con, duckdb.connect() as plain:
+        plain.execute(f"CREATE TABLE t AS {query}")
+        rows, described = plain.execute("FROM t").fetchall(), plain.execute("DESCRIBE t").fetchall()
+        with monkeypatch.context() as patched:
+            patched.setattr(Duck, "arrow", fetched)
+            counts = [
+                con.uql(f"CREATE TABLE t AS {query}").run().table.column("Count").to_pylist(),
+                con.uql(f"COPY ({query}) TO '{file}'").run().table.column("Count").to_pylist(),
+            ]
+        assert counts == [[len(rows)]] * 2
+        assert con.execute("FROM t").fetchall() == rows and con.execute("DESCRIBE t").fetchall() == described
+        assert con.execute(f"FROM '{file}'").fetchall() == rows
+
+
+def test_a_plain_write_that_fails_says_where_and_leaves_nothing() -> None:
+    with uql.connect() as con:
+        with pytest.raises(uql.UQLError, match="Could not convert") as caught:
+            con.uql("CREATE TABLE t AS SELECT i, ('x' || i)::INTEGER AS n FROM range(3) r(i)").run()
+        assert caught.value.code == "UQL509" and "t" not in [name for (name,) in con.execute("SHOW TABLES").fetchall()]
+        assert con.uql("SELECT 1 AS one").fetchall() == [(1,)]

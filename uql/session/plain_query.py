@@ -6,7 +6,7 @@ The binder is asked where DuckDB does not read the query alike, for EXPLAIN, and
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -16,14 +16,17 @@ from uql.compiler import syntax as ast
 from uql.compiler.bind.own_text import duckdb_text
 from uql.compiler.bind.parameters import names, refuse_unused
 from uql.compiler.statement_targets import tables
+from uql.compiler.subqueries import estimated_sources
 from uql.compiler.walk import aggregate_calls, walk
-from uql.engine.outcome import Outcome
+from uql.engine.outcome import Outcome, text_outcome
 from uql.engine.plain_sql import exact_estimates
 from uql.llm.run_record import Cost
 from uql.session.events import PlanEvent
 from uql.session.execute_statement import prepare
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
+from uql.session.statements import written
+from uql.session.store_estimates import counted
 
 if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
@@ -83,6 +86,34 @@ def plain_query(
         piece.script,
         session.store(piece.script),
     )
+
+
+def plain_write(
+    session: Session, tree: ast.CreateTable | ast.CopyQuery, piece: Piece, bound: BoundStatement
+) -> Outcome | None:
+    """The count of the rows that DuckDB itself writes, none of which comes here; None where it is not certain that it writes the same.
+
+    Args:
+        tree: what is written.
+        bound: its query.
+    """
+    catalog, sql = session.catalog, bound.sql
+    if bound.semantic or sql is None or catalog.read_only or session.settings.disabled_rules:
+        return None
+    if estimated_sources(bound.query) or catalog.estimates_called(bound.text):
+        return None
+    column_names = [item.name for item in bound.query.items]
+    one_each = len({name.lower() for name in column_names}) == len(column_names)
+    if not one_each or column_names != [name for name, _ in catalog.describe(sql)]:
+        return None
+
+    def work() -> Outcome:
+        check_sql_reads(catalog, sql)
+        session.emit(PlanEvent(None))
+        counts = session.kernel_duck().execute(written(tree, sql))
+        return replace(counted(text_outcome([], None), counts), warnings=list(bound.warnings))
+
+    return session.run_locked(piece.script, work, session.settings, lambda: bound)
 
 
 def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mapping[str, Any]) -> Described | None:

@@ -13,7 +13,7 @@ from uql.base.settings import Settings
 from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption, Statement
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
-from uql.session.plain_query import plain_query
+from uql.session.plain_query import plain_query, plain_write
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_reads
 from uql.session.resume import Before, StatementInput, offer
@@ -260,6 +260,11 @@ def _writes(
     check_target(catalog.cursor, tree, bound.query.items, source)
     if isinstance(tree, CreateTable) and tree.if_not_exists and is_there(catalog.cursor, tree):
         return done(catalog, text_outcome([], None), "nothing to do", source)
+    written = (
+        None if isinstance(tree, Insert) or session.cluster is not None else plain_write(session, tree, piece, bound)
+    )
+    if written is not None:
+        return result.then(written)
     shards = None
     if isinstance(tree, CopyQuery) and session.cluster is not None:
         from uql.session.copy_by_shards import copy_by_shards

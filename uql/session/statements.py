@@ -63,7 +63,7 @@ def write(
     chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
     try:
         with together(catalog.cursor):
-            counts = duck.execute(_written(statement, chosen), {"__rows": rows})
+            counts = duck.execute(written(statement, chosen), {"__rows": rows})
             if isinstance(statement, CreateTable | Insert) and not outcome.exact:
                 mark(catalog, statement.name, text)
     except duckdb.Error as error:
@@ -162,7 +162,7 @@ def check_target(
         raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
     nulls = null_columns(unique_names([item.name for item in items]), [item.type for item in items])
     try:
-        connection.execute("EXPLAIN " + _written(statement, f"SELECT {nulls} LIMIT 0")).fetchall()
+        connection.execute("EXPLAIN " + written(statement, f"SELECT {nulls} LIMIT 0")).fetchall()
     except duckdb.Error as refused:
         first, *rest = str(refused).strip().splitlines()
         near = next((line for line in rest if line.startswith("Did you mean")), None)
@@ -188,7 +188,7 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
     return bool(matches)
 
 
-def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
+def written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
     """The statement as DuckDB has it, over a query for the rows."""
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
