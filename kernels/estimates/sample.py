@@ -11,7 +11,7 @@ import numpy as np
 
 from uql.base.errors import BudgetError, ConfigError
 from uql.base.extras import need
-from uql.compiler.cost import BYTES_PER_TOKEN, request_tokens
+from uql.compiler.cost import BYTES_PER_TOKEN, plain_prompt_tokens, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import virtuals
@@ -597,7 +597,7 @@ def _tokens_of_rows(block: Block, after: tuple[Stage, ...], relation: Relation, 
     each = np.zeros(relation.n)
     for stage in (*block.filter.stages, *after):
         length = " + ".join(f"coalesce(strlen(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
-        fixed = request_tokens(stage, 0.0) + sum(c.operator.answer_tokens for c in stage.columns)
+        fixed = request_tokens(stage, 0.0, plain_prompt_tokens) + sum(c.operator.answer_tokens for c in stage.columns)
         each += fixed + relation.each(f"CAST({length} AS DOUBLE)") / BYTES_PER_TOKEN
     return np.maximum(each, 1.0)
 

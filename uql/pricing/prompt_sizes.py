@@ -28,11 +28,11 @@ def prompt_tokens(model: Provider | None, settings: Settings) -> PromptTokens:
     kind = (model.name if model is not None else settings.model or "").partition(":")[0].partition("?")[0]
     if kind == "systemone":
         return _of_decisions
-    if kind == "local" or (kind in CHATS and model is not None and model.is_local):
+    here = model is not None and model.is_local
+    if kind == "local" or (here and kind in CHATS):
         return _of_single_prompts
-    return (
-        _of_json if kind in CHATS else plain_prompt_tokens
-    )  # an oracle or a model of the caller: who knows what it is sent
+    # an oracle, or a model of the caller on this machine: who knows what it is sent
+    return plain_prompt_tokens if here or kind in ("", "oracle") else _of_json
 
 
 @lru_cache(maxsize=1024)

@@ -99,7 +99,8 @@ def made_by(frame: Any) -> str | None:
     """
     if not getattr(frame, "exact", True):
         return str(getattr(frame, "text", ""))
-    noted = getattr(frame, "attrs", None) or getattr(getattr(frame, "schema", None), "metadata", None) or {}
+    in_arrow = type(frame).__module__.partition(".")[0] == "pyarrow"
+    noted = (getattr(frame.schema, "metadata", None) if in_arrow else getattr(frame, "attrs", None)) or {}
     words = noted.get(MADE_BY) or noted.get(MADE_BY.encode())
     return words.decode() if isinstance(words, bytes) else words
 
