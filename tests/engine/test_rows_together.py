@@ -85,7 +85,7 @@ def test_explain_says_how_many_rows_share_a_request_and_what_one_a_row_would_cos
 
 
 def test_where_the_engine_chooses_short_rows_share_requests_and_long_ones_do_not() -> None:
-    with connected(rows_per_request="auto") as short, connected("many words " * 200, rows_per_request="auto") as long:
+    with connected(rows_per_request="auto") as short, connected("many words " * 120, rows_per_request="auto") as long:
         assert "8 rows a request" in short.uql(GROUPS).explain().partition("Alternatives:")[0]
         shown = long.uql(GROUPS).explain()
         assert "rows a request" not in shown.partition("Alternatives:")[0]
