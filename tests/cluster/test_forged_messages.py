@@ -31,7 +31,6 @@ def shards(lake: Path) -> Iterator[uql.Connection]:
     """Two shards: what one of them forged leaves nothing behind, and is refused again."""
     with opened(lake, "process", 2) as con:
         yield con
-        assert con.uql(COUNT).fetchall()[0][0] > 0
 
 
 def ends_as_an_error(shards: uql.Connection, query: str) -> None:
@@ -223,3 +222,7 @@ def test_a_shard_of_ray_that_fails_stops_or_ends_each_time_ends_the_statement(
         with pytest.raises(DataError, match=said) as raised:
             con.uql(COUNT).run()
         assert raised.value.code == "UQL503" and raised.value.help
+
+
+def test_shards_of_which_messages_were_refused_answer_on(shards: uql.Connection) -> None:
+    assert shards.uql(COUNT).fetchall()[0][0] > 0
