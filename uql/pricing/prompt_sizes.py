@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from uql.compiler.cost import BYTES_PER_TOKEN, GROUPS, PromptTokens, plain_prompt_tokens, utf8_bytes
 from uql.compiler.virtual import VirtualColumn
 from uql.llm.prompts import fused, several
-from uql.llm.providers import VENDORS_BY_NAME
 from uql.operators.record import Cell, Parameters, Prompt, Question, Row
 from uql.operators.replies import Text, Value
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.llm.providers.base import Provider
 
-CHATS = {*VENDORS_BY_NAME, "openai", "anthropic", "gemini", "http", "https"}
 WRAPPING = 11  # tokens that a chat's form puts around two messages
 Columns = tuple[VirtualColumn, ...]
 
@@ -29,7 +27,7 @@ def prompt_tokens(model: Provider | None, settings: Settings) -> PromptTokens:
     if kind == "systemone":
         return _of_decisions
     here = model is not None and model.is_local
-    if kind == "local" or (here and kind in CHATS):
+    if kind == "local" or (here and kind in ("http", "https")):
         return _of_single_prompts
     # an oracle, or a model of the caller on this machine: who knows what it is sent
     return plain_prompt_tokens if here or kind in ("", "oracle") else _of_json
