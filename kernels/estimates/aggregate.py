@@ -53,9 +53,13 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         whole_table, sizes = sample_bounds.of_table(
             block, {c: f"__a{i}" for i, c in enumerate(calls) if c in whole}, relation, ctx
         )
-    of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes, sizes, whole_table)
     only_seen = sample_bounds.unsampled([c for c in calls if c not in whole], relation, ctx)
-    stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
+    every_row_counts = block.filter.formula is None and relation.stage is None
+    every_row_counts &= codes is not None or not block.aggregate.keys
+    stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx, every_row_counts)
+    apart = stored.branches if every_row_counts else {}
+    quotients = {q: two for q, two in _quotients(block, calls).items() if not apart.keys() & {*two}}
+    of = Aggregation(block, relation, ctx, calls, quotients, _columns(block), codes, sizes, whole_table)
     await _check_estimable(block, only_seen, stored.boundless, relation, ctx)
     watched = [c for c in calls if c.name in sample_bounds.ESTIMATED and not c.distinct and c not in only_seen | whole]
 
@@ -84,7 +88,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     chances = await soft(of)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    exempt = {*only_seen, *whole, *stored.weights, *stored.scales}
+    exempt = {*only_seen, *whole, *stored.weights, *stored.scales, *stored.branches}
     target = Target.of(of, [c for c in calls if c not in exempt])
     is_live = bool(live_items) and not block.aggregate.keys and checked is None and chances is None
     purpose = Purpose(codes, sizes, stored.importance, excess, target, report if is_live else None)
@@ -463,7 +467,7 @@ class _Measure:
     """The estimates of one group."""
 
     def __init__(self, of: Aggregation, sampled: Sampled, sample: _SampleColumns, stored: Stored, code: int) -> None:
-        self.sampled, self.sample, self.stored, self.code = sampled, sample, stored, code
+        self.sampled, self.sample, self.stored, self.code, self.codes = sampled, sample, stored, code, of.codes
         grouped = bool(of.block.aggregate.keys)
         self.domain = code if of.codes is not None and grouped else None
         self.confidence = of.ctx.settings.confidence
@@ -485,6 +489,8 @@ class _Measure:
             return self.counted(call)
         if self._is_boundless(call):
             return self._boundless(call)
+        if call in self.stored.branches and (by_branches := self._by_branches(call)) is not None:
+            return by_branches
         if call.name in ("avg", "mean"):
             return self._mean(call)
         y, keywords = self._sum(call), self._keywords(call)
@@ -501,6 +507,30 @@ class _Measure:
         if read and (n_values < 2 or not np.nan_to_num(y).any()) and not estimate.exact:  # others may be of any size
             return replace(estimate, low=float("-inf"), high=float("inf"))
         return estimate
+
+    def _by_branches(self, call: Call) -> Estimate | None:
+        """A SUM, or an AVG over all rows, of values that texts decide: what they add up to where no text holds, and how
+        much more the rows of each other outcome add, their ends added up. None where no row was left out, or none counts."""
+        branches, present, keywords = self.stored.branches[call], self.stored.presence.get(call), self._keywords()
+        least, rids, y = branches[0], self.sampled.labelled, self._sum(call)
+        outcome = np.abs(branches[:, rids] - np.nan_to_num(y)).argmin(axis=0)
+        parts = []
+        for k, values in enumerate(branches[1:], 1):
+            more = values - least
+            has_outcome = np.where(np.isnan(y), np.nan, self.passing * (outcome == k))
+            parts.append(self.sampler.total(has_outcome * more[rids], None, weights=more, **keywords))
+        member = np.ones(len(least), bool) if self.codes is None else self.codes == (self.domain or 0)
+        certain = float(least[member].sum()) if self.stored.every_row_counts else 0.0
+        if least.any() and not self.stored.every_row_counts:
+            parts.append(self.sampler.total(self.passing * least[rids], None, weights=least, **keywords))
+        n = 1.0 if call.name == "sum" else float(member.sum() if present is None else present[member].sum())
+        if not n or all(part.exact for part in parts):
+            return None
+        value, low, high = (
+            None if None in ends else (certain + sum(ends)) / n
+            for ends in zip(*((part.value, part.low, part.high) for part in parts), strict=True)
+        )
+        return replace(parts[0], value=value, low=low, high=high, unknown=max(part.unknown for part in parts))
 
     def count_known(self, call: Call) -> int:
         """Rows of the group whose value for an aggregate is known, and not NULL."""

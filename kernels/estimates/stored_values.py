@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from uql.compiler.formula import conjuncts
-from uql.compiler.syntax import Binary, Call, Case, Expr, Null, Number, Star, Unary, When
-from uql.compiler.walk import is_semantic
+from uql.compiler.syntax import Binary, Boolean, Call, Case, Expr, Null, Number, Star, Unary, When
+from uql.compiler.virtual import Virtual
+from uql.compiler.walk import is_semantic, virtuals, walk
 from uql.kernels.base import Context
+from uql.kernels.estimates.monotone_range import corners
 from uql.kernels.relation import Relation
 from uql.sampling.base import Floats, Indices
 
 MOST = 1e150  # of a value that can be estimated with: its square is a number
+MOST_CONDITIONS = 3  # in the argument of one aggregate: its values for every combination of their answers are computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,20 @@ class Stored:
     presence: dict[Call, Floats]  # 1 where it has a value, 0 where that is NULL; of a COUNT or AVG of values with NULLs
     scales: dict[Call, Floats]  # what a value that a model reads is multiplied with, in a SUM or AVG
     boundless: frozenset[Call] = frozenset()  # those that add up NaN, infinity or more than MOST; 0 stands in its place
+    branches: dict[Call, Floats] = field(
+        default_factory=dict
+    )  # (b, N) what a row may add, where texts decide its value
+    every_row_counts: bool = False
 
     @classmethod
-    def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context) -> Stored:
+    def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context, every_row_counts: bool) -> Stored:
         """What DuckDB alone knows of these aggregates, for every candidate row.
 
         Args:
             calls: aggregates that a sampler estimates.
+            every_row_counts: no text decides which rows there are, nor in which group one is.
         """
+        branches: dict[Call, Floats] = {}
         weights: dict[Call, Floats] = {}
         presence: dict[Call, Floats] = {}
         scales: dict[Call, Floats] = {}
@@ -46,20 +55,31 @@ class Stored:
                 present = None if parts.counts is None else relation.each(f"CAST({parts.counts} AS DOUBLE)")
                 if present is not None and not present.all():
                     presence[call] = present
+            elif (by_outcome := _branches(call, relation, ctx)) is not None:
+                if call.name == "sum" or every_row_counts:
+                    branches[call] = by_outcome
+                if not every_row_counts and by_outcome.min() >= 0.0:  # 0 where the row does not count
+                    weights[call] = by_outcome.max(axis=0)
+                elif not every_row_counts and by_outcome.max() <= 0.0:
+                    weights[call] = by_outcome.min(axis=0)
+                condition = _sql(_concrete(call.filter), None, ctx)
+                if call.name != "sum" and condition is not None:
+                    presence[call] = relation.each(f"CAST({condition} AS DOUBLE)")
         boundless = set()
-        for values in (weights, scales):
+        for values in (weights, scales, branches):
             for call, row_values in values.items():
                 finite = np.abs(row_values) <= MOST
                 if not finite.all():
                     boundless.add(call)
                     values[call] = np.where(finite, row_values, 0.0)
-        return cls(weights, presence, scales, frozenset(boundless))
+        return cls(weights, presence, scales, frozenset(boundless), branches, every_row_counts)
 
     @property
     def importance(self) -> Floats | None:
         """(N,) how much a row's answer matters to the sums and means of a query, each as much as another: the root of the
         mean of the squares of what it adds to each, in units of that one's own root mean square. None: nothing is known."""
-        row_values = [*self.weights.values(), *self.scales.values()]
+        moves = {call: np.ptp(values, axis=0) for call, values in self.branches.items()}
+        row_values = (self.weights | self.scales | moves).values()
         parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in row_values if len(w)]
         return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
@@ -110,6 +130,27 @@ def _parts(call: Call, ctx: Context) -> _Parts | None:
     value = value if condition is None else f"CASE WHEN {condition} THEN {value} END"
     below = _sql(filtered, None, ctx) if zero else _sql(chosen, argument, ctx)
     return _Parts(value, None if call.name == "sum" else below)
+
+
+def _branches(call: Call, relation: Relation, ctx: Context) -> Floats | None:
+    """(b, N) what each row may add to a SUM or AVG, one for each outcome of the conditions in its value, that in which
+    none holds first. None: another aggregate, no condition, more than a few, a value that a model reads, a NULL, or 0 and 1."""
+    if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1 or is_semantic(call.filter):
+        return None
+    columns = virtuals(call.args[0])
+    if not columns or len(columns) > MOST_CONDITIONS or not all(column.is_condition for column in columns):
+        return None
+    leaves = list(dict.fromkeys(node for node in walk(call.args[0]) if isinstance(node, Virtual)))
+    ends: dict[Expr, tuple[Expr, Expr]] = {leaf: (Boolean(False), Boolean(True)) for leaf in leaves}
+    condition = _sql(_concrete(call.filter), None, ctx)
+    found: dict[bytes, Floats] = {}
+    for expr in corners(call.args[0], leaves, ends):
+        value = f"coalesce(TRY_CAST(({ctx.duck.expression(expr)}) AS DOUBLE), 'NaN'::DOUBLE)"
+        values = relation.each(value if condition is None else f"CASE WHEN {condition} THEN {value} ELSE 0 END")
+        found.setdefault(values.tobytes(), values)
+    branches = np.array(list(found.values()))
+    counts = np.isin(branches, (0.0, 1.0)).all()
+    return None if counts or len(branches) < 2 or np.isnan(branches).any() else branches
 
 
 def _factor(call: Call, ctx: Context) -> str | None:
