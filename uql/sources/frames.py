@@ -104,9 +104,10 @@ def made_by(frame: Any) -> str | None:
         return str(getattr(frame, "text", ""))
     if isinstance(frame, duckdb.DuckDBPyRelation):
         name = _NAMED_IN_RELATION.search(frame.sql_query())
-        return name and name[1].replace('""', '"')
+        return None if name is None else name[1].replace('""', '"')
     if type(frame).__module__.startswith("polars"):
-        return vars(frame).get(MADE_BY)
+        of_frame: str | None = vars(frame).get(MADE_BY)
+        return of_frame
     in_arrow = type(frame).__module__.partition(".")[0] == "pyarrow"
     noted = (getattr(frame.schema, "metadata", None) if in_arrow else getattr(frame, "attrs", None)) or {}
     words = noted.get(MADE_BY) or noted.get(MADE_BY.encode())
