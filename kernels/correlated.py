@@ -71,14 +71,15 @@ async def run_for_each(
     part: PerValue,
     exprs: Sequence[Expr],
     outer: Relation,
-    run: Callable[[PhysicalPlan], Awaitable[Output]],
+    run: Callable[[PhysicalPlan], Awaitable[tuple[Output, bool]]],
     calls: int,
     ctx: Context,
 ) -> Valued:
-    """The same for a sub-query that is run once for each distinct row of the columns that it reads.
+    """The same for a sub-query that is run once for each distinct row of the columns that it reads. Unknown are those of a search that
+    the budget ended.
 
     Args:
-        run: runs a plan, from its start.
+        run: runs a plan, from its start. Did it end before every row was asked that it might have found?
         calls: that all runs together make at most, where each can do with its share of the budget.
     Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows, or the budget ends before the last of them.
     """
@@ -91,6 +92,7 @@ async def run_for_each(
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
     tables: list[pa.Table] = []
+    left_open: list[int] = []
     before, exact, paid = len(ctx.notes), True, ctx.gate.cost.calls
     fits = ctx.purse.fits(calls)
     for k in range(n):
@@ -99,7 +101,7 @@ async def run_for_each(
             ctx.duck.view(view, f"SELECT {columns} FROM {quote(values)} WHERE rowid = {k}")
         try:
             with nullcontext() if fits else ctx.purse.share(n - k - 1):
-                output = await run(part.each)
+                output, is_open = await run(part.each)
         except BudgetError as error:
             if ctx.gate.cost.calls == paid:  # nothing was sent
                 raise
@@ -110,6 +112,7 @@ async def run_for_each(
                 help="what was answered is kept; WITH (budget = 'all') asks for the others",
             ) from error
         exact = exact and output.exact
+        left_open += [k] if is_open else []
         table = output.table
         table = table.rename_columns([f"c{i}" for i in range(table.num_columns)])
         tables.append(table.append_column("__k", pa.array([k] * table.num_rows, type=pa.int64())))
@@ -128,8 +131,12 @@ async def run_for_each(
         passing, _ = ctx.duck.create(f"SELECT CAST(0 AS BIGINT) AS {LEFT}, {listed} WHERE false")
     else:
         passing, _ = ctx.duck.create(sql, {"__results": results})
+    unknown = None
+    if left_open:
+        among = f"{quote(outer.name)} AS o JOIN {quote(values)} AS v ON {same} AND v.rowid IN ({', '.join(map(str, left_open))})"
+        unknown, _ = ctx.duck.create(f"SELECT o.rowid AS {LEFT} FROM {among}")
     query = BoundSelect(tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(items)))
-    return Valued(*_valued(_Answers(part.part, query, passing, None), exprs, outer, ctx), exact)
+    return Valued(*_valued(_Answers(part.part, query, passing, unknown), exprs, outer, ctx), exact)
 
 
 @dataclass(frozen=True, slots=True)

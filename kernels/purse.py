@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 
 from uql.base.errors import BudgetError
 from uql.llm.budget import Budget
@@ -141,10 +142,14 @@ class Purse:
 
     @contextmanager
     def sharing(self, needed: int) -> Iterator[None]:
-        """A part that needs more calls than are left does with its share of them: the parts after it have theirs."""
+        """A part that needs more calls than are left does with its share of them: the parts after it have theirs.
+
+        What a step of the budget keeps for them is kept in the next ones too: the run that ended with it has spent that.
+        """
         before = self._reserved
         if self._later:
-            self._reserved = tuple(self._with_others(step, needed) for step in range(len(self.budget.steps) + 1))
+            kept = (self._with_others(step, needed) for step in range(len(self.budget.steps) + 1))
+            self._reserved = tuple(accumulate(kept, max))
         try:
             yield
         finally:

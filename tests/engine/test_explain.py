@@ -59,6 +59,28 @@ def test_explain_as_json_is_the_same_plan(con, model):
 
 
 @pytest.mark.parametrize(
+    "around",
+    [
+        "INSERT INTO chosen {}",
+        "UPDATE chosen SET id = 1 WHERE id IN ({})",
+        "SUMMARIZE {}",
+        "PIVOT ({}) ON id USING count(*)",
+    ],
+)
+def test_explain_as_json_of_a_statement_around_sub_queries_has_the_same_facts(con, model, around):
+    con.execute("CREATE TABLE chosen AS SELECT id FROM reviews LIMIT 0")
+    statement = around.format('SELECT id FROM reviews WHERE "it was noisy" USING (remark)')
+    found = json.loads("\n".join(lines(con, f"EXPLAIN (FORMAT JSON) {statement}")))
+    (plan,) = found["sub_queries"]
+    assert any(
+        line.strip() == f"Calls: {plan['price']['calls']['expected']:.0f}"
+        for line in lines(con, f"EXPLAIN {statement}")
+    )
+    assert plan["price"]["calls"]["expected"] == 300
+    assert model.calls == 0
+
+
+@pytest.mark.parametrize(
     "query",
     [
         QUERY,

@@ -12,6 +12,7 @@ from uql.base.errors import UQLError
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 np = pytest.importorskip("numpy")
 BODIES = ["A film that I shall remember", "A film that I shall forget", "No film at all, to be fair"]
 
@@ -103,7 +104,18 @@ def test_labels_and_json_are_texts_where_there_is_no_other():
         assert con.uql('SELECT count(*) FROM notes WHERE "it is good"').fetchall() == [(3,)]
 
 
-@pytest.mark.parametrize("made", [lambda r: r, lambda r: r.arrow(), lambda r: r.df(), lambda r: r.df()[["id"]]])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda r: r,
+        lambda r: r.arrow(),
+        lambda r: r.df(),
+        lambda r: r.df()[["id"]],
+        lambda r: r.pl(),
+        lambda r: r.relation(),
+        lambda r: r.relation().filter("id >= 0").project("id, film AS f"),
+    ],
+)
 def test_a_frame_of_a_part_of_the_rows_is_no_fact(many_labels, made):
     con = many_labels.uql(budget=32)
     frame = made(con.uql(said("SELECT id, film FROM reviews WHERE <pos>")))  # noqa: F841
@@ -123,3 +135,47 @@ def test_an_average_in_a_frame_keeps_its_interval(many_labels):
     assert [[e.low, e.high] for e in read.estimates["n"]] == ends
     exact = con.uql("SELECT film, count(*) AS n FROM reviews GROUP BY film").df()  # noqa: F841
     assert con.uql("SELECT sum(n) AS n FROM exact").exact
+
+
+def _pandas_file(result, path):
+    result.df().to_parquet(path)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda r, path: r.write_parquet(path),
+        lambda r, path: pa.parquet.write_table(r.arrow(), path),
+        _pandas_file,
+    ],
+    ids=["write_parquet", "arrow", "pandas"],
+)
+def test_a_parquet_file_of_a_part_of_the_rows_is_no_fact(many_labels, tmp_path, write):
+    con, path = many_labels.uql(budget=32), tmp_path / "part.parquet"
+    write(con.uql(said("SELECT id, film FROM reviews WHERE <pos>")), path)
+    con.execute(f"CREATE VIEW part AS FROM '{path}'")
+    for read in (f"FROM '{path}'", f"FROM read_parquet(['{path}'])", f"FROM '{tmp_path}/*.parquet'", "FROM part"):
+        found = con.uql(f"SELECT count(*) AS n {read}")
+        assert not found.exact and found.based_on, read
+    con.uql(f"CREATE TABLE copied AS FROM '{path}'").fetchall()
+    assert not con.uql("FROM copied").exact
+    con.uql("SELECT id, film FROM reviews").write_parquet(tmp_path / "all.parquet")
+    assert con.uql(f"FROM '{tmp_path}/all.parquet'").exact
+
+
+def test_an_average_in_a_parquet_file_keeps_its_interval(many_labels, tmp_path):
+    con, path = many_labels.uql(budget=32), tmp_path / "counts.parquet"
+    statement = said("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film")
+    con.uql(f"COPY ({statement} WITH (partial = true)) TO '{path}'").fetchall()
+    read = con.uql(f"SELECT film, n FROM '{path}' ORDER BY film")
+    there = con.execute(f"SELECT n_low, n_high, false FROM '{path}' ORDER BY film").fetchall()
+    assert [(e.low, e.high, e.exact) for e in read.estimates["n"]] == there and there
+
+
+def test_a_join_with_estimates_is_none_of_facts(many_labels):
+    con = many_labels.uql(budget=32)
+    part = con.uql(said("SELECT id FROM reviews WHERE <pos>"))
+    whole = con.uql("SELECT id, film FROM reviews")
+    for other in (part, part.df(), part.pl(), part.relation()):
+        assert not whole.join(other, "id").exact
+    assert whole.join(whole, "id").exact

@@ -17,6 +17,7 @@ from uql.base.errors import DataError
 from uql.base.sql_text import first_line, quote
 from uql.engine.outcome import Outcome
 from uql.kernels.duck import typed_columns
+from uql.sources.frames import MADE_BY, made_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,12 +25,20 @@ if TYPE_CHECKING:
 Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
 
 
-def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-    """The rows as a relation of a connection, with those types that Arrow has no name for."""
+def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection, made_by: str | None = None) -> duckdb.DuckDBPyRelation:
+    """The rows as a relation of a connection, with those types that Arrow has no name for.
+
+    Args: made_by: the statement whose estimates, or part of the rows, they are; it stands in the name of what the relation reads.
+    """
     from uql.show.render import unique_names
 
     table = outcome.bounded()
-    rows = con.from_arrow(table.rename_columns(unique_names(table.column_names)))
+    rows = table.rename_columns(unique_names(table.column_names))
+    if made_by is None:
+        rows = con.from_arrow(rows)
+    else:
+        name = f"{MADE_BY} {' '.join(made_by.split())[:200]}"
+        rows = con.register(name, rows).table(quote(name))
     columns = {
         typed_columns([name], [kind]): quote(name)
         for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
@@ -40,14 +49,24 @@ def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBP
 
 def applied(outcome: Outcome, step: Step) -> Outcome:
     """What a step makes of the rows. Its cost, errors and notes are those of the query. Raises DataError (UQL509)."""
+    based_on = list(outcome.based_on)
+
+    def other_rows(other: Any) -> duckdb.DuckDBPyRelation:
+        words = made_by(other)
+        if words is not None:
+            based_on.append(words or "the other side")
+        return _other(other, con)
+
     with duckdb.connect(":memory:") as con:
         try:
-            rows = step(relation(outcome, con), lambda other: _other(other, con))
+            rows = step(relation(outcome, con), other_rows)
             types = [str(kind) for kind in rows.types]
             table = arrow_of(rows)
         except duckdb.Error as error:
             raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
-    return replace(outcome, table=table, types=types, estimates={}, unverified=[], trace=None)
+    exact = outcome.exact and based_on == outcome.based_on
+    fields = {"table": table, "types": types, "based_on": based_on, "exact": exact}
+    return replace(outcome, **fields, estimates={}, unverified=[], trace=None)
 
 
 def as_arrow(other: Any) -> pa.Table:

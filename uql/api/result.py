@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from uql.base.arrow_values import durations, for_pandas, python_values
 from uql.base.errors import ConfigError, DataError, memory_errors
 from uql.session.prepared import PreparedStatement
-from uql.sources.frames import MADE_BY, marked
+from uql.sources.frames import MADE_BY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,8 +92,7 @@ class Result:
             intervals: an estimated column x comes with its interval, as the columns x_low and x_high behind it. A column of the rows
                 with such a name stays as it is, and the end is called x_low_.
         """
-        table = self.run().bounded() if intervals else self.run().table
-        return table if self.exact else marked(table, self.text)
+        return self.run().noted(self.text, intervals=intervals)
 
     @memory_errors()
     def df(self, *, intervals: bool = True) -> pd.DataFrame:
@@ -116,6 +115,8 @@ class Result:
 
         frame = polars.from_arrow(durations(self.arrow(intervals=intervals)))
         assert isinstance(frame, polars.DataFrame)
+        if not self.exact:
+            vars(frame)[MADE_BY] = self.text
         return frame
 
     def to_arrow_reader(self, batch_size: int = 1_000_000, *, intervals: bool = True) -> pa.RecordBatchReader:
@@ -155,7 +156,7 @@ class Result:
 
         if self._home is None:
             self._home = duckdb.connect(":memory:")  # it lives as long as the result: older relations do not hold it
-        return relation(self.run(), self._home)
+        return relation(self.run(), self._home, None if self.exact else self.text)
 
     def filter(self, condition: str) -> Result:
         """The rows for which a condition in DuckDB SQL holds."""
@@ -252,7 +253,7 @@ class Result:
         """The rows as a Parquet file, an estimated column x with x_low and x_high."""
         from uql.show.render import write_parquet
 
-        write_parquet(self.run().table, P(path), estimates=self.estimates)
+        write_parquet(self.run().noted(self.text), P(path), estimates=self.estimates)
 
     def write_csv(self, path: str | Path) -> None:
         """The rows as a CSV file with a header, an estimated column x with x_low and x_high."""

@@ -96,7 +96,7 @@ class Output:
             rows, width = (max(data.num_rows, 1), 1_000_000) if whole else (render.MAX_ROWS, None)
             self.text(render.table(data, types=outcome.types, estimates=estimates, max_rows=rows, width=width))
         elif self.format == "parquet" and self.path is not None:
-            render.write_parquet(data, self.path, estimates=estimates)
+            render.write_parquet(outcome.noted(), self.path, estimates=estimates)
         else:
             render.WRITERS[self.format](data, self.stream, estimates=estimates)
 

@@ -221,10 +221,11 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     pushed = conjunction([t for t in terms if t not in later])
     relation, exact = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
 
-    async def run(plan: PhysicalPlan) -> Output:
+    async def run(plan: PhysicalPlan) -> tuple[Output, bool]:
         before = dict(ctx.stored)
         try:
-            return await execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)
+            output = await execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)
+            return output, _left_open(plan, output)
         finally:
             ctx.stored = before
 
@@ -345,7 +346,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
         stored = _stored(output, "sub", ctx)
         inner.take(stored)
         swap[id(part)] = _selected(stored.table, [f.name for f in stored.table.fields])
-        if not output.certain and _searches(plan) and not (output.relation is not None and output.relation.doubtful):
+        if _left_open(plan, output):
             unsettled.add(id(swap[id(part)]))
         for low, high in stored.bounds.values():  # as a value it has one column
             ends = (ScalarQuery(_selected(stored.table, [end])) for end in (low, high))
@@ -358,6 +359,12 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
 
     scan = replace(block.scan, where=changed(block.scan.where))
     return _with_expressions(replace(block, scan=scan, inner=replace(block.inner, nested=())), changed), inner
+
+
+def _left_open(plan: PhysicalPlan, output: Output) -> bool:
+    """Did a search end before every row was asked that might be found?"""
+    doubtful = output.relation is not None and output.relation.doubtful
+    return not (output.certain or doubtful) and _searches(plan)
 
 
 def _searches(plan: PhysicalPlan) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from uql.sources.frames import marked
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -39,6 +41,16 @@ class Outcome:
     def bounded(self, always: frozenset[str] = frozenset()) -> pa.Table:
         """The rows, with x_low and x_high behind an estimated column x, and behind those of `always`."""
         return with_bounds(self.table, self.estimates, always) if self.estimates else self.table
+
+    def noted(self, made_by: str = "", *, intervals: bool = False) -> pa.Table:
+        """The rows, with a note where they are estimates, or a part of them, so that what reads them later is not exact.
+
+        Args:
+            made_by: the statement, where it is known.
+            intervals: with x_low and x_high, as `bounded`.
+        """
+        table = self.bounded() if intervals else self.table
+        return table if self.exact else marked(table, made_by or f"run {self.run}")
 
     @property
     def inexact(self) -> dict[str, list[Estimate]]:

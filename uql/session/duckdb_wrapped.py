@@ -6,6 +6,7 @@ statement over it. DuckDB has seen the whole statement over tables without rows 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
@@ -153,16 +154,18 @@ def _around(
         return None
     first = [str(t.value).upper() for t in tokens[:4]]
     explains = first[0] == "EXPLAIN"
-    if explains and first[1] in ("ANALYZE", "SAMPLE", "("):
+    begins = _begins(first)
+    as_json = begins > 1
+    if explains and first[1] in ("ANALYZE", "SAMPLE", "(") and not as_json:
         how = "EXPLAIN (…)" if first[1] == "(" else f"EXPLAIN {first[1]}"
         raise UQLSyntaxError(
             f"{how} takes one query, not a statement that DuckDB runs around its sub-queries",
             text=source,
             start=tokens[1].lexpos,
             end=tokens[1].endlexpos,
-            help=f"EXPLAIN alone, or {how} with the sub-query",
+            help=f"EXPLAIN alone, EXPLAIN (FORMAT JSON), or {how} with the sub-query",
         )
-    verb = first[1 if explains else 0]
+    verb = str(tokens[begins].value).upper()
     if verb == "CREATE" and any(word in _STAYS for word in first):
         raise UQLSyntaxError(
             "a view or a macro cannot contain a text: DuckDB would store it and cannot call a model",
@@ -172,7 +175,7 @@ def _around(
             help="store the answers: CREATE TABLE name AS SELECT …",
         )
     rest = {name: value for name, value in parameters.items() if name in _named(tokens, parts)}
-    replaced = _replaced(source, parts)[tokens[0].endlexpos if explains else 0 :]
+    replaced = _replaced(source, parts)[tokens[begins - 1].endlexpos if explains else 0 :]
     allowed = bool(given.get("partial", session.settings.partial)) or any(part.partial for part in parts)
     work = _Work(parts, replaced, rest, session.catalog, changed(replaced), allowed, by_row)
     work.list_columns()
@@ -184,9 +187,13 @@ def _around(
         raise
     if first[0] in ("DESCRIBE", "DESC", "SHOW"):  # the types are known before anything is asked
         return done(session.catalog, work.described(), "DuckDB", source)
-    results = [run(f"{part.text} {tail}", part.values) for part in parts]
+    how = "EXPLAIN (FORMAT JSON) " if as_json else ""
+    results = [run(f"{how}{part.text} {tail}", part.values) for part in parts]
 
     def explained() -> str:
+        if as_json:
+            plans = [json.loads(r.explain()) for r in results]
+            return json.dumps({"statement": "DuckDB", "sub_queries": plans}, ensure_ascii=False, indent=2)
         return "\n".join(["DuckDB", *("  " + line for r in results for line in r.explain().splitlines())])
 
     def priced() -> Quote:
@@ -426,10 +433,15 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
     return subqueries
 
 
+def _begins(words: list[str]) -> int:
+    """The place of a statement's first word, behind EXPLAIN or EXPLAIN (FORMAT JSON)."""
+    return 5 if words[:4] == ["EXPLAIN", "(", "FORMAT", "JSON"] else int(words[0] == "EXPLAIN")
+
+
 def _bare(tokens: list[Token]) -> tuple[int, int] | None:
     """Where the query of a statement stands without parentheses: SUMMARIZE query, INSERT … query ON CONFLICT …; also behind EXPLAIN."""
     words = [str(t.value).upper() if t.type != "QUOTED" else "" for t in tokens]
-    first = 1 if words[0] == "EXPLAIN" and len(words) > 1 else 0
+    first = min(_begins(words), len(words) - 1)
     depths, depth = [], 0
     for token in tokens:
         depth += {"LPAREN": 1, "RPAREN": -1}.get(token.type, 0)

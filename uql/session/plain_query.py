@@ -140,7 +140,7 @@ def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mappin
     aggregates = _aggregates(first, catalog.aggregates) if first is tree else []
     if sql is None or column_names is None or aggregates is None:
         return None
-    if any(tables(sql)) and (catalog.estimated() or catalog.is_behind()):
+    if any(tables(sql)) and (catalog.may_be_estimated(sql) or catalog.is_behind()):
         return None
     return Described(
         sql, column_names, [type for _, type in columns], aggregates, first is tree and bool(first.group_by)

@@ -24,6 +24,7 @@ from uql.session.read_only import check_sql_reads, reading
 from uql.session.store_estimates import check_stored, counted, listed, mark, placed, rows_with_bounds, together
 from uql.show.render import unique_names
 from uql.sources.catalog import ESTIMATED
+from uql.sources.frames import MADE_BY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +64,8 @@ def write(
     chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
     try:
         with together(catalog.cursor):
-            counts = duck.execute(written(statement, chosen), {"__rows": rows})
+            noted = None if outcome.exact else text
+            counts = duck.execute(written(statement, chosen, noted), {"__rows": rows})
             if isinstance(statement, CreateTable | Insert) and not outcome.exact:
                 mark(catalog, statement.name, text)
     except duckdb.Error as error:
@@ -188,8 +190,11 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
     return bool(matches)
 
 
-def written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
-    """The statement as DuckDB has it, over a query for the rows."""
+def written(statement: CreateTable | Insert | CopyQuery, rows: str, made_by: str | None = None) -> str:
+    """The statement as DuckDB has it, over a query for the rows.
+
+    Args: made_by: the statement whose estimates, or part of the rows, they are: a Parquet file says so.
+    """
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
         exists = "IF NOT EXISTS " if statement.if_not_exists else ""
@@ -197,7 +202,12 @@ def written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
     if isinstance(statement, Insert):
         columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
         return f"INSERT INTO {dotted(statement.name)}{columns} {rows}"
-    options = f" ({statement.options})" if statement.options else ""
+    options = statement.options
+    formats = re.findall(r"\bFORMAT\W+(\w+)", options, re.IGNORECASE) or [statement.path.rpartition(".")[2]]
+    if made_by is not None and formats[0].lower() == "parquet" and "kv_metadata" not in options.lower():
+        note = f"KV_METADATA {{{literal(MADE_BY)}: {literal(made_by)}}}"
+        options = f"{options}, {note}" if options else note
+    options = f" ({options})" if options else ""
     return f"COPY ({rows}) TO {literal(statement.path)}{options}"
 
 

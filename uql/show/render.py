@@ -569,6 +569,7 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
     """Zstandard-compressed Parquet, estimates with their bounds. What Parquet has no type for, as INTERVAL, is a text.
 
     Args:
+        data: its metadata go into the file.
         path: of the file, which is replaced.
         estimates: get columns for their bounds.
     """
@@ -576,7 +577,7 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
     import pyarrow.parquet as pq
 
     bounded = with_bounds(data, estimates or {})
-    rows = bounded.rename_columns(unique_names(bounded.column_names))
+    rows = bounded.rename_columns(unique_names(bounded.column_names)).replace_schema_metadata(data.schema.metadata)
     least = [at for at, column in enumerate(rows.columns) if holds_least(column)]
     rows = _with_texts(rows, least)  # DuckDB fails on such a number in Parquet, and its database with it
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +23,9 @@ from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
-from uql.compiler.statement_targets import executed, is_call, tables
+from uql.compiler.statement_targets import executed, is_call, tables, tokens
 from uql.sources.files import file_sql, reader
-from uql.sources.frames import Frames, is_frame, made_by
+from uql.sources.frames import MADE_BY, Frames, is_frame, made_by
 from uql.sources.parts import Parts
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ _DEFINITIONS = (  # what reads tables under a name of its own; no function is ca
     " FROM system.main.duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL"
 )
 _PREPARED = " UNION ALL SELECT '', '', name, '()', statement FROM system.main.duckdb_prepared_statements()"
+_NOTES = f"key IN ('{MADE_BY}'::BLOB, 'PANDAS_ATTRS'::BLOB)"  # of a Parquet file: of Arrow and our own, of pandas
 _FUNCTIONS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal"
 
 
@@ -270,14 +272,15 @@ class Catalog:
         with self._lock:
             name = ".".join(parts)
             if file:
-                return self._relation(name, file_sql(parts[0]), "file", plain=plain)
+                sql = file_sql(parts[0])
+                return self._relation(name, sql, "file", estimated=self._said_in_files(sql), plain=plain)
             if parts[-1].lower() in self.planned:
                 return self.planned[parts[-1].lower()]
             entry = self._find(parts)
             if entry is not None:
                 words = said_estimated(entry.comment)
                 if words is None and entry.view:
-                    words = self.marked().get(entry.path)
+                    words = self.marked().get(entry.path) or self._said_in_files(self._definition(entry))
                 kind = "view" if entry.view else "table"
                 columns = [] if plain else self._columns(entry.path)
                 return self._relation(name, dotted(entry.path), kind, entry.comment, columns, words, plain)
@@ -287,9 +290,12 @@ class Catalog:
             frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
             if frame is not None and (is_frame(frame) or not reader(name)):
                 private = quote(self._frames.register(name, frame))
-                return self._relation(name, private, "frame", estimated=made_by(frame), plain=plain)
+                words = made_by(frame)
+                if words is None and isinstance(frame, duckdb.DuckDBPyRelation):
+                    words = next(iter(self.estimates_read(frame.sql_query())), None)
+                return self._relation(name, private, "frame", estimated=words, plain=plain)
             if len(parts) == 1 and reader(name):
-                return self._relation(name, file_sql(name), "file", plain=plain)
+                return self.table(parts, file=True, plain=plain)
             raise self._unknown(name, frames or {})
 
     def named(self, name: str) -> Table:
@@ -340,6 +346,32 @@ class Catalog:
                     return statements
                 statements |= more
 
+    def _said_in_files(self, sql: str) -> str | None:
+        """The statement that put estimates, or a part of the rows, into one of the Parquet files that SQL reads; None: none says so."""
+        if "parquet" not in sql.lower():
+            return None
+        stream = tokens(sql)
+        names = [after for word, after in pairwise(stream) if word.word != "TO" and after.text[-1] in "'$\""]
+        for name in (literal(token.name) if token.name else token.text for token in names):
+            with contextlib.suppress(duckdb.Error):  # it is no name of such files
+                for _, key, value in self._rows(f"SELECT * FROM parquet_kv_metadata({name}) WHERE {_NOTES}"):
+                    words = value.decode() if key.decode() == MADE_BY else json.loads(value).get(MADE_BY)
+                    if words:
+                        return str(words)
+        return None
+
+    def may_be_estimated(self, sql: str) -> bool:
+        """Does a table hold estimates, or does a view that the statement names read a Parquet file, which may say that it does?"""
+        with self.listed_once():
+            if self.estimated():
+                return True
+            views = [entry for name in tables(sql) if (entry := self._find(name)) is not None and entry.view]
+            return any("parquet" in self._definition(entry).lower() for entry in views)
+
+    def _definition(self, view: _CatalogEntry) -> str:
+        where = "WHERE (database_name, schema_name, view_name) = (?, ?, ?)"
+        return str(self._rows(f"SELECT sql FROM system.main.duckdb_views() {where}", list(view.path))[0][0])
+
     def _among(self, name: tuple[str, ...], marked: Mapping[tuple[str, str, str], str]) -> tuple[str, str, str] | None:
         """Which of the marked ones a name of `tables` means; of a macro any of its name, wherever the search path leads."""
         if is_call(name[-1]):
@@ -358,7 +390,8 @@ class Catalog:
                 path = self._among(name, marked)
                 if path is not None and (own is None or own.path != path):
                     estimates.append(f"{'.'.join(name)} ({marked[path]})")
-        return estimates
+        words = self._said_in_files(sql)
+        return estimates if words is None else [*estimates, f"a file ({words})"]
 
     def executed(self, sql: str) -> str:
         """The statement that one of DuckDB's own runs: of EXECUTE the prepared one; another as it is."""

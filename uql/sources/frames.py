@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import ChainMap
 from collections.abc import Mapping
@@ -16,7 +17,8 @@ from uql.base.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MADE_BY = "uql: estimates of"  # among what is noted of a frame
+MADE_BY = "uql: estimates of"  # among what is noted of a frame; begins the name under which a relation reads estimates
+_NAMED_IN_RELATION = re.compile(f'"{MADE_BY} ((?:[^"]|"")*)"')
 
 
 class Frames:
@@ -95,10 +97,17 @@ def marked(table: pa.Table, made_by: str) -> pa.Table:
 def made_by(frame: Any) -> str | None:
     """The statement that put estimates, or a part of the rows, into a result, or into a frame made of one; None: no statement is named.
 
-    A pandas frame keeps it in `attrs`, an Arrow table in its metadata. What else is made of them may lose it.
+    A pandas frame keeps it in `attrs`, a polars frame itself, an Arrow table in its metadata, a relation in the name of what it reads.
+    What else is made of the first three may lose it.
     """
     if not getattr(frame, "exact", True):
         return str(getattr(frame, "text", ""))
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        name = _NAMED_IN_RELATION.search(frame.sql_query())
+        return None if name is None else name[1].replace('""', '"')
+    if type(frame).__module__.startswith("polars"):
+        of_frame: str | None = vars(frame).get(MADE_BY)
+        return of_frame
     in_arrow = type(frame).__module__.partition(".")[0] == "pyarrow"
     noted = (getattr(frame.schema, "metadata", None) if in_arrow else getattr(frame, "attrs", None)) or {}
     words = noted.get(MADE_BY) or noted.get(MADE_BY.encode())

@@ -152,7 +152,7 @@ def exported(outcome: Outcome, ending: str) -> bytes:
     if ending == "parquet":
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.parquet"
-            render.write_parquet(outcome.table, path, estimates=outcome.estimates)
+            render.write_parquet(outcome.noted(), path, estimates=outcome.estimates)
             return path.read_bytes()
     stream = io.StringIO()
     write = render.write_csv if ending == "csv" else render.write_markdown
