@@ -74,7 +74,8 @@ def bind(
         raise BindError(
             "the query is nested too deeply", code="UQL213", help="split it with WITH name AS (…)"
         ) from error
-    own = None if statement.semantic else checked_text(query, text, parameters, bound.items, types)
+    as_written = not (statement.semantic or statement.reads_frames)
+    own = checked_text(query, text, parameters, bound.items, types) if as_written else None
     readings = [*statement.readings, *identifiers(text, statement.readings)]
     return BoundStatement(
         bound,

@@ -537,11 +537,11 @@ class AsdSampler(Draws):
         moments = self._moments([(y, weights), (x, counts)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
         least, most = self._ends(y, x, row_weights, domain)
-        if bottom <= 0:
+        within = inside[self.labelled]
+        if bottom <= 0 or not x[within].any():  # without a row that counts, what is left of the sums is rounding
             return math.nan, least, most
         ratio = top / bottom
         c = moments.covariance
-        within = inside[self.labelled]
         if weights is None and is_binary(y) and is_binary(x) and bool((y <= x).all()):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
             counted = y[within & (x != 0)]

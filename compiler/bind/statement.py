@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from uql.base.errors import BindError
 from uql.base.schema import Field, Table
 from uql.base.settings import Settings
+from uql.base.sql_text import quote
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import Reading
@@ -93,6 +94,14 @@ class Statement:
     def warn(self, message: str) -> None:
         if message not in self.warnings:
             self.warnings.append(message)
+
+    @property
+    def reads_frames(self) -> bool:
+        """Does it read a data frame of the caller's, which DuckDB knows by another name?"""
+        return any(
+            table.name in self.frames and not table.sql.lower().endswith(quote(table.name).lower())
+            for table in self.tables.values()
+        )
 
     def register_table(self, table: Table) -> Table:
         return self.tables.setdefault(table.sql, table)

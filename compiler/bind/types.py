@@ -177,7 +177,7 @@ class DuckTypes:
             if isinstance(top, BoundJoin):
                 stack += [top.left, top.right]
                 parts += [top.on] if top.on is not None else []
-        for part in parts:
+        for part in () if self.catalog.aborted() else parts:
             refusal = self._refusal(part, scope)
             if refusal is not None:
                 span, message = refusal

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import duckdb
+import pyarrow as pa
 import pytest
 from labels import both, plain
 
 import uql
-from uql.base.errors import DataError, UnknownTableError
+from uql.base.errors import DataError, UnknownTableError, UQLError
 
 
 @pytest.fixture
@@ -76,6 +77,60 @@ def test_after_an_error_in_a_transaction_it_is_said_how_to_end_it(con):
     assert "ROLLBACK" in error.value.help
     con.uql("ROLLBACK")
     assert run(con, "SELECT count(*) FROM reviews WHERE <pos>").exact
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM frame",
+        "CREATE TABLE of_frame AS SELECT * FROM frame",
+        "SELECT max(a) FROM frame",
+        "EXPLAIN SELECT * FROM frame",
+    ],
+)
+def test_a_data_frame_is_read_inside_a_transaction_which_goes_on(con, statement):
+    frame = pa.table({"a": [1, 2]})
+    con.uql("BEGIN")
+    con.uql("INSERT INTO reviews BY NAME SELECT 1000 AS id")
+    con.uql(statement, {}).fetchall()
+    assert frame.num_rows == con.uql("SELECT count(*) + 1 FROM reviews WHERE id = 1000").fetchone()[0]
+    con.uql("COMMIT")
+    assert con.uql("SELECT count(*) FROM reviews WHERE id = 1000").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELECT nowhere FROM reviews", "nowhere"),
+        ("SELECT id FROM no_table", "no_table"),
+        ("SELECT error('too late')", "too late"),
+        ("SELECT no_function(id) FROM reviews WHERE <pos>", "no_function"),
+    ],
+)
+def test_an_error_that_ends_a_transaction_is_the_one_that_is_told(con, statement, said):
+    con.uql("BEGIN")
+    with pytest.raises(UQLError, match=said):
+        run(con, statement).fetchall()
+
+
+def test_what_duckdb_refuses_when_a_plan_is_looked_at_later_is_an_error_of_ours(con):
+    con.uql("BEGIN")
+    result = run(con, "SELECT count(*) FROM reviews WHERE <pos>")
+    with pytest.raises(DataError):
+        con.uql("SELECT error('no')").fetchall()
+    for look in (result.explain, result.quote, result.fetchall):
+        with pytest.raises(DataError) as error:
+            look()
+        assert error.value.code == "UQL509" and "ROLLBACK" in error.value.help
+
+
+def test_two_changes_of_a_row_at_once_are_told_as_such(con):
+    with con.cursor() as other:
+        other.uql("BEGIN")
+        other.uql("UPDATE reviews SET stars = 1 WHERE id = 1")
+        with pytest.raises(DataError, match="onflict") as error:
+            run(con, "UPDATE reviews SET stars = 2 WHERE <pos> OR id = 1").fetchall()
+        assert "run this one again" in error.value.help
 
 
 @pytest.mark.parametrize(

@@ -152,3 +152,16 @@ def test_a_sum_of_numbers_of_which_nine_in_ten_are_0_is_held() -> None:
         total = sampler.total((value * passes)[sampler.labelled])
         missed += not total.low <= (value * passes).sum() <= total.high
     assert missed <= 0.07 * seeds
+
+
+@pytest.mark.parametrize("method", ["asd", "uniform", "stratified"])
+def test_a_mean_of_which_no_row_was_drawn_is_not_known(method):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        features = rng.normal(size=(200, 8)).astype(np.float32)
+        sampler = AGGREGATE[method](200, 50, rng=rng, features=features, prior=features[:, 0])
+        ask_all(sampler, np.zeros(200), 64)
+        y, k = sampler.answers, np.arange(200) % 4.0
+        mean = sampler.ratio(k[sampler.labelled] * y, y, weights=k)
+        assert (mean.value, mean.exact) == (None, False), seed
+        assert mean.low <= 0 and mean.high >= 3

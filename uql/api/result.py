@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from uql.base.arrow_values import durations, for_pandas, python_values
 from uql.base.errors import ConfigError, DataError, memory_errors
 from uql.session.prepared import PreparedStatement
+from uql.session.statements import errors_as_ours
 from uql.sources.frames import MADE_BY
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class Result:
 
     def run(self) -> Outcome:
         """Runs the query, the first time only; a second thread waits for the first."""
-        return self._statement.run()
+        with errors_as_ours():
+            return self._statement.run()
 
     @property
     def has_run(self) -> bool:
@@ -434,11 +436,13 @@ class Result:
 
     def explain(self) -> str:
         """The plan, how each quoted text was read, and the price. Makes no call."""
-        return self._statement.explain()
+        with errors_as_ours():
+            return self._statement.explain()
 
     def quote(self) -> Quote:
         """The price: calls, tokens, USD and seconds, each low, expected and high. Makes no call."""
-        return self._statement.quote()
+        with errors_as_ours():
+            return self._statement.quote()
 
 
 def _tuples(table: pa.Table, types: list[str]) -> list[tuple[Any, ...]]:

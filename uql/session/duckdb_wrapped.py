@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
@@ -387,9 +387,9 @@ class _Work:
             ) from None
 
     def _drop(self) -> None:
-
         for part in self.parts:
-            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(part.table)}")
+            with suppress(duckdb.TransactionException):  # one that an error has ended: its ROLLBACK drops them
+                self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(part.table)}")
 
 
 # ----------------------------------------------------------------------------------------------------------------- parts

@@ -5,9 +5,9 @@ The binder is asked where DuckDB does not read the query alike, for EXPLAIN, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -27,6 +27,7 @@ from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
 from uql.session.statements import written
 from uql.session.store_estimates import counted
+from uql.sources.frames import is_frame
 
 if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
@@ -63,7 +64,7 @@ def plain_query(
         tree: its query.
         bound: binds it.
     """
-    description = described(session.catalog, tree, piece.script, piece.parameters)
+    description = described(session.catalog, tree, piece)
     if description is None or session.settings.disabled_rules:
         return None
     settings = session.settings
@@ -116,27 +117,31 @@ def plain_write(
     return session.run_locked(piece.script, work, session.settings, lambda: bound)
 
 
-def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mapping[str, Any]) -> Described | None:
+def described(catalog: Catalog, tree: ast.Query, piece: Piece) -> Described | None:
     """A query as DuckDB describes it.
 
     None where a text for a model stands in it, where a stored estimate is read, or where that is not certain without binding it.
 
     Args:
-        script: the text that its places are in.
-        parameters: values of `$name`.
+        piece: the statement that it is the query of.
+    Raises: duckdb.Error where it has ended the transaction that is open.
     """
     first = tree
     while isinstance(first, ast.Union):
         first = first.left
-    if not isinstance(first, ast.Select) or any(map(_is_other, walk(tree, queries=True))):
+    if not isinstance(first, ast.Select) or any(_is_other(node, piece) for node in walk(tree, queries=True)):
         return None
     try:
-        refuse_unused(parameters, names(tree))
-        sql = duckdb_text(tree, script, parameters)
+        refuse_unused(piece.parameters, names(tree))
+        sql = duckdb_text(tree, piece.script, piece.parameters)
         columns = [] if sql is None else catalog.describe(sql)
-    except (duckdb.Error, BindError):
+    except BindError:
         return None
-    column_names = _named(first, [name for name, _ in columns], script) if columns else None
+    except duckdb.Error:
+        if catalog.aborted():
+            raise
+        return None
+    column_names = _named(first, [name for name, _ in columns], piece.script) if columns else None
     aggregates = _aggregates(first, catalog.aggregates) if first is tree else []
     if sql is None or column_names is None or aggregates is None:
         return None
@@ -147,9 +152,11 @@ def described(catalog: Catalog, tree: ast.Query, script: str, parameters: Mappin
     )
 
 
-def _is_other(node: object) -> bool:
-    """Does the binder say what it means: a text, a file, what gives several columns, a parameter as a key, GROUP BY ALL?"""
+def _is_other(node: object, piece: Piece) -> bool:
+    """Does the binder say what it means: a text, a file, a data frame, what gives several columns, a parameter as a key, GROUP BY ALL?"""
     match node:
+        case ast.TableName(parts=(name,), file=False):
+            return is_frame(piece.frames.get(name))
         case (
             ast.Quoted()
             | ast.String(double=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,6 +114,15 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     start, end = (-1, -1) if span is None else (span.start, span.end)
     return DataError(f"DuckDB: {message}", code="UQL509", start=start, end=end, help=help)
+
+
+@contextmanager
+def errors_as_ours() -> Iterator[None]:
+    """What DuckDB refuses when a statement is looked at later, as in a transaction that has ended, is a DataError (UQL509)."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise refused(error) from error
 
 
 def answer_types(catalog: Catalog, statement: Insert, bound: BoundStatement) -> tuple[str, ...]:

@@ -468,6 +468,14 @@ class Catalog:
             rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
             return rows[0][0] if rows else None
 
+    def aborted(self) -> bool:
+        """Has an error ended the transaction that is open? Until ROLLBACK, DuckDB refuses whatever it is asked."""
+        try:
+            self.value("SELECT 1")
+        except duckdb.TransactionException:
+            return True
+        return False
+
     def check_calls(self, sql: str) -> None:
         """Raises DataError (UQL511) where a query of a read-only session calls what changes something: DESCRIBE does so too."""
         if self.read_only and (calls_change(sql) or (self.changing and names_one(sql, self.changing))):
