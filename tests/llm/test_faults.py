@@ -198,16 +198,18 @@ class Allowing:
         return False
 
 
-async def asked(limiter: Limiter, provider: Allowing, began: list[float]) -> None:
+async def asked(
+    limiter: Limiter, provider: Allowing, began: list[float], at_most: int = 10, seconds: float = 0.03
+) -> None:
     """One call of 10 tokens, sent until the provider lets it pass; when it was sent goes into `began`."""
     fault: str | None = "rate_limit"
     while fault is not None:
-        taken = await limiter.enter(10)
+        taken = await limiter.enter(at_most)
         began.append(asyncio.get_running_loop().time())
         fault = None if provider.takes(began[-1]) else "rate_limit"
-        await asyncio.sleep(0.03)
-        tokens = 0 if fault else 10
-        limiter.observe(fault, 0.03, tokens=tokens, taken=taken, at_most=10, retry_after_s=0.05 if fault else None)
+        await asyncio.sleep(seconds)
+        told = {"at_most": at_most, "retry_after_s": 0.05 if fault else None}
+        limiter.observe(fault, seconds, tokens=0 if fault else 10, taken=taken, **told)
         limiter.leave()
 
 
@@ -232,6 +234,21 @@ def test_the_limiter_uses_what_is_allowed_and_no_more(clock, rates: dict[str, in
     seconds = began[-1] - began[0]
     assert 300 / seconds >= 0.85 * 100, f"{300 / seconds:.0f} calls a second of 100"
     assert provider.refused <= 3
+
+
+@pytest.mark.parametrize("seconds", [0.03, 0.3])
+def test_tokens_are_taken_as_replies_have_had_them_where_they_might_have_far_more(clock, seconds: float) -> None:
+    """A request of JSON may have twenty times the tokens that it has: the first reply says so, and those that wait hear of it."""
+    limits = Limits(64, tokens_per_minute=60_000, adaptive=True)
+    limiter, provider, began = Limiter(limits), Allowing(), []
+
+    async def go() -> None:
+        await asyncio.gather(*(asked(limiter, provider, began, 225, seconds) for _ in range(1000)))
+
+    simulated(go())
+    took = began[-1] - began[0]
+    assert 1000 / took >= 0.9 * 100, f"{1000 / took:.0f} calls a second of 100"
+    assert provider.refused <= 10
 
 
 @pytest.mark.parametrize("rates", RATES)

@@ -25,6 +25,7 @@ from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event
+from uql.llm.first_steps import NEVER, FirstSteps
 from uql.llm.in_flight import InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
@@ -92,7 +93,7 @@ class Gate(Sender):
         self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
         # of a run that keeps its draws: what this sitting has asked, and the first step of the budget in which it did
-        self._step_of = dict[bytes, int]()
+        self._first_steps = FirstSteps()
         self._shared = ledger.path != ":memory:" or not owned  # may others see the ledger?
         self.draws = DrawLog(ledger, run, self.warn, persistent=self._shared and not run.part)
         self._ended = ""  # how the run ended, where it was not well
@@ -477,18 +478,17 @@ class Gate(Sender):
 
         A part of the statement that goes on does not know in a step what another part asked in a later one: it draws as it did then.
         """
-        since, step, step_of = self.run.started, self.budget.step, self._step_of
+        since, now = self.run.started, self.budget.step
         answers, later = await self.ledger.get_paid(keys, math.inf if since is None else since)
-        return answers, {key: calls for key, calls in later.items() if step_of.get(key, math.inf) > step}
+        steps = self._first_steps.of(list(later))
+        return answers, {key: calls for (key, calls), step in zip(later.items(), steps, strict=True) if step > now}
 
     async def _replay(
         self, asking: Asking, chunk: Chunk, answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
     ) -> None:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
         self._count_again(asking, chunk.rows, chunk.key_columns, answers, calls)
-        step, step_of = self.budget.step, self._step_of
-        for keys in chunk.key_columns:
-            step_of.update([(key, step) for key in keys if step_of.get(key, step) >= step])
+        self._first_steps.note(chunk.all_keys, self.budget.step)
 
     def _count_again(
         self,
@@ -508,15 +508,16 @@ class Gate(Sender):
         """
         if not calls:
             return
-        now, step_of, again = self.budget.step, self._step_of, self.run.again
+        now, again = self.budget.step, self.run.again
+        steps = dict(zip(calls, self._first_steps.of(list(calls), after=now), strict=True))
         n_calls, tokens, usd = 0, 0, 0.0
         for row, keys in zip(rows, zip(*columns, strict=True), strict=True):
             paid = [key for key in keys if key in calls]
             if not paid:
                 continue
             most = max(paid, key=calls.__getitem__) if paid[1:] else paid[0]
-            step = step_of.get(most, now)
-            if step > now:
+            step = steps[most]
+            if step != NEVER:
                 self.budget.advance(calls[most], step)
                 continue
             n_calls += calls[most]

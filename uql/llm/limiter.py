@@ -17,6 +17,7 @@ LEAST_SEEN = 20  # replies before one can be told to be late
 USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours
 BURST_S = 0.6  # of a rate that may be spent at once after a pause
 SLICE_S = 0.25  # of a shared rate, taken at once
+LOOK_S = 0.05  # between two looks at a rate that is waited for
 
 Share = Callable[[str, float], Awaitable[float]]
 """(name of a rate, seconds) → in how many seconds from now the next so many seconds of that rate begin, which are the caller's alone."""
@@ -86,6 +87,7 @@ class Limiter:
         self._tokens = Bucket("tokens", limits.tokens_per_minute, share)
         self._limits = limits
         self._share = 0.5  # of the tokens that a call may have at most, those that it had, on the average
+        self._n_seen = 0  # calls that were answered
         self._paused_until = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._gate: asyncio.Lock | None = None
@@ -108,23 +110,20 @@ class Limiter:
             within_s: seconds after which it is not waited for any longer.
         Returns: the tokens that were taken from the rate for it, for `observe`; None where there was no place in time.
         """
-        expected = tokens * self._share
         if within_s is None:
-            await self._enter(expected)
-            return expected
+            return await self._enter(tokens)
         try:
             async with asyncio.timeout(max(0.0, within_s)):
-                await self._enter(expected)
+                return await self._enter(tokens)
         except TimeoutError:
             return None
-        return expected
 
     def leave(self) -> None:
         """Give a place in flight back."""
         self.in_flight -= 1
         self._wake()
 
-    async def _enter(self, expected: float) -> None:
+    async def _enter(self, at_most: int) -> float:
         """Wait for a place, then for the rates; whoever is cancelled in between leaves the place to the next."""
         while self.in_flight >= max(1, int(self.window)):
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -137,8 +136,9 @@ class Limiter:
         self.in_flight += 1
         entered = False
         try:
-            await self._rates(expected)
+            taken = await self._rates(at_most)
             entered = True
+            return taken
         finally:
             if not entered:
                 self.leave()
@@ -151,13 +151,14 @@ class Limiter:
                 place.set_result(None)
                 free -= 1
 
-    async def _rates(self, tokens: float) -> None:
+    async def _rates(self, at_most: int) -> float:
         now = time.monotonic()
         if self._requests.per_minute is None and self._tokens.per_minute is None and now >= self._paused_until:
-            return
+            return at_most * self._share
         if self._gate is None:
             self._gate = asyncio.Lock()
         async with self._gate:  # first come, first served
+            tokens = at_most * self._share  # by what the calls before it had
             await self._requests.make_room(1)
             await self._tokens.make_room(tokens)
             while True:
@@ -165,9 +166,10 @@ class Limiter:
                 wait = max(self._requests.wait_s(now), self._tokens.wait_s(now), self._paused_until - now)
                 if wait <= 0:
                     break
-                await asyncio.sleep(wait)
+                await asyncio.sleep(min(wait, LOOK_S))  # calls that end meanwhile give tokens back
             self._requests.take(1, now)
             self._tokens.take(tokens, now)
+        return tokens
 
     def observe(
         self,
@@ -191,7 +193,8 @@ class Limiter:
         """
         self._tokens.give_back(taken - tokens)
         if fault is None and at_most:
-            self._share += 0.1 * (tokens / at_most - self._share)
+            self._n_seen += 1
+            self._share += max(0.1, 1 / self._n_seen) * (tokens / at_most - self._share)
         now = time.monotonic()
         if fault == "rate_limit":
             self._paused_until = max(self._paused_until, now + min(retry_after_s or FIRST_PAUSE_S, LONGEST_WAIT_S))
