@@ -20,6 +20,9 @@ SWITCHES: Mapping[str, str] = {
     "foreign": "columns are read only where a plain statement fails or compares a text",
     "repair": "a reply that fails does not go back with the error",
     "types": "a statement that compares a text or an image votes",
+    "examples": "no worked examples in the prompt",
+    "empty": "a result without rows counts as much as any other",
+    "ties": "rows that tie with the last one shown are not told",
 }
 
 

@@ -139,7 +139,7 @@ class Statements:
             wording = words.wording(
                 context.ctx.question,
                 schema,
-                examples=not self._readable,
+                examples=not self._readable and context.uses("examples"),
                 rules=context.ctx.rules,
                 plot=context.plot,
                 why=context.why,
@@ -183,7 +183,7 @@ class Statements:
             raise
         except UQLError as error:
             return Candidate("", sql, problem=error_line(error))
-        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table))
+        return Candidate("", checked, key_of(table), table=table, empty=self._counts_less(table))
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
@@ -194,7 +194,10 @@ class Statements:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
         (width,), *rows = key_of(table)
         key = ((width, *sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *rows)
-        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table))
+        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=self._counts_less(table))
+
+    def _counts_less(self, table: pa.Table) -> bool:
+        return self.context.uses("empty") and is_empty(table)
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
         text = trial(sql, columns, self.context.scope) if columns else sql
