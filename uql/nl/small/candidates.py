@@ -17,9 +17,11 @@ TEMPERATURE = 0.7  # of all candidates but the first
 SWITCHES: Mapping[str, str] = {
     "sampling": "one candidate instead of several",
     "reading": "no column is read from a text or an image",
-    "foreign": "columns are read only where a plain statement fails or compares a text",
+    "foreign": "columns are read only where a plain statement fails",
     "repair": "a reply that fails does not go back with the error",
-    "types": "a statement that compares a text or an image votes",
+    "examples": "no worked examples in the prompt",
+    "empty": "a result without rows counts as much as any other",
+    "ties": "rows that tie with the last one shown are not told",
 }
 
 

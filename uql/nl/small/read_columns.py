@@ -98,11 +98,10 @@ def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
     return replace(scope, sources=sources)
 
 
-def grammar(scope: Scope, *, nothing: bool = True) -> str:
-    """The rules of llama.cpp (GBNF) for the columns that a reply adds, of the tables of a text or an image, or linked with them.
+def grammar(scope: Scope) -> str:
+    """The rules of llama.cpp (GBNF) for the columns that a reply adds, of the tables of a text or an image, or linked with them;
+    or it says that nothing is read.
 
-    Args:
-        nothing: the reply may say that nothing is read.
     Source: constrained decoding (Geng et al., grammar-constrained decoding, 2023).
     """
     heads = []
@@ -117,7 +116,7 @@ def grammar(scope: Scope, *, nothing: bool = True) -> str:
         for t, f in heads
     ]
     rules = [
-        "root ::= " + (f"{_literal(NOTHING)} | " if nothing else "") + 'add ("\\n" add)?',
+        f'root ::= {_literal(NOTHING)} | add ("\\n" add)?',
         f"add ::= {' | '.join(adds)}",
         f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, get_args(Type)))})',
         'words ::= "\'" [A-Za-z0-9 ,.{}_-]{3,120} "\');"',

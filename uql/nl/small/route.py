@@ -165,7 +165,7 @@ def _rows(candidate: Candidate) -> str:
 
 async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
     """That rows which are not shown tie with the last one that is, where DuckDB alone can tell."""
-    if winner.reads or (check := tie_check(winner.text)) is None:
+    if winner.reads or not context.uses("ties") or (check := tie_check(winner.text)) is None:
         return []
     sql, limit = check
     try:

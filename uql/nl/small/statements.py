@@ -2,17 +2,14 @@
 
 The model sees CREATE TABLE text with two example rows a table. Where tables have texts or images, and the question has words that no
 plain column is about (`foreign_words`), it says first which columns must be read from them (`read_columns`); those stand in the tables that
-it sees then. It also says so where the first plain statement fails, or compares a text or an image. The guard checks each statement. Until
-one runs, one that fails goes back once with DuckDB's message.
+it sees then. It also says so where the first plain statement fails. The guard checks each statement. Until one runs, one that fails goes
+back once with DuckDB's message.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import sqlglot
-from sqlglot import exp
 
 from uql.base.errors import GuardError, QuestionError, UQLError
 from uql.nl.ask.context import AskContext, NodeEvent
@@ -22,7 +19,6 @@ from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
-from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, CandidateContext
 from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
@@ -33,15 +29,7 @@ if TYPE_CHECKING:
 
 CHARS = 9_000  # of the tables in a prompt
 _TRIED = "tried"
-_COMPARING = (
-    *(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.RegexpLike, exp.Contains, exp.StartsWith, exp.EndsWith),
-    *(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.StrPosition),
-)
 Columns = tuple[ReadColumn, ...]
-
-
-class _TextCompared(QuestionError):
-    """A statement compares a text or an image: a column must be read from it first."""
 
 
 class Statements:
@@ -55,7 +43,6 @@ class Statements:
         self.context = context
         self.candidates: list[Candidate] = []
         self._columns: Columns | None = None
-        self._compared = False  # was a column asked for because a statement compared a text?
         self._cache: dict[tuple[Columns, str], Candidate] = {}
         self._tables = list(context.scope.sources)
         fields = [f for source in context.scope.sources.values() for f in source.visible_fields]
@@ -83,15 +70,11 @@ class Statements:
         """A candidate over the columns that are read; which, is asked once, where a plain statement does not seem to do."""
         if self._columns is None and self._foreign:
             self._columns = await self._columns_read(step)
-        wrong = ""
-        try:
-            candidate = await self._statement(step, n, self._columns or ())
-            if not candidate.problem or self._runs or self._columns is not None or not self._may_read:
-                return candidate
-        except _TextCompared as error:
-            wrong, self._compared = error.message, True
-        self._columns = await self._columns_read(step, wrong)
-        return candidate if not wrong and not self._columns else await self._statement(step, n, self._columns)
+        candidate = await self._statement(step, n, self._columns or ())
+        if not candidate.problem or self._runs or self._columns is not None or not self._may_read:
+            return candidate
+        self._columns = await self._columns_read(step)
+        return await self._statement(step, n, self._columns) if self._columns else candidate
 
     @property
     def _runs(self) -> bool:
@@ -103,30 +86,23 @@ class Statements:
         return self._readable and self.context.uses("reading")
 
     # ------------------------------------------------------------------------------------------- the columns that are read
-    async def _columns_read(self, step: AskContext, wrong: str = "") -> Columns:
-        """The columns that the model says must be read, the same for all candidates.
-
-        Args:
-            wrong: why there must be one; "": there may be none, and there is none where the reply does not fit the tables.
-        Raises: QuestionError (UQL631) where there must be one, and the reply does not fit the tables after one repair.
-        """
-        failure = (column_words.NOTHING, wrong) if wrong else None
-        for last in (not self.context.uses("repair"), True):
-            reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
+    async def _columns_read(self, step: AskContext) -> Columns:
+        """The columns that the model says must be read, the same for all candidates; none where its replies do not fit the tables."""
+        failure = None
+        for _ in range(2 if self.context.uses("repair") else 1):
+            reply = str(await step.say(self._columns_wording(failure)))
             try:
                 return columns_of(reply, self.context.scope)
             except QuestionError as error:
-                if last and wrong:
-                    raise
                 failure = (reply.strip()[:1_000], error_line(error))
         return ()
 
-    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
+    def _columns_wording(self, failure: tuple[str, str] | None) -> Wording:
         context = self.context
         return column_words.wording(
             context.ctx.question,
             words.create_tables(context.scope, chars=CHARS, modalities=True),
-            grammar=grammar(context.scope, nothing=nothing),
+            grammar=grammar(context.scope),
             rules=context.ctx.rules,
             failure=failure,
         )
@@ -139,7 +115,7 @@ class Statements:
             wording = words.wording(
                 context.ctx.question,
                 schema,
-                examples=not self._readable,
+                examples=not self._readable and context.uses("examples"),
                 rules=context.ctx.rules,
                 plot=context.plot,
                 why=context.why,
@@ -157,33 +133,20 @@ class Statements:
         return candidate
 
     async def _read(self, reply: str, columns: Columns) -> Candidate:
-        """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
+        """What a reply gives; its `problem` says what is wrong with it."""
         context, sql = self.context, words.statement_of(reply)
         try:
             checked = check_sql(sql, self._tables)
             columns = tuple(column for column in columns if used(checked, [column]))
-            if context.uses("types") and (compared := compared_texts(checked, context.scope)):
-                why = f"{compared} is a text or an image: SQL cannot compare what it tells"
-                if (
-                    self._columns
-                    or self._compared
-                    or self._runs
-                    or not context.uses("reading")
-                    or not context.uses("repair")
-                ):
-                    return Candidate("", checked, problem=why)
-                raise _TextCompared(why)
             table = await self._rows(checked, columns)
             if columns:
                 return self._that_reads(checked, columns, table)
         except GuardError as error:
             read = [f for source in context.scope.sources.values() for f in source.fields]
             return Candidate("", sql, problem=without_values(error, NodeKind.SQL, sql, read))
-        except _TextCompared:
-            raise
         except UQLError as error:
             return Candidate("", sql, problem=error_line(error))
-        return Candidate("", checked, key_of(table), table=table, empty=is_empty(table))
+        return Candidate("", checked, key_of(table), table=table, empty=self._counts_less(table))
 
     def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
         """A candidate that reads, as UQL. It votes by the rows of its trial."""
@@ -194,20 +157,11 @@ class Statements:
             return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
         (width,), *rows = key_of(table)
         key = ((width, *sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *rows)
-        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table))
+        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=self._counts_less(table))
+
+    def _counts_less(self, table: pa.Table) -> bool:
+        return self.context.uses("empty") and is_empty(table)
 
     async def _rows(self, sql: str, columns: Columns) -> pa.Table:
         text = trial(sql, columns, self.context.scope) if columns else sql
         return await self.context.ctx.workspace.sql(text, tables=self._tables)
-
-
-def compared_texts(sql: str, scope: Scope) -> str:
-    """The text or image that a statement compares with a value, as "table.column"; "" where it compares none."""
-    unread = {
-        f.name.lower(): f"{name}.{f.name}"
-        for name, source in scope.sources.items()
-        for f in source.fields
-        if f.is_unstructured
-    }
-    columns = (c for c in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Column) if c.name.lower() in unread)
-    return next((unread[c.name.lower()] for c in columns if c.find_ancestor(*_COMPARING) is not None), "")
