@@ -183,3 +183,30 @@ def test_what_reads_a_created_table_of_estimates_is_not_exact(con):
     assert found.based_on[0].startswith("counted (CREATE TABLE counted AS")
     run(con, "CREATE OR REPLACE TABLE counted AS SELECT count(*) AS n FROM reviews WHERE <pos>")
     assert con.uql("SELECT n FROM counted").exact
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE notes SET word = 'no.parquet' WHERE word = 'parquet'",
+        "SELECT 'no.parquet' AS x FROM notes WHERE word IN ('a.parquet', 'parquet')",
+        "INSERT INTO notes SELECT word || '.parquet' FROM notes",
+    ],
+)
+def test_words_that_look_like_a_file_are_no_files_and_leave_the_transaction_open(con, statement):
+    con.uql("CREATE TABLE notes AS SELECT 'parquet' AS word")
+    con.uql("BEGIN")
+    con.uql("INSERT INTO notes VALUES ('a second')")
+    con.uql(statement).fetchall()
+    con.uql("COMMIT")
+    assert con.uql("SELECT count(*) FROM notes").fetchone()[0] >= 2
+
+
+def test_a_file_is_looked_into_beside_the_transaction_that_is_open(con, tmp_path):
+    con.uql("CREATE TABLE notes AS SELECT 'parquet' AS word")
+    con.uql(f"COPY notes TO '{tmp_path}/notes.parquet'")
+    con.uql("BEGIN")
+    con.uql(f"PREPARE p AS SELECT * FROM read_parquet('{tmp_path}/notes.parquet', filename = '{tmp_path}/none')")
+    con.uql("INSERT INTO notes VALUES ('a second')")
+    con.uql("COMMIT")
+    assert con.uql("SELECT count(*) FROM notes").fetchall() == [(2,)]

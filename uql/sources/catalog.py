@@ -77,6 +77,8 @@ _DEFINITIONS = (  # what reads tables under a name of its own; no function is ca
 )
 _PREPARED = " UNION ALL SELECT '', '', name, '()', statement FROM system.main.duckdb_prepared_statements()"
 _NOTES = f"key IN ('{MADE_BY}'::BLOB, 'PANDAS_ATTRS'::BLOB)"  # of a Parquet file: of Arrow and our own, of pandas
+_FROM = ("FROM", "JOIN")
+_BEHIND_FROM = ("SELECT", "WHERE", "ON", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY", "WINDOW", "VALUES")
 _FUNCTIONS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal"
 
 
@@ -348,16 +350,17 @@ class Catalog:
 
     def _said_in_files(self, sql: str) -> str | None:
         """The statement that put estimates, or a part of the rows, into one of the Parquet files that SQL reads; None: none says so."""
-        if "parquet" not in sql.lower():
-            return None
-        stream = tokens(sql)
-        names = [after for word, after in pairwise(stream) if word.word != "TO" and after.text[-1] in "'$\""]
-        for name in (literal(token.name) if token.name else token.text for token in names):
-            with contextlib.suppress(duckdb.Error):  # it is no name of such files
-                for _, key, value in self._rows(f"SELECT * FROM parquet_kv_metadata({name}) WHERE {_NOTES}"):
-                    words = value.decode() if key.decode() == MADE_BY else json.loads(value).get(MADE_BY)
-                    if words:
-                        return str(words)
+        names = _parquet_files(sql)
+        # on a cursor of its own: a file that is not there ends the transaction that is open
+        with self.connection.cursor() if names else contextlib.nullcontext() as own:
+            for name in names:
+                # it is no name of such files, or the note is not ours
+                with contextlib.suppress(duckdb.Error, ValueError, AttributeError, RecursionError):
+                    notes = own.execute(f"SELECT * FROM parquet_kv_metadata({name}) WHERE {_NOTES}").fetchall()
+                    for _, key, value in notes:
+                        words = value.decode() if key.decode() == MADE_BY else json.loads(value).get(MADE_BY)
+                        if words:
+                            return str(words)
         return None
 
     def may_be_estimated(self, sql: str) -> bool:
@@ -698,6 +701,25 @@ def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
         for at, chars, size, count in zip(places, *sums, counted, strict=True):
             means[at] = [chars / count, size / count] if count else [None, None]
     return means
+
+
+def _parquet_files(sql: str) -> list[str]:
+    """The names of Parquet files that SQL reads, as SQL: behind FROM, JOIN or a comma there, or what a function that reads them is given.
+
+    >>> _parquet_files("FROM 'a.parquet', read_parquet(['b', 'c']) WHERE d = 'e.parquet'")
+    ["'a.parquet'", "'b'", "'c'"]
+    """
+    if "parquet" not in sql.lower():
+        return []
+    names, depth, tables_follow = [], 0, False
+    for before, token in pairwise(tokens(sql)):
+        if before.name.lower() in ("read_parquet", "parquet_scan") or depth:
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if before.word in _FROM or before.word in _BEHIND_FROM:
+            tables_follow = before.word in _FROM
+        is_name = token.text[-1] in "'$\"" and (depth or (tables_follow and "parquet" in token.text.lower()))
+        names += [literal(token.name) if token.name else token.text] if is_name else []
+    return names
 
 
 def _field(field: Field, measure: Any) -> Field:
