@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from math import inf, isfinite
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from uql.compiler.physical import Block
 from uql.compiler.subqueries import allows_try
-from uql.compiler.syntax import Between, Binary, Call, Cast, Column, Expr, Query, Unary
-from uql.compiler.walk import has_window, rewrite, walk, with_children
+from uql.compiler.syntax import Between, Binary, Call, Column, Expr, Unary
+from uql.compiler.walk import has_window, rewrite, walk
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.estimates.aggregate import scaled
 from uql.kernels.estimates.groups import Groups
-from uql.kernels.estimates.monotone_range import corners, monotone
+from uql.kernels.estimates.monotone_range import corners, lenient, monotone
 from uql.sampling.base import Estimate
 
 
@@ -115,7 +113,7 @@ def _points(
             replaced[bottom] = "one"
         low, high = (_at(unit, top, Column("", f"{end}{i}")) for end in ("low", "high"))
         ends[unit] = low, high
-    points = [ctx.duck.expression(_lenient(at, replaced), replaced) for at in (expr, *corners(expr, list(units), ends))]
+    points = [ctx.duck.expression(lenient(at, replaced), replaced) for at in (expr, *corners(expr, list(units), ends))]
     columns = ", ".join(f"TRY_CAST({sql} AS DOUBLE)" for sql in points)
     table = ctx.duck.arrow(
         f"SELECT {columns} FROM __units JOIN {quote(groups.table)} AS t USING (__g) ORDER BY __g",
@@ -129,14 +127,6 @@ def _at(unit: Expr, top: Expr, column: Column) -> Expr:
     """An aggregate, or a quotient of two, with a column in the place of the aggregate that stands for it."""
     result: Expr = rewrite(unit, lambda node: column if node == top else node)
     return result
-
-
-def _lenient(node: Any, whole: Container[Expr]) -> Any:
-    """An expression whose casts, but those inside of some parts of it, give NULL where they fail."""
-    if node in whole or isinstance(node, Query):
-        return node
-    below = with_children(node, lambda child: _lenient(child, whole))
-    return replace(below, lenient=True) if isinstance(below, Cast) else below
 
 
 # ------------------------------------------------------------------------------------------------------- which groups

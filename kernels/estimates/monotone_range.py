@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import inf, isnan
@@ -78,6 +78,14 @@ def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
 
     result: Expr = moved(expr)
     return result
+
+
+def lenient(node: Any, whole: Container[Expr] = ()) -> Any:
+    """An expression whose casts, but those inside of some parts of it, give NULL where they fail."""
+    if node in whole or isinstance(node, Query):
+        return node
+    below = with_children(node, lambda child: lenient(child, whole))
+    return replace(below, lenient=True) if isinstance(below, Cast) else below
 
 
 def between(values: Sequence[float | None], confidence: float, calls: int = 0, unknown: int = 0) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,12 +13,12 @@ from uql.compiler.syntax import Binary, Boolean, Call, Case, Expr, Null, Number,
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import is_semantic, virtuals, walk
 from uql.kernels.base import Context
-from uql.kernels.estimates.monotone_range import corners
+from uql.kernels.estimates.monotone_range import corners, lenient
 from uql.kernels.relation import Relation
 from uql.sampling.base import Floats, Indices
 
 MOST = 1e150  # of a value that can be estimated with: its square is a number
-MOST_CONDITIONS = 3  # in the argument of one aggregate: its values for every combination of their answers are computed
+MOST_CONDITIONS = 6  # in the argument of one aggregate: its values for every combination of their answers are computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def _parts(call: Call, ctx: Context) -> _Parts | None:
     if argument is None or (isinstance(argument, Number) and not chosen):
         return None
     condition = _sql(chosen, None, ctx)
-    value = ctx.duck.expression(argument)
+    value = ctx.duck.expression(lenient(argument))
     value = value if condition is None else f"CASE WHEN {condition} THEN {value} END"
     below = _sql(filtered, None, ctx) if zero else _sql(chosen, argument, ctx)
     return _Parts(value, None if call.name == "sum" else below)
@@ -143,9 +144,11 @@ def _branches(call: Call, relation: Relation, ctx: Context) -> Floats | None:
     leaves = list(dict.fromkeys(node for node in walk(call.args[0]) if isinstance(node, Virtual)))
     ends: dict[Expr, tuple[Expr, Expr]] = {leaf: (Boolean(False), Boolean(True)) for leaf in leaves}
     condition = _sql(_concrete(call.filter), None, ctx)
+    null = 0.0 if call.name == "sum" else math.nan
     found: dict[bytes, Floats] = {}
-    for expr in corners(call.args[0], leaves, ends):
-        value = f"coalesce(TRY_CAST(({ctx.duck.expression(expr)}) AS DOUBLE), 'NaN'::DOUBLE)"
+    for expr in corners(call.args[0], leaves, ends):  # of a row that is not of the outcome a cast may fail
+        value = f"TRY_CAST(({ctx.duck.expression(lenient(expr))}) AS DOUBLE)"
+        value = f"CASE WHEN isnan({value}) THEN 'inf' ELSE coalesce({value}, '{null}'::DOUBLE) END"
         values = relation.each(value if condition is None else f"CASE WHEN {condition} THEN {value} ELSE 0 END")
         found.setdefault(values.tobytes(), values)
     branches = np.array(list(found.values()))
@@ -196,7 +199,7 @@ def _sql(terms: Sequence[Expr], present: Expr | None, ctx: Context) -> str | Non
     """SQL that is true where the terms hold and a value is not NULL."""
     parts = [f"coalesce({ctx.duck.expression(term)}, false)" for term in terms]
     if present is not None and not isinstance(present, Number):
-        parts.append(f"({ctx.duck.expression(present)}) IS NOT NULL")
+        parts.append(f"({ctx.duck.expression(lenient(present))}) IS NOT NULL")
     return " AND ".join(parts) or None
 
 

@@ -63,6 +63,7 @@ RARE = {
     "sum(CASE WHEN <late> THEN amount WHEN <paid> THEN 2 ELSE 1 END) AS x FROM t": (
         "sum(CASE WHEN late THEN amount WHEN paid THEN 2 ELSE 1 END) FROM truth"
     ),
+    "sum(if(<late>, word::DOUBLE, 1)) AS x FROM t": "sum(if(late, amount, 1)) FROM truth",
     "sum(if(<late>, amount, 1)) AS x FROM t WHERE <paid>": "sum(if(late, amount, 1)) FROM truth WHERE paid",
     "avg(if(<late>, amount, 1)) AS x FROM t WHERE <paid>": "avg(if(late, amount, 1)) FROM truth WHERE paid",
 }
@@ -90,7 +91,9 @@ def deliveries() -> Iterator[uql.Connection]:
         con.sql("CREATE TABLE truth (id BIGINT, late BOOLEAN, paid BOOLEAN, amount DOUBLE)")
         rows = zip(range(600), model.late.tolist(), model.paid.tolist(), model.amount.tolist(), strict=True)
         con.sql(f"INSERT INTO truth VALUES {', '.join(map(str, rows))}")
-        con.sql("CREATE TABLE t AS SELECT 'a delivery with the number ' || id AS text, amount FROM truth ORDER BY id")
+        con.sql(
+            "CREATE TABLE t AS SELECT 'a delivery with the number ' || id AS text, amount, if(late, amount::VARCHAR, 'none') AS word FROM truth ORDER BY id"
+        )
         yield con
 
 
