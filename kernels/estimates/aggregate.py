@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
-from uql.compiler.syntax import NO_SPAN, Binary, Call, Cast, Expr, Number, Unary
+from uql.compiler.syntax import NO_SPAN, Binary, Call, Case, Cast, Expr, Number, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
@@ -504,9 +504,17 @@ class _Measure:
         n_values = self.count_known(call)
         if estimate.unknown and not n_values:  # nothing is known of values that were not seen
             return replace(estimate, value=None, low=float("-inf"), high=float("inf"))
-        if read and (n_values < 2 or not np.nan_to_num(y).any()) and not estimate.exact:  # others may be of any size
+        none_tells = n_values < 2 or not np.nan_to_num(y).any() or self._are_alike(call)
+        if read and none_tells and not estimate.exact:  # others may be of any size
             return replace(estimate, low=float("-inf"), high=float("inf"))
         return estimate
+
+    def _are_alike(self, call: Call) -> bool:
+        """Have all rows known one value, of two branches? It may be that which is not read by the model."""
+        parts = list(walk(call.args[0]))
+        decides = any(isinstance(part, Case) or (isinstance(part, Call) and part.name == "if") for part in parts)
+        known = self.sample.arguments[call][(self.inside == 1.0) & ~self.sample.missing[call]]
+        return decides and len(np.unique(known[~np.isnan(known)])) < 2
 
     def _by_branches(self, call: Call) -> Estimate | None:
         """A SUM, or an AVG over all rows, of values that texts decide: what they add up to where no text holds, and how
@@ -564,7 +572,10 @@ class _Measure:
         zero_one = bool(np.isin(y[~np.isnan(y)], (0.0, 1.0)).all())
         number = isinstance(call.args[0], Virtual | Cast) if weights is None else not np.isin(weights, (0.0, 1.0)).all()
         if not (zero_one and number):
-            return self._settle_ratio(self.sampler.ratio(y, x, **keywords), y, x)
+            ratio = self.sampler.ratio(y, x, **keywords)
+            if self._is_read(call) and self._are_alike(call) and not ratio.exact:
+                ratio = replace(ratio, low=-math.inf, high=math.inf)
+            return self._settle_ratio(ratio, y, x)
         if weights is not None:
             keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)

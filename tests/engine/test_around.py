@@ -163,7 +163,7 @@ def test_explain_asks_nobody_and_changes_nothing(labels):
     before = con.sql("SELECT count(*) FROM films").fetchall()
     con.uql("EXPLAIN " + both(CHANGES[1])[0]).fetchall()
     assert con.sql("SELECT count(*) FROM films").fetchall() == before
-    for how in ("ANALYZE", "(FORMAT JSON)"):
+    for how in ("ANALYZE", "(ANALYZE, FORMAT JSON)"):
         with pytest.raises(UQLError) as error:
             con.uql(f"EXPLAIN {how} {pivot}")
         assert "EXPLAIN alone" in error.value.help

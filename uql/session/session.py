@@ -385,8 +385,9 @@ class Session:
             except duckdb.Error as error:
                 self.note_failure(error)
                 place = None
-                with suppress(duckdb.Error, UQLError):  # nothing can be bound in a transaction that the error has ended
-                    place = bound()
+                if not self.catalog.aborted():  # nothing can be bound in a transaction that the error has ended
+                    with suppress(duckdb.Error):
+                        place = bound()
                 raise refused(error, place).at(text) from error
             finally:
                 self._running -= 1

@@ -351,8 +351,9 @@ class Catalog:
     def _said_in_files(self, sql: str) -> str | None:
         """The statement that put estimates, or a part of the rows, into one of the Parquet files that SQL reads; None: none says so."""
         names = _parquet_files(sql)
-        # on a cursor of its own: a file that is not there ends the transaction that is open
-        with self.connection.cursor() if names else contextlib.nullcontext() as own:
+        if not names:
+            return None
+        with self.connection.cursor() as own:  # a file that is not there would end the transaction that is open
             for name in names:
                 # it is no name of such files, or the note is not ours
                 with contextlib.suppress(duckdb.Error, ValueError, AttributeError, RecursionError):
