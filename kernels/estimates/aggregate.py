@@ -57,8 +57,11 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     every_row_counts = block.filter.formula is None and relation.stage is None
     every_row_counts &= codes is not None or not block.aggregate.keys
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx, every_row_counts)
-    apart = stored.branches if every_row_counts else {}
-    quotients = {q: two for q, two in _quotients(block, calls).items() if not apart.keys() & {*two}}
+    quotients = {
+        quotient: (top, bottom)
+        for quotient, (top, bottom) in _quotients(block, calls).items()
+        if bottom not in stored.branches and (top not in stored.branches or bottom.name == "count")
+    }
     of = Aggregation(block, relation, ctx, calls, quotients, _columns(block), codes, sizes, whole_table)
     await _check_estimable(block, only_seen, stored.boundless, relation, ctx)
     watched = [c for c in calls if c.name in sample_bounds.ESTIMATED and not c.distinct and c not in only_seen | whole]
@@ -489,9 +492,11 @@ class _Measure:
             return self.counted(call)
         if self._is_boundless(call):
             return self._boundless(call)
-        if call in self.stored.branches and (by_branches := self._by_branches(call)) is not None:
+        mean = call.name in ("avg", "mean")
+        by_branches = self._by_branches(call, call if mean else None) if call in self.stored.branches else None
+        if by_branches is not None:
             return by_branches
-        if call.name in ("avg", "mean"):
+        if mean:
             return self._mean(call)
         y, keywords = self._sum(call), self._keywords(call)
         read = self._is_read(call) and keywords.get("weights") is None
@@ -516,29 +521,42 @@ class _Measure:
         known = self.sample.arguments[call][(self.inside == 1.0) & ~self.sample.missing[call]]
         return decides and len(np.unique(known[~np.isnan(known)])) < 2
 
-    def _by_branches(self, call: Call) -> Estimate | None:
-        """A SUM, or an AVG over all rows, of values that texts decide: what they add up to where no text holds, and how
-        much more the rows of each other outcome add, their ends added up. None where no row was left out, or none counts."""
-        branches, present, keywords = self.stored.branches[call], self.stored.presence.get(call), self._keywords()
-        least, rids, y = branches[0], self.sampled.labelled, self._sum(call)
+    def _by_branches(self, call: Call, below: Call | None = None) -> Estimate | None:
+        """A SUM of values that texts decide, or its quotient by the rows of a COUNT or an AVG: what the values add up to where no
+        text holds, and how much more the rows of each other outcome add; the ends add up. None where no row was left out.
+
+        Args:
+            below: whose rows stand below the line; None: the sum itself.
+        """
+        branches, keywords = self.stored.branches[call], self._keywords()
+        least, rids, y, present = branches[0], self.sampled.labelled, self._sum(call), self._count(call)
         outcome = np.abs(branches[:, rids] - np.nan_to_num(y)).argmin(axis=0)
         parts = []
         for k, values in enumerate(branches[1:], 1):
             more = values - least
-            has_outcome = np.where(np.isnan(y), np.nan, self.passing * (outcome == k))
-            parts.append(self.sampler.total(has_outcome * more[rids], None, weights=more, **keywords))
-        member = np.ones(len(least), bool) if self.codes is None else self.codes == (self.domain or 0)
-        certain = float(least[member].sum()) if self.stored.every_row_counts else 0.0
-        if least.any() and not self.stored.every_row_counts:
-            parts.append(self.sampler.total(self.passing * least[rids], None, weights=least, **keywords))
-        n = 1.0 if call.name == "sum" else float(member.sum() if present is None else present[member].sum())
-        if not n or all(part.exact for part in parts):
+            adds = np.where(np.isnan(y), np.nan, present * (outcome == k)) * more[rids]
+            parts.append(self.sampler.total(adds, None, weights=more, **keywords))
+        if all(part.exact for part in parts):
             return None
-        value, low, high = (
-            None if None in ends else (certain + sum(ends)) / n
-            for ends in zip(*((part.value, part.low, part.high) for part in parts), strict=True)
-        )
-        return replace(parts[0], value=value, low=low, high=high, unknown=max(part.unknown for part in parts))
+        member = np.ones(len(least), bool) if self.codes is None else self.codes == (self.domain or 0)
+        if self.stored.every_row_counts and not is_semantic(call.filter) and below in (None, call):
+            counted = self.stored.presence.get(call, np.ones(len(least)))[member].sum()
+            if not counted:
+                return None
+            return _plus(parts, float(least[member].sum()), 1.0 if below is None else float(counted))
+        base = []
+        if below is None:
+            if least.any():
+                base = [self.sampler.total(present * least[rids], None, weights=least, **keywords)]
+            return _plus([*parts, *base])
+        x, counts = self._count(below), self.stored.presence.get(below)
+        if least.any():
+            base = [self.sampler.ratio(present * least[rids], x, weights=least, counts=counts, **keywords)]
+        found = _plus([_quotient(_plus(parts), self.counted(below)), *base])
+        if below is call:  # a mean lies among the values
+            ends = float(branches[:, member].min()), float(branches[:, member].max())
+            found = replace(found, low=max(found.low or 0.0, ends[0]), high=min(found.high or 0.0, ends[1]))
+        return self._settle_ratio(found, y, x)
 
     def count_known(self, call: Call) -> int:
         """Rows of the group whose value for an aggregate is known, and not NULL."""
@@ -604,6 +622,9 @@ class _Measure:
         for call in (top, bottom):
             if call.name != "count" and self._is_boundless(call):
                 return self._boundless(call)
+        by_branches = self._by_branches(top, bottom) if top in self.stored.branches else None
+        if by_branches is not None:
+            return by_branches
         y = self._count(top) if top.name == "count" else self._sum(top)
         x = self._count(bottom) if bottom.name == "count" else self._sum(bottom)
         keywords = self._keywords(top)
@@ -653,6 +674,26 @@ class _Measure:
         if self.sampled.every and not unknown:
             return exactly(n_distinct, self.confidence, calls)
         return Estimate(n_distinct, n_distinct, float("inf"), self.confidence, False, calls, unknown, "at least")
+
+
+def _plus(parts: Sequence[Estimate], more: float = 0.0, below: float = 1.0) -> Estimate:
+    """(The sum of estimates + more) / below, from the sum of their low ends to that of their high ends."""
+    value, low, high = (
+        None if None in ends else (more + sum(ends)) / below
+        for ends in zip(*((part.value, part.low, part.high) for part in parts), strict=True)
+    )
+    return replace(parts[0], value=value, low=low, high=high, unknown=max(part.unknown for part in parts), exact=False)
+
+
+def _quotient(top: Estimate, bottom: Estimate) -> Estimate:
+    """The one by the other, which is a count: between the least and the greatest that their ends give; open by a count that may be 0."""
+    ends = [
+        end / count if count else math.copysign(math.inf, end) if end else 0.0
+        for end in (top.low or 0.0, top.high or 0.0)
+        for count in (max(bottom.low or 0.0, 0.0), bottom.high or 0.0)
+    ]
+    value = None if top.value is None or not bottom.value else top.value / bottom.value
+    return replace(top, value=value, low=min(ends), high=max(ends), unknown=max(top.unknown, bottom.unknown))
 
 
 def scaled(quotient: Expr) -> tuple[Call, Call]:

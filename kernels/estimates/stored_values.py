@@ -57,12 +57,7 @@ class Stored:
                 if present is not None and not present.all():
                     presence[call] = present
             elif (by_outcome := _branches(call, relation, ctx)) is not None:
-                if call.name == "sum" or every_row_counts:
-                    branches[call] = by_outcome
-                if not every_row_counts and by_outcome.min() >= 0.0:  # 0 where the row does not count
-                    weights[call] = by_outcome.max(axis=0)
-                elif not every_row_counts and by_outcome.max() <= 0.0:
-                    weights[call] = by_outcome.min(axis=0)
+                branches[call] = by_outcome
                 condition = _sql(_concrete(call.filter), None, ctx)
                 if call.name != "sum" and condition is not None:
                     presence[call] = relation.each(f"CAST({condition} AS DOUBLE)")
@@ -136,7 +131,7 @@ def _parts(call: Call, ctx: Context) -> _Parts | None:
 def _branches(call: Call, relation: Relation, ctx: Context) -> Floats | None:
     """(b, N) what each row may add to a SUM or AVG, one for each outcome of the conditions in its value, that in which
     none holds first. None: another aggregate, no condition, more than a few, a value that a model reads, a NULL, or 0 and 1."""
-    if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1 or is_semantic(call.filter):
+    if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1:
         return None
     columns = virtuals(call.args[0])
     if not columns or len(columns) > MOST_CONDITIONS or not all(column.is_condition for column in columns):

@@ -64,6 +64,11 @@ RARE = {
         "sum(CASE WHEN late THEN amount WHEN paid THEN 2 ELSE 1 END) FROM truth"
     ),
     "sum(if(<late>, word::DOUBLE, 1)) AS x FROM t": "sum(if(late, amount, 1)) FROM truth",
+    "sum(if(<late>, amount, 1)) FILTER (<paid>) AS x FROM t": "sum(if(late, amount, 1)) FILTER (paid) FROM truth",
+    "avg(if(<late>, amount, 1)) FILTER (<paid>) AS x FROM t": "avg(if(late, amount, 1)) FILTER (paid) FROM truth",
+    "100.0 * sum(if(<late>, amount, 1)) / sum(amount) AS x FROM t": (
+        "100.0 * sum(if(late, amount, 1)) / sum(amount) FROM truth"
+    ),
     "sum(if(<late>, <read>, 1)) AS x FROM t": "sum(if(late, amount, 1)) FROM truth",
     "avg(if(<late>, <read>, 1)) AS x FROM t": "avg(if(late, amount, 1)) FROM truth",
     "sum(if(<late>, amount, 1)) AS x FROM t WHERE <paid>": "sum(if(late, amount, 1)) FROM truth WHERE paid",
