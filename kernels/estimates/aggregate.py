@@ -529,7 +529,8 @@ class _Measure:
             below: whose rows stand below the line; None: the sum itself.
         """
         branches, keywords = self.stored.branches[call], self._keywords()
-        least, rids, y, present = branches[0], self.sampled.labelled, self._sum(call), self._count(call)
+        least, rids, y = branches[0], self.sampled.labelled, self._sum(call)
+        present = self._count(call) if is_semantic(call.filter) else self._masked(np.ones(len(y)), call)
         outcome = np.abs(branches[:, rids] - np.nan_to_num(y)).argmin(axis=0)
         parts = []
         for k, values in enumerate(branches[1:], 1):

@@ -139,7 +139,7 @@ def _branches(call: Call, relation: Relation, ctx: Context) -> Floats | None:
     leaves = list(dict.fromkeys(node for node in walk(call.args[0]) if isinstance(node, Virtual)))
     ends: dict[Expr, tuple[Expr, Expr]] = {leaf: (Boolean(False), Boolean(True)) for leaf in leaves}
     condition = _sql(_concrete(call.filter), None, ctx)
-    null = 0.0 if call.name == "sum" else math.nan
+    null = 0.0 if call.name == "sum" and not is_semantic(call.filter) else math.nan
     found: dict[bytes, Floats] = {}
     for expr in corners(call.args[0], leaves, ends):  # of a row that is not of the outcome a cast may fail
         value = f"TRY_CAST(({ctx.duck.expression(lenient(expr))}) AS DOUBLE)"

@@ -70,6 +70,10 @@ RARE = {
         "100.0 * sum(if(late, amount, 1)) / sum(amount) FROM truth"
     ),
     "sum(if(<late>, <read>, 1)) AS x FROM t": "sum(if(late, amount, 1)) FROM truth",
+    "sum(if(NOT <late>, NULL, amount - 60)) AS x FROM t": "sum(if(NOT late, NULL, amount - 60)) FROM truth",
+    "sum(CASE WHEN <paid> THEN NULL WHEN <late> THEN 9 ELSE amount END) AS x FROM t": (
+        "sum(CASE WHEN paid THEN NULL WHEN late THEN 9 ELSE amount END) FROM truth"
+    ),
     "avg(if(<late>, <read>, 1)) AS x FROM t": "avg(if(late, amount, 1)) FROM truth",
     "sum(if(<late>, amount, 1)) AS x FROM t WHERE <paid>": "sum(if(late, amount, 1)) FROM truth WHERE paid",
     "avg(if(<late>, amount, 1)) AS x FROM t WHERE <paid>": "avg(if(late, amount, 1)) FROM truth WHERE paid",
