@@ -29,9 +29,7 @@ class Stored:
     presence: dict[Call, Floats]  # 1 where it has a value, 0 where that is NULL; of a COUNT or AVG of values with NULLs
     scales: dict[Call, Floats]  # what a value that a model reads is multiplied with, in a SUM or AVG
     boundless: frozenset[Call] = frozenset()  # those that add up NaN, infinity or more than MOST; 0 stands in its place
-    branches: dict[Call, Floats] = field(
-        default_factory=dict
-    )  # (b, N) what a row may add, where texts decide its value
+    branches: dict[Call, Floats] = field(default_factory=dict)  # (b, N) what a row may add, by what texts say
     every_row_counts: bool = False
 
     @classmethod

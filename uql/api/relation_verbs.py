@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
 
 
-def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection, made_by: str | None = None) -> duckdb.DuckDBPyRelation:
+def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection, text: str | None = None) -> duckdb.DuckDBPyRelation:
     """The rows as a relation of a connection, with those types that Arrow has no name for.
 
-    Args: made_by: the statement whose estimates, or part of the rows, they are; it stands in the name of what the relation reads.
+    Args:
+        text: the statement whose estimates, or part of the rows, they are; it stands in the name of what the relation reads.
     """
     from uql.show.render import unique_names
 
     table = outcome.bounded()
     rows = table.rename_columns(unique_names(table.column_names))
-    if made_by is None:
+    if text is None:
         rows = con.from_arrow(rows)
     else:
-        name = f"{MADE_BY} {' '.join(made_by.split())[:200]}"
+        name = f"{MADE_BY} {' '.join(text.split())[:200]}"
         rows = con.register(name, rows).table(quote(name))
     columns = {
         typed_columns([name], [kind]): quote(name)
