@@ -51,7 +51,6 @@ SAMPLES: dict[str, tuple[Any, Any]] = {
     "listen": (True, None),
     "concurrency": (2, None),
     "rows_per_request": (4, None),
-    "hedge": (True, None),
     "batch": (True, None),
     "ledger": (":memory:", "elsewhere/ledger.sqlite"),
     "offline": (True, False),

@@ -74,7 +74,6 @@ class Settings:
     rows_per_request: Rows = (
         "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
     )
-    hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
     batch: bool = False  # rows go to the vendor's batch API: half the price, within a day; of openai: and anthropic:
     ledger: str | None = field(
         default=None, repr=False
@@ -166,7 +165,7 @@ IN_PROJECTS = {
     **dict.fromkeys(
         (
             *("accuracy", "budget", "exact", "fresh", "error", "confidence", "recall", "total", "precision", "seed", "partial"),
-            *("on_error", "method", "strata", "explore", "soft", "describe", "listen", "concurrency", "rows_per_request", "hedge", "batch"),
+            *("on_error", "method", "strata", "explore", "soft", "describe", "listen", "concurrency", "rows_per_request", "batch"),
             *("quoted", "timeout_s", "progress", "disabled_rules"),
         ),
         _HARMLESS,

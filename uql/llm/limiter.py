@@ -13,7 +13,6 @@ from uql.llm.providers.base import Limits
 LONGEST_PAUSE_S = 60.0
 FIRST_PAUSE_S = 0.5
 LONGEST_WAIT_S = 120.0  # that a provider is believed when it wants to be left alone
-LEAST_SEEN = 20  # replies before one can be told to be late
 USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours
 BURST_S = 0.6  # of a rate that may be spent at once after a pause
 SLICE_S = 0.25  # of a shared rate, taken at once
@@ -92,7 +91,6 @@ class Limiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._gate: asyncio.Lock | None = None
         self._fastest = float("inf")
-        self._seconds: deque[float] = deque(maxlen=128)  # of the last replies
         self._usual = 0.5  # seconds of a call, on the average
         self._cut_at = float("-inf")
         self._starting = True  # the window doubles a round trip until the first sign of strain
@@ -198,8 +196,6 @@ class Limiter:
         now = time.monotonic()
         if fault == "rate_limit":
             self._paused_until = max(self._paused_until, now + min(retry_after_s or FIRST_PAUSE_S, LONGEST_WAIT_S))
-        elif fault is None:
-            self._seconds.append(seconds)
         if not self.adaptive:
             return
         if fault in ("rate_limit", "timeout", "server"):
@@ -217,12 +213,6 @@ class Limiter:
 
     def _round_trip(self) -> float:
         return max(0.02, 2 * self._usual)
-
-    def hedge_after_s(self) -> float | None:
-        """Seconds after which a request takes far longer than most: 1.5 × the 95 % quantile; None before 20 replies came."""
-        if len(self._seconds) < LEAST_SEEN:
-            return None
-        return 1.5 * sorted(self._seconds)[int(0.95 * len(self._seconds))]
 
     async def pause(self, failures: int, retry_after_s: float | None, within_s: float | None = None) -> None:
         """Wait before a row is sent again: as long as the provider said, else exponentially with full jitter.

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -16,7 +15,6 @@ from uql.llm import chunks
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Listener
 from uql.llm.failures import FINAL, TRANSIENT, TRIES
-from uql.llm.hedging import first_of
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Slot, row_key
 from uql.llm.ledger_rows import Entry, Failed
@@ -122,7 +120,7 @@ class Sender:
                 self.settings.timeout_s,
             )
             attempt += 1
-            outcome = await self._send_hedged(asking, request, attempt)
+            outcome = await self._send(asking, request, attempt)
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
                 for j in open_now:
                     done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
@@ -243,7 +241,7 @@ class Sender:
             order = self._shuffled(slots[:most])
             request = RowsRequest(questions, tuple(slots[i].row for i in order), self.run.seed, self.settings.timeout_s)
             attempt += 1
-            outcome = await self._send_hedged(asking, request, attempt)
+            outcome = await self._send(asking, request, attempt)
             if isinstance(outcome, Problem):
                 fewer = self._fewer_rows(most) if outcome.kind == "budget" else None
                 if fewer is not None:
@@ -299,18 +297,6 @@ class Sender:
         """The positions of rows in an order that their contents and the run's seed decide."""
         salt = str(self.run.seed).encode()
         return sorted(range(len(slots)), key=lambda i: blake2b(row_key(slots[i].row), key=salt, digest_size=8).digest())
-
-    async def _send_hedged(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
-        """One request, or two where hedging is asked for and the first takes far longer than most: each is paid and counted."""
-        send = partial(self._send, asking, request, attempt)
-        after_s = asking.limiter.hedge_after_s() if self.settings.hedge and asking.provider.limits.timed else None
-        if after_s is None:
-            return await send()
-        outcome, others = await first_of(send, after_s, lambda o: not isinstance(o, Problem) and o[0] is not None)
-        for other in others:
-            if not isinstance(other, Problem):
-                await self._record([], other[1])
-        return outcome
 
     async def _send(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
         """One request: reserved, sent within the limits, counted: an event a row. A Problem where it was not sent."""

@@ -47,7 +47,6 @@ BESIDE = {
     "plugins",
     "progress",
     "concurrency",
-    "hedge",
     "batch",
     "timeout_s",
     "confirm_over",
