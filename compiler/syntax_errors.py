@@ -209,7 +209,11 @@ def labels_in_quotes(place: Place) -> str | None:
 
 def options_in_brackets(place: Place) -> str | None:
     """WITH budget = 5, WITH budget 5, SET budget = 5."""
-    if place.kind(-1) == "WITH" and place.written().lower() in SETTINGS and place.kind(1) in ("NUMBER", "STRING"):
+    if (
+        place.written(-1).upper() == "WITH"
+        and place.written().lower() in SETTINGS
+        and place.kind(1) in ("NUMBER", "STRING")
+    ):
         return f"options stand in parentheses behind WITH: WITH ({place.written().lower()} = {place.written(1)})"
     for name, equals in ((0, 1), (-1, 0)):
         if place.kind(equals) != "EQUALS" or place.kind(name) in ("QUOTED", "$end"):
