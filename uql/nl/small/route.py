@@ -5,27 +5,31 @@ Where no result leads, the first is answered, the others are offered as readings
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import count
+
+import sqlglot
+from sqlglot import exp
 
 from uql.base.errors import BudgetError, GuardError, QuestionError
 from uql.base.schema import Field
 from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.plan_checks import Checked, check_plan
+from uql.nl.ask.plan_checks import Checked, check_plan, vega_type
 from uql.nl.ask.planner import Planned, wants_plot
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, free_name
 from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.candidates import CandidateContext
-from uql.nl.small.plots import plot_of
 from uql.nl.small.statements import Statements
-from uql.nl.small.ties import tie_check
 from uql.nl.small.vote import Candidate, Vote, is_settled, tally
 
 CANDIDATES = 5  # at most, where the user does not say
 OFFERED = 3  # readings
+_WORDS = {"line": "line", "trend": "line", "pie": "arc", "scatter": "point", "area": "area"}
+_MARK = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +130,38 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
     if context.plot and fields:
-        plot = plot_of(ctx.question, free_name("plot", used), name, fields)
+        plot = _plot_of(ctx.question, free_name("plot", used), name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
     if checked.problems:
         raise QuestionError(f"the plan cannot be run: {'; '.join(map(str, checked.problems))}")
     return checked
+
+
+def _plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> Node | None:
+    """A plot of the rows of another node, of the kind that the question names, else bars; None without two columns, one of them numbers.
+
+    Args:
+        rows: the name of the node that makes the rows.
+    """
+    columns = [f for f in fields if not f.is_unstructured]
+    numbers = [f for f in columns if vega_type(f) == "quantitative"]
+    if len(columns) < 2 or not numbers:
+        return None
+    y = numbers[-1]
+    x, *more = [f for f in columns if f is not y]
+    match = _MARK.search(question)
+    item = {
+        "kind": "plot",
+        "name": name,
+        "input": rows,
+        "mark": _WORDS[match[1].lower()] if match is not None else "bar",
+        "x": x.name,
+        "y": y.name,
+        "color": more[0].name if len(more) == 1 else "",
+        "title": " ".join(question.split())[:80],
+    }
+    return forms.node_of(item, 1)
 
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
@@ -176,3 +206,31 @@ async def _ties(context: CandidateContext, winner: Candidate) -> list[str]:
     if len(places) <= limit or places[-1] != places[-2]:
         return []
     return [f"other rows tie with the last of the {limit:,} shown" if limit > 1 else "other rows tie with this one"]
+
+
+def tie_check(sql: str) -> tuple[str, int] | None:
+    """A statement whose rows tell whether others tie with the last that this one shows, and its LIMIT; None where it has none to check.
+
+    >>> tie_check("SELECT name FROM t ORDER BY height DESC LIMIT 1")
+    ('SELECT height AS place FROM t ORDER BY height DESC LIMIT 2', 1)
+    >>> tie_check("SELECT name FROM t") is None, tie_check("SELECT count(*) FROM t LIMIT 5") is None
+    (True, True)
+    """
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    limit, order = tree.args.get("limit"), tree.args.get("order")
+    if not isinstance(tree, exp.Select) or limit is None or order is None or tree.args.get("distinct") is not None:
+        return None
+    most = limit.expression
+    if not isinstance(most, exp.Literal) or most.is_string or len(order.expressions) != 1:
+        return None
+    by = order.expressions[0].this
+    aliases = {item.alias.lower(): item.this for item in tree.expressions if isinstance(item, exp.Alias)}
+    if isinstance(by, exp.Column) and not by.table:
+        by = aliases.get(by.name.lower(), by)
+    if isinstance(by, exp.Literal):  # ORDER BY 2
+        return None
+    check = tree.copy()
+    check.set("expressions", [exp.alias_(by.copy(), "place")])
+    check.args["order"].expressions[0].set("this", by.copy())
+    n = int(most.this)
+    return check.limit(n + 1).sql(dialect="duckdb"), n
