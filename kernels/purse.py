@@ -5,8 +5,8 @@ Parts that do with samples share the calls: each has its share of what is left w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
 
 from uql.base.errors import BudgetError
@@ -140,43 +140,35 @@ class Purse:
         finally:
             self._later -= parts
 
-    @contextmanager
-    def sharing(self, needed: int) -> Iterator[None]:
+    def sharing(self, needed: int) -> AbstractContextManager[None]:
         """A part that needs more calls than are left does with its share of them: the parts after it have theirs.
 
         What a step of the budget keeps for them is kept in the next ones too: the run that ended with it has spent that.
         """
-        before = self._reserved
-        if self._later:
-            kept = (self._with_others(step, needed) for step in range(len(self.budget.steps) + 1))
-            self._reserved = tuple(accumulate(kept, max))
-        try:
-            yield
-        finally:
-            self._reserved = before
+        kept = accumulate((self._with_others(s, needed) for s in self._steps), max)
+        return self._holding(kept if self._later else self._reserved)
 
-    @contextmanager
-    def share(self, others: int) -> Iterator[None]:
+    def share(self, others: int) -> AbstractContextManager[None]:
         """Within it so many parts like this one are kept the same share of what is left."""
+        return self._holding(self._held_at(s) + self._own_at(s) - self._own_at(s) // (1 + others) for s in self._steps)
+
+    def keeping(self, calls: int) -> AbstractContextManager[None]:
+        """Within it so many calls are kept for what follows: at most a quarter of what is left."""
+        return self._holding(self._held_at(s) + min(calls, self._own_at(s) // 4) for s in self._steps)
+
+    @contextmanager
+    def _holding(self, calls: Iterable[int]) -> Iterator[None]:
+        """Within it so many calls of each step of the budget are kept for other parts."""
         before = self._reserved
-        steps = range(len(self.budget.steps) + 1)
-        self._reserved = tuple(self._held_at(s) + self._own_at(s) - self._own_at(s) // (1 + others) for s in steps)
+        self._reserved = tuple(calls)
         try:
             yield
         finally:
             self._reserved = before
 
-    @contextmanager
-    def keeping(self, calls: int) -> Iterator[None]:
-        """Within it so many calls are kept for what follows: at most a quarter of what is left."""
-        before = self._reserved
-        self._reserved = tuple(
-            self._held_at(step) + min(calls, self._own_at(step) // 4) for step in range(len(self.budget.steps) + 1)
-        )
-        try:
-            yield
-        finally:
-            self._reserved = before
+    @property
+    def _steps(self) -> range:
+        return range(len(self.budget.steps) + 1)
 
     def _with_others(self, step: int, needed: int) -> int:
         """What is held of a step of the budget, with the shares of the parts to come where one needs more calls than it leaves."""

@@ -206,30 +206,28 @@ class Shell:
 
     def _ask(self, question: str) -> None:
         """An answer to a question in words: the UQL first, then what it found."""
-        ask: Any = getattr(self.con, "ask", None)
         if not question:
             self.say("? takes a question: ? which complaints are the most frequent")
-        elif ask is None:
-            self.say("error: questions in words are not part of this installation; write UQL")
-        else:
+            return
 
-            def planned(price: Any, plan: Any) -> bool:
-                progress.hide()
-                return self._planned(price, plan)
+        def planned(price: Any, plan: Any) -> bool:
+            progress.hide()
+            return self._planned(price, plan)
 
-            try:
-                with Progress(enabled=sys.stderr.isatty()).of(self.con.on_event) as progress:
-                    answer = ask(question, confirm=planned, confirm_over=-1.0)  # so that every plan is shown first
-            except UQLError as error:
-                self.say(f"error: {error}")
-                return
-            except KeyboardInterrupt:
-                if self._twice():
-                    raise
-                self.say("stopped; what was answered is kept")
-                return
-            self.total += answer.cost
-            self.say(str(answer))
+        try:
+            with Progress(enabled=sys.stderr.isatty()).of(self.con.on_event) as progress:
+                # so that every plan is shown first
+                answer = self.con.ask(question, confirm=planned, confirm_over=-1.0)
+        except UQLError as error:
+            self.say(f"error: {error}")
+            return
+        except KeyboardInterrupt:
+            if self._twice():
+                raise
+            self.say("stopped; what was answered is kept")
+            return
+        self.total += answer.cost
+        self.say(str(answer))
 
     def _planned(self, price: Any, plan: Any) -> bool:
         """Shows the plan of a question before it runs; where it is dear, asks."""
