@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 
 from uql.base.errors import UQLSyntaxError, line_column
 from uql.base.settings import Settings
+from uql.base.spelling import distance
 from uql.compiler.lexer import RESERVED, SYMBOLS, Token
-from uql.compiler.spelling import distance
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import Field
+from uql.base.spelling import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
 from uql.compiler.bind.expressions import Clause, Expressions
@@ -15,7 +16,7 @@ from uql.compiler.bind.grouping import apart, flattened, items_of_lists, one_of_
 from uql.compiler.bind.limits import by_share, counted, is_all
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.reading import video_search
-from uql.compiler.bind.scope import Scope, suggestion
+from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.sources import Common, Sources, forced_modalities, renamed
 from uql.compiler.bind.stars import starred, with_columns, with_fields
 from uql.compiler.bind.statement import Statement

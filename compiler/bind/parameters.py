@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Any
 
 from uql.base.errors import BindError, UQLSyntaxError
+from uql.base.spelling import suggestion
 from uql.compiler import syntax as ast
-from uql.compiler.bind.scope import suggestion
 from uql.compiler.lexer import tokenize
 from uql.compiler.syntax import Cast, Parameter, Select, Span, String, TypedLiteral, TypeName
 from uql.compiler.virtual import SemText

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from uql.base.errors import BindError
 from uql.base.schema import Modality
-from uql.compiler.bind.scope import Scope, suggestion
+from uql.base.spelling import distance, suggestion
+from uql.compiler.bind.scope import Scope
 from uql.compiler.bound import Reading
 from uql.compiler.lexer import PIECE
-from uql.compiler.spelling import distance
 from uql.compiler.syntax import Column, Quoted, Span
 from uql.compiler.virtual import VirtualColumn
 

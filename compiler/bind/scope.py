@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Protocol
 
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.schema import ROWID, Field, Modality, Table
+from uql.base.spelling import suggestion
 from uql.compiler.bound import BoundSource
 from uql.compiler.syntax import NO_SPAN, Call, Column, Expr, Named, Span
 from uql.compiler.virtual import Moment
@@ -218,10 +218,3 @@ class Scope:
             + suggestion(parts[-1], names)
             + (f"columns: {columns}" if columns else "this query has no FROM"),
         )
-
-
-def suggestion(name: str, names: Iterable[str]) -> str:
-    """`did you mean x? `, or nothing when no name is near."""
-    low = {spelling.lower(): spelling for spelling in names}
-    close = get_close_matches(name.lower(), low, 1, 0.6)
-    return f"did you mean {low[close[0]]}? " if close else ""

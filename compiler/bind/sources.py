@@ -8,13 +8,14 @@ from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError, UQLError
 from uql.base.schema import Field, Modality, Table
+from uql.base.spelling import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.bind import lateral
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.lateral import columns_of, list_of, parts_call, put
 from uql.compiler.bind.lateral_groups import by_group
-from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
+from uql.compiler.bind.scope import Merged, Part, Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION, is_pending
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable

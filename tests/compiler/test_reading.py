@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from uql.base.errors import UQLError
+from uql.base.spelling import distance
 from uql.compiler.bind.reading import near_name
 from uql.compiler.binder import bind
 from uql.compiler.parser import parse
-from uql.compiler.spelling import distance
 from uql.sources.catalog import Catalog
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "reading").glob("*.test"))

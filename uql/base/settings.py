@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import partial
 from math import inf, isfinite
 from typing import Any, Literal
 
 from uql.base.endpoints import Endpoint, NamedPrice, endpoints, prices
 from uql.base.errors import ConfigError
+from uql.base.spelling import suggestion
 
 CALLS_AGGREGATE, CALLS_ROWS = 128, 256  # the budget, where none is set: of aggregates alone, and of anything else
 Budget = int | Literal["all"]
@@ -110,9 +110,8 @@ class Settings:
         """These settings with some replaced, each checked. Raises ConfigError on an unknown name or a bad value."""
         for name in values:
             if name not in NAMES:
-                close = get_close_matches(name, NAMES, 1)
-                hint = f"did you mean {close[0]}? " if close else ""
-                raise ConfigError(f"there is no setting {name!r}", help=hint + "`uql config show` lists the settings")
+                hint = suggestion(name, NAMES) + "`uql config show` lists the settings"
+                raise ConfigError(f"there is no setting {name!r}", help=hint)
         return replace(self, **{name: _checked(name, value) for name, value in values.items()})
 
 

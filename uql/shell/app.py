@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from prompt_toolkit.styles import style_from_pygments_cls
 from uql.api.background import run_interruptible
 from uql.base.errors import UQLError, UQLSyntaxError
 from uql.base.printable import printable, printable_lines
+from uql.base.spelling import suggestion
 from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file
@@ -595,9 +595,7 @@ def run_command(shell: Shell, line: str) -> None:
     command = COMMANDS.get(name.lower().rstrip(";"))
     try:
         if command is None:
-            close = get_close_matches(name, COMMANDS, 1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(f"there is no command {name}; {hint}.help lists them")
+            raise UsageError(f"there is no command {name}; {suggestion(name, COMMANDS)}.help lists them")
         command(shell, argument.rstrip(";"))
     except (UQLError, UsageError) as error:
         shell.say(f"error: {error}")

@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from uql.base.duckdb_functions import AggregateFunctions, aggregate_functions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
 from uql.base.schema import Field, Modality, Table
+from uql.base.spelling import suggestion
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
@@ -576,12 +576,9 @@ class Catalog:
 
     def _unknown(self, name: str, frames: Mapping[str, object]) -> UnknownTableError:
         names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
-        low = {table_name.lower(): table_name for table_name in names}
-        close = get_close_matches(name.lower(), low, 1)
-        hint = f"did you mean {low[close[0]]}? " if close else ""
         names_text = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         listed = f"tables: {names_text}" if names else "there are no tables; FROM 'file.csv' reads a file"
-        return UnknownTableError(f"no table {name}", help=hint + listed)
+        return UnknownTableError(f"no table {name}", help=suggestion(name, names) + listed)
 
     # ---------------------------------------------------------------------------------------------------- describing
     def _relation(

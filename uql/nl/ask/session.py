@@ -7,12 +7,12 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
+from uql.base.spelling import suggestion
 from uql.features.embedder import Embedder
 from uql.features.static import embedder_of
 from uql.llm.gate import Gate
@@ -220,11 +220,9 @@ class QuestionSession:
         option_names = [f.name for f in fields(Options)]
         for name in options:
             if name not in option_names and name not in SETTINGS:
-                close = get_close_matches(name, [*option_names, *SETTINGS], 1)
-                hint = f"did you mean {close[0]}? " if close else ""
-                raise ConfigError(
-                    f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*option_names, *SETTINGS])}"
-                )
+                known = [*option_names, *SETTINGS]
+                hint = f"{suggestion(name, known)}options: {', '.join(known)}"
+                raise ConfigError(f"ask has no option {name!r}", help=hint)
         values = {name: value for name, value in options.items() if name in option_names}
         for name in ("rules", "tables", "adapters", "without"):  # a text alone is one of them
             if isinstance(values.get(name), str):

@@ -1,6 +1,9 @@
-"""How far two words are from each other."""
+"""Names that are near to a word that somebody wrote."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def distance(a: str, b: str, limit: int) -> int:
@@ -27,3 +30,14 @@ def distance(a: str, b: str, limit: int) -> int:
             return limit + 1
         before, last = last, row
     return min(last[-1], limit + 1)
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """`did you mean x? `, or nothing when no name is near.
+
+    >>> suggestion("Star", ["stars", "text"]), suggestion("year", ["stars"])
+    ('did you mean stars? ', '')
+    """
+    low = {spelling.lower(): spelling for spelling in names}
+    close = get_close_matches(name.lower(), low, 1)
+    return f"did you mean {low[close[0]]}? " if close else ""
