@@ -131,24 +131,26 @@ PIECE = re.compile(
 )
 """What is read as a whole, a string, a text or a comment, though it may have no end; and `;`."""
 
-_BACKSLASH = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)|''", re.DOTALL)
-_CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_BACKSLASH = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)|''", re.DOTALL)
+_CONTROL = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 def _unescaped(text: str) -> str:
-    """What stands in E'…': \\n, \\t, \\x41, \\u00e9, \\101, and any other character for itself."""
+    """What stands in E'…': \\n, \\t, \\u00e9, the bytes \\xc3\\xa9 or \\303\\251 of UTF-8, and any other character for itself."""
 
-    def character(m: re.Match[str]) -> str:
-        escape = m.group(1)
+    def character(m: re.Match[bytes]) -> bytes:
+        escape = m[1]
         if escape is None:
-            return "'"
-        if escape[0] in "01234567":
-            return chr(int(escape, 8))
-        if escape[0] in "xuU" and len(escape) > 1:
-            return chr(min(int(escape[1:], 16), 0x10FFFF))
+            return b"'"
+        if escape.isdigit() and escape < b"8":
+            return bytes([int(escape, 8) % 256])
+        if escape[:1] == b"x" and len(escape) > 1:
+            return bytes([int(escape[1:], 16)])
+        if escape[:1] in b"uU" and len(escape) > 1:
+            return chr(min(int(escape[1:], 16), 0x10FFFF)).encode("utf-8", "surrogatepass")
         return _CONTROL.get(escape, escape)
 
-    return _BACKSLASH.sub(character, text)
+    return _BACKSLASH.sub(character, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogateescape")
 
 
 def _ended(t: Token) -> Token:
@@ -171,7 +173,11 @@ class _Rules:
         t.value, t.type = _unescaped(t.value[2:-1]), "STRING"
         if _UNREADABLE.search(t.value):
             where = {"text": t.lexer.lexdata, "start": t.lexpos, "end": t.lexer.lexpos}
-            raise UQLSyntaxError("a string cannot contain NUL or half of a surrogate pair", code="UQL107", **where)
+            raise UQLSyntaxError(
+                "a string cannot contain NUL, half of a surrogate pair or bytes that are no UTF-8",
+                code="UQL107",
+                **where,
+            )
         return _ended(t)
 
     def t_HEX(self, t: Token) -> Token:

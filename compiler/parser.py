@@ -200,8 +200,6 @@ class _Feed:
         if self.shift(self.stack, "NAME") is None:
             return kind
         following = [token.type for token in self.tokens[self.at + 1 : self.at + 3]]
-        if kind == "SIDE" and following[:1] == ["LPAREN"]:  # both(x)
-            return "NAME"
         in_list = self.at > 0 and self.tokens[self.at - 1].type == "COMMA"
         if kind == "OFFSET" and in_list:  # a column or function of a list
             return "NAME"
@@ -214,8 +212,6 @@ class _Feed:
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
         if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
-            return "NAME"
-        if kind == "WITH" and following == ["IN", "LPAREN"]:  # as in (with IN (1, 2)); a table can be "in"
             return "NAME"
         return kind if self._follows(stack) else "NAME"
 

@@ -67,6 +67,9 @@ def test_numbers_are_unsigned() -> None:
         "'\0'",
         "\ud800",
         "'\udfff'",
+        r"E'\ud800'",
+        r"E'\777'",
+        r"E'\xff'",
         "$",
         "`a`",
         "!",
@@ -77,6 +80,11 @@ def test_what_is_no_token_is_a_syntax_error_with_a_place(text: str) -> None:
         tokenize(text)
     assert caught.value.code == "UQL107"
     assert 0 <= caught.value.start < caught.value.end <= len(text)
+
+
+def test_octal_and_hex_escapes_are_bytes() -> None:
+    (token,) = tokenize(r"E'\303\251\xc3\xA9\101é\é'")
+    assert token.value == "ééAéé"
 
 
 def test_a_script_is_cut_only_at_semicolons_outside_quotes_and_comments() -> None:

@@ -35,6 +35,11 @@ def where(text: str) -> syntax.Expr | None:
     return select(f"SELECT a FROM t WHERE {text}").where
 
 
+def test_what_is_trimmed_may_stand_in_parentheses() -> None:
+    for side in ("BOTH", "LEADING", "TRAILING"):
+        assert expr(f"trim({side} ('a') FROM b)") == expr(f"trim({side} 'a' FROM b)")
+
+
 def test_figure_two_of_the_paper_parses() -> None:
     retrieval = select(
         'SELECT * FROM movie_reviews WHERE "the review is positive" AND movie = "Toy Story" LIMIT 10 TO toys'

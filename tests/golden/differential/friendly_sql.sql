@@ -29,6 +29,7 @@
 !SELECT id, substring(film FROM 1 FOR 2) AS s FROM reviews WHERE <pos> ORDER BY id
 !SELECT id, film[1:2] AS s FROM reviews WHERE <pos> ORDER BY id
 !SELECT id, trim(BOTH 'A' FROM film) AS s FROM reviews WHERE <pos> ORDER BY id
+!SELECT id, trim(BOTH ('A') FROM film) AS s, trim(LEADING (left(film, 1)) FROM film) AS l FROM reviews WHERE <pos> ORDER BY id
 !SELECT id FROM reviews WHERE day >= DATE '2024-03-01' AND day < '2024-07-01'::DATE AND <pos> ORDER BY id
 !SELECT id FROM reviews WHERE day BETWEEN '2024-02-01' AND '2024-05-31' AND <pos> ORDER BY id
 !SELECT id, strftime(day, '%Y-%m') AS m FROM reviews WHERE <pos> ORDER BY id

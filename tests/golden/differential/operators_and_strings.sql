@@ -6,6 +6,7 @@
 !SELECT id FROM reviews WHERE film = $$Alien$$ AND <pos> ORDER BY id
 !SELECT id, $tag$it's "so"$tag$ AS a FROM reviews WHERE <pos> ORDER BY id
 !SELECT id, E'a\tb\n\'x\'' AS a FROM reviews WHERE <pos> ORDER BY id
+!SELECT id, E'\303\251\xc3\xA9\101é\é' AS a FROM reviews WHERE <pos> ORDER BY id
 !SELECT id, stars::DOUBLE PRECISION AS a FROM reviews WHERE <pos> ORDER BY id
 !SELECT id, <rating>::DOUBLE PRECISION AS a FROM reviews ORDER BY id
 !SELECT id, CAST(<rating> AS DOUBLE PRECISION) AS a FROM reviews ORDER BY id
