@@ -211,8 +211,6 @@ class _Feed:
             return kind
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
-        if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
-            return "NAME"
         return kind if self._follows(stack) else "NAME"
 
     def _names_what_is_kept(self, following: list[str]) -> bool:
@@ -233,11 +231,6 @@ class _Feed:
         if ahead[:1] != ["LPAREN"]:
             return True
         return next((kind for kind in ahead if kind != "LPAREN"), "") in ("SELECT", "FROM", "WITH")
-
-    def _names_a_table(self) -> bool:
-        """Does WITH open options, `WITH (`, or a table, `WITH name AS` or `WITH name (`?"""
-        ahead = [token.type for token in self.tokens[self.at + 1 : self.at + 3]]
-        return ahead[:1] == ["LPAREN"] or ahead[1:] in (["AS"], ["LPAREN"])
 
     def _words(self, ahead: int) -> tuple[str, ...]:
         return tuple(
