@@ -47,7 +47,7 @@ def by_group(query: object, alias: str, of: BoundSource, aggregates: Container[s
         of: the table before it.
         aggregates: the names of DuckDB's aggregate functions.
     """
-    if not isinstance(query, BoundSelect) or not _is_one_row(query):
+    if not isinstance(query, BoundSelect) or query.source is None or not _is_one_row(query, query.source):
         return None
     own, around = {leaf.alias for leaf in leaves(query.source)}, {leaf.alias for leaf in leaves(of)}
     terms = conjuncts(query.where)
@@ -96,15 +96,13 @@ def _rows(source: BoundSource | None) -> int:
     return prod(leaf.table.row_count or 1 for leaf in leaves(source) if isinstance(leaf, BoundTable))
 
 
-def _is_one_row(query: BoundSelect) -> bool:
+def _is_one_row(query: BoundSelect, source: BoundSource) -> bool:
     """Is it aggregates over all rows of plain tables, so that it gives one row?"""
     whole = query.aggregated and not query.group_by and not query.sets and query.limit is None and not query.offset
-    if not whole or query.having is not None or query.qualify is not None or query.source is None or asks(query.source):
+    if not whole or query.having is not None or query.qualify is not None or asks(source):
         return False
     nested = any(True for _ in in_expressions(*expressions(query)))
-    return not nested and not any(
-        isinstance(s, BoundDerived) and is_semantic_query(s.query) for s in leaves(query.source)
-    )
+    return not nested and not any(isinstance(s, BoundDerived) and is_semantic_query(s.query) for s in leaves(source))
 
 
 def _is_equality(term: Expr, own: Container[str]) -> bool:

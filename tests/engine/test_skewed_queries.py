@@ -124,6 +124,19 @@ def test_values_that_a_rare_condition_decides_are_in_the_interval_though_no_row_
     assert held >= 7
 
 
+@pytest.mark.parametrize("rest", ["", " FILTER (WHERE amount < 90)"])
+@pytest.mark.parametrize("name", ["avg", "sum"])
+def test_a_case_has_the_same_interval_whichever_branch_is_null(
+    deliveries: uql.Connection, name: str, rest: str
+) -> None:
+    ways = ('CASE WHEN NOT "it is paid" THEN amount END', 'CASE WHEN "it is paid" THEN NULL ELSE amount END')
+    first, second = (
+        deliveries.uql(f"SELECT {name}({way}){rest} AS x FROM t WITH (budget = 48)").estimates["x"] for way in ways
+    )
+    assert first.value == pytest.approx(second.value, rel=0.1)
+    assert second.high - second.low == pytest.approx(first.high - first.low, rel=0.2)
+
+
 def test_a_sum_of_numbers_that_the_model_reads_says_how_rare_those_may_be_that_it_lacks() -> None:
     model = Invoices()
     with uql.connect(model=model, ledger=":memory:", examples=False) as con:
