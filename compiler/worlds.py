@@ -412,6 +412,9 @@ class _World:
             )
             places = np.where(passes, np.cumsum(passes) / share, np.cumsum(~passes) / max(1e-9, 1 - share))
             order = order[np.argsort(places, kind="stable")]
+        if guided:  # it is given the rows that the ledger knows
+            known = block.filter.formula.evaluate(site.leaves) == TRUE
+            order = np.concatenate([order[known[order]], order[~known[order]]])
         position, hits = 0, 0
         while hits < block.order.rows_needed and position < len(order):
             rate = (hits + 1) / (position + 1) if position else 1.0
@@ -491,7 +494,8 @@ class _World:
             outcome.summaries += self._summaries(block, column, statistics, site, passing)
         n = float(passing.sum())
         outcome.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
-        outcome.examples = examples(block, statistics).expected
+        if any(outcome.by_stage.values()):
+            outcome.examples = examples(block, statistics).expected
 
     def _summaries(
         self, block: Block, column: VirtualColumn, statistics: BlockStatistics, site: Site, passing: Flags

@@ -113,10 +113,20 @@ class Context:
         self.rng.bit_generator.state = own.bit_generator.state
         return True
 
-    def leave_spent_step(self) -> None:
-        """Go on to the next step where nothing is left of this one: for what asks in an order that no budget changes."""
-        while self.purse.remaining_in_step == 0 and self.next_step():
-            pass
+    def room(self, kept: int, each: int) -> int | None:
+        """Rows that may be asked now: as many as the step of the budget leaves, of the first one on that leaves any; None: without limit.
+
+        So a larger budget looks at answers where the smaller one did, and asks the same rows.
+
+        Args:
+            kept: calls that are kept for what follows.
+            each: calls that a row takes.
+        """
+        while (left := self.purse.remaining_in_step) is not None:
+            rows = (left - kept) // max(1, each)
+            if rows > 0 or not self.next_step():
+                return max(0, rows)
+        return None
 
     async def draw_earlier(self, needed: int, draw: Callable[[], Awaitable[Any]]) -> None:
         """Draws what earlier runs drew, where their calls did not reach every row and those of this one do: the parts of the

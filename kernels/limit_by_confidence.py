@@ -54,12 +54,10 @@ async def surer(
         certainty = _certainty(formula, relation)
         assert certainty is not None
         passing = _passing(formula, relation)
-        room = (
-            left if ctx.purse.remaining is None else min(left, (ctx.purse.remaining - reserved) // max(1, len(stages)))
-        )
-        if int((certainty[passing] >= sure).sum()) >= k or room <= 0:
+        if int((certainty[passing] >= sure).sum()) >= k:
             break
-        rids = propose(min(BATCH, room, k))
+        room = ctx.room(reserved, len(stages))
+        rids = propose(min(BATCH, left, k, left if room is None else room))
         if not len(rids):
             break
         left -= len(rids)

@@ -98,7 +98,7 @@ class Purse:
     # ---------------------------------------------------------------------------------------------------- steps of the budget
     def begin_steps(self) -> None:
         """A part of the statement begins: it spends what the first step leaves, then what the next ones do."""
-        self.budget.step = 0
+        self.budget.begin()
 
     def next_step(self) -> bool:
         """Go on to the next step of the budget; False: this is the last."""

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.formula import TRUE, Formula, Leaf
-from uql.compiler.physical import Block
+from uql.compiler.physical import Block, Goal
 from uql.compiler.syntax import InList, String
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.features.similarity import WEIGHT, similarity, standard, with_columns, with_similarity
 from uql.features.table import TableFeatures
-from uql.kernels import proxy
+from uql.kernels import proxy, sem_filter
+from uql.kernels.asking import MOST_RECALLED
 from uql.kernels.base import Context
 from uql.kernels.cheap_scores import CheapScores
 from uql.kernels.examples import corrected_examples, own_examples
 from uql.kernels.kept_proxy import RowInputs
 from uql.kernels.pair_features import pair_features
 from uql.kernels.relation import Relation
-from uql.kernels.sem_filter import truth_of
 from uql.llm.questions import Write
 from uql.sampling.base import Floats
 from uql.sampling.distinct_rows import Units
@@ -157,7 +157,7 @@ def _of_formula(
             chances.append(sigmoid(score - FEW))
         else:
             rows = np.arange(relation.n, dtype=np.int64)
-            chances.append((truth_of(leaf, rows, relation) == TRUE).astype(np.float64))
+            chances.append((sem_filter.truth_of(leaf, rows, relation) == TRUE).astype(np.float64))
             added.append(KNOWN * standard(chances[-1].astype(np.float32)))
     chance = formula.chance(np.stack(chances))
     if len(formula.leaves) > 1:
@@ -206,7 +206,18 @@ async def _examples(
     only = columns[0] if len(columns) == 1 and columns[0].is_condition else None
     assert block.filter.formula is not None
     plain = only is not None and block.filter.formula.program in ((0,), (0, "NOT"))
-    return await _examples_of(only, relation, ctx) if plain and only is not None else ([], [])
+    if not plain or only is None or await _settled_by_ledger(block, relation, ctx):
+        return [], []
+    return await _examples_of(only, relation, ctx)
+
+
+async def _settled_by_ledger(block: Block, relation: Relation, ctx: Context) -> bool:
+    """Does the ledger know the rows of LIMIT, or every row? Then nothing has to be guided."""
+    wanted = block.order.rows_needed
+    if block.filter.goal is not Goal.FIRST or wanted is None or relation.n > MOST_RECALLED:
+        return False
+    rids, truth = await sem_filter.recalled(block.filter, relation, ctx)
+    return len(rids) == relation.n or int(truth.yes.sum()) >= wanted
 
 
 async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -761,15 +762,11 @@ async def _learn(
             break
         if rows_needed is not None:
             size = batch_size(rows_needed, len(matches), n_asked)
-        if not stepwise:
-            ctx.leave_spent_step()
-        left = ctx.purse.remaining_in_step if stepwise else ctx.purse.remaining
-        if left is not None:
-            passing = (
-                len(matches) if units is None or not per_passing else units.count(np.array(matches, dtype=np.int64))
-            )
-            room = left - reserved - per_passing * passing
-            size = min(size, room // (per_row + per_passing))
+        passing = len(matches) if units is None or not per_passing else units.count(np.array(matches, dtype=np.int64))
+        kept, each = reserved + per_passing * passing, per_row + per_passing
+        with ctx.purse.until(ctx.purse.budget.step) if stepwise else nullcontext():
+            room = ctx.room(kept, each)
+        size = size if room is None else min(size, room)
         if size <= 0:
             break
         rids = sampler.propose(size)

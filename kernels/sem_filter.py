@@ -304,12 +304,11 @@ async def first(
     while len(matches) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(matches)) / min(1.0, rate))), max(k - len(matches), position))
-        ctx.leave_spent_step()
-        left = ctx.purse.remaining
-        if left is not None:
-            size = min(size, (left - reserved) // max(1, len(where.stages)))
-            if size <= 0:  # what the ledger knows costs nothing; what it does not, ends the search below
-                size = 1
+        room, left = ctx.room(reserved, len(where.stages)), ctx.purse.remaining
+        if room is not None:
+            size = max(
+                1, min(size, room)
+            )  # what the ledger knows costs nothing; what it does not, ends the search below
         wide = rids[position : position + min(2 * free, CHUNK)]
         if len(wide) <= size or relation.calls(where.stages, wide) > size:
             wide = rids[position : position + min(size, CHUNK)]

@@ -12,6 +12,7 @@ from uql.sampling.labelled_rows import Known, ProposedRows
 
 Weights = tuple[Stored, Stored]  # of y and x, where known of every row
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
+WORTH = 0.8  # times the squared error: rows are asked for their size alone where it becomes no more than this
 
 
 def is_binary(y: Floats) -> bool:
@@ -350,13 +351,20 @@ class Draws(ProposedRows, ABC):
         return free[small[place]] if len(names) > 1 else np.zeros(0, np.int64)
 
     def _largest(self, size: Floats) -> Indices:
-        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of its squares."""
+        """Free rows that are asked for sure: as many of the largest |size| as leave the least error where the others are drawn at random,
+        at most a quarter of the budget; none where the squared error is then above WORTH of what it is without.
+
+        Source: Hidiroglou (1986), take-all strata.
+        """
         weight = np.abs(np.nan_to_num(np.asarray(size, np.float64)))
         free = np.flatnonzero(~self._is_asked)
         if len(free) == 0 or self.budget < 8:
             return np.zeros(0, np.int64)
-        cut = np.quantile(weight, 0.995)
-        big = free[weight[free] > cut]
-        big = big[np.argsort(-weight[big], kind="stable")][: self.budget // 4]
-        squares = float((weight[free] ** 2).sum())
-        return big if squares > 0 and float((weight[big] ** 2).sum()) >= 0.2 * squares else np.zeros(0, np.int64)
+        order = free[np.argsort(-weight[free], kind="stable")]
+        squares = np.cumsum(weight[order[::-1]] ** 2)[::-1]  # of each row and those after it
+        most = min(self.budget // 4, len(order) - 1)
+        error = squares[: most + 1] / (self.budget - np.arange(most + 1))
+        taken = int(np.argmin(error))
+        if error[taken] > WORTH * error[0]:
+            taken = 0
+        return order[: max(0, taken - (self.budget - taken) % 2)]  # the others are drawn in pairs

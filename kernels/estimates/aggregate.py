@@ -294,6 +294,7 @@ def _estimated(
         inside = sample.group[sample.at] == code if block.aggregate.keys else np.ones(len(sample.at), bool)
         groups.members.append(passing[inside])
     _note_open_ends(groups, measures, ctx)
+    _note_tail(groups, measures, ctx)
     tables = []
     if sample_names:
         tables.append(of_parts(sample_names, groups.members, bool(block.aggregate.keys), columns, relation, ctx))
@@ -335,6 +336,28 @@ def _note_open_ends(groups: Groups, measures: list[_Measure], ctx: Context) -> N
             if n:
                 where = "" if len(estimates) == 1 else f" of {n:,} group{'' if n == 1 else 's'}"
                 ctx.notes.append(f"{call.name.upper()}{where} has no interval: {why}; a larger budget gives one")
+
+
+def _note_tail(groups: Groups, measures: list[_Measure], ctx: Context) -> None:
+    """Says how rare the numbers may be that a sum or mean of what a model reads lacks: nothing tells how large those are."""
+    counts = [
+        measure.count_known(call)
+        for call, estimates in groups.estimates.items()
+        if isinstance(call, Call)
+        and call.name in ("sum", "avg", "mean")
+        and any(c.is_value for c in virtuals(*call.args))
+        for measure, estimate in zip(
+            measures, estimates, strict=False
+        )  # of those of the rows seen alone there is none yet
+        if not estimate.exact and estimate.high != np.inf
+    ]
+    if counts:
+        level, least = ctx.settings.confidence, max(1, min(counts))
+        rare, of_group = 1 - (1 - level) ** (1 / least), " of a group" if len(measures) > 1 else ""
+        ctx.notes.append(
+            f"numbers far larger than those read are not in the interval: up to {rare:.1%} of the rows{of_group} may have some "
+            f"({least:,} were read; {level:.0%})"
+        )
 
 
 def _note_audit(checked: Audit, grouped: bool, ctx: Context) -> None:

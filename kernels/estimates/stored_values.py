@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from uql.compiler.formula import conjuncts
-from uql.compiler.syntax import Binary, Boolean, Call, Case, Expr, Null, Number, Star, Unary, When
+from uql.compiler.syntax import Binary, Boolean, Call, Expr, Number, Star, Unary
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import is_semantic, virtuals, walk
 from uql.kernels.base import Context
 from uql.kernels.estimates.monotone_range import corners, lenient
 from uql.kernels.relation import Relation
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Flags, Floats, Indices
 
 MOST = 1e150  # of a value that can be estimated with: its square is a number
 MOST_CONDITIONS = 6  # in the argument of one aggregate: its values for every combination of their answers are computed
@@ -47,18 +46,23 @@ class Stored:
         for call in calls:
             if (factor := _factor(call, ctx)) is not None:
                 scales[call] = relation.each(f"coalesce(TRY_CAST({factor} AS DOUBLE), 0)")
-            parts = None if call.distinct or len(call.args) > 1 else _parts(call, ctx)
-            if parts is not None:
-                if parts.value is not None:
-                    weights[call] = relation.each(f"coalesce(TRY_CAST({parts.value} AS DOUBLE), 0)")
-                present = None if parts.counts is None else relation.each(f"CAST({parts.counts} AS DOUBLE)")
-                if present is not None and not present.all():
-                    presence[call] = present
-            elif (by_outcome := _branches(call, relation, ctx)) is not None:
-                branches[call] = by_outcome
-                condition = _sql(_concrete(call.filter), None, ctx)
-                if call.name != "sum" and condition is not None:
-                    presence[call] = relation.each(f"CAST({condition} AS DOUBLE)")
+            outcomes = _outcomes(call, relation, ctx)
+            if outcomes is None:
+                continue
+            there: Flags = np.any(~np.isnan(outcomes), axis=0)
+            if call.name != "sum" and not there.all():
+                presence[call] = there.astype(np.float64)
+            if call.name == "count":
+                continue
+            each = _different(np.where(np.isnan(outcomes), 0.0, outcomes))
+            adds, is_count = each[each.any(axis=1)], bool(np.isin(each, (0.0, 1.0)).all())
+            null_is_zero = call.name == "sum" and not is_semantic(call.filter)
+            is_open = not null_is_zero and bool(np.isnan(outcomes[:, there]).any())
+            if len(adds) < 2 and (is_open or len(each) == 1 or not each[0].any()):
+                if not (len(adds) and is_count and adds.all()):
+                    weights[call] = adds.sum(axis=0)
+            elif not (is_count or is_open):
+                branches[call] = each
         boundless = set()
         for values in (weights, scales, branches):
             for call, row_values in values.items():
@@ -91,62 +95,35 @@ class Stored:
         return scale * float(read.max())
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """SQL of what DuckDB knows of one aggregate, row by row; None: nothing, or 1 throughout."""
-
-    value: str | None  # what a row adds to a SUM or AVG if the texts hold
-    counts: str | None  # may it count at all, in a COUNT or below the line of an AVG?
-
-
-def _parts(call: Call, ctx: Context) -> _Parts | None:
-    """Whatever texts decide in a FILTER or in the CASE of the argument, the terms beside them are known of every row."""
-    if call.name not in ("count", "sum", "avg", "mean"):
+def _outcomes(call: Call, relation: Relation, ctx: Context) -> Floats | None:
+    """(b, N) what each row may add to a COUNT, SUM or AVG, one for each outcome of the conditions in its value, that in which none holds
+    first; NaN where it adds nothing. None: of another aggregate, of a value that a model reads, of more than a few conditions."""
+    if call.name not in ("count", "sum", "avg", "mean") or call.distinct or len(call.args) > 1:
         return None
-    argument: Expr | None = call.args[0] if call.args and not isinstance(call.args[0], Star) else None
-    filtered = _concrete(call.filter)
-    chosen, zero = filtered, False
-    branch = _branch(argument)
-    if branch is not None:
-        zero = isinstance(branch.default, Number) and float(branch.default.text) == 0.0
-        if not zero and not (branch.default is None or isinstance(branch.default, Null)):
-            branch = None
-    if branch is not None:
-        chosen, argument = [*filtered, *_concrete(branch.whens[0].condition)], branch.whens[0].value
-    if argument is not None and is_semantic(argument):
-        return _Parts(None, _sql(filtered if zero else chosen, None, ctx)) if call.name == "count" else None
-    if call.name == "count":
-        return _Parts(None, _sql(filtered if zero else chosen, None if zero else argument, ctx))
-    if argument is None or (isinstance(argument, Number) and not chosen):
-        return None
-    condition = _sql(chosen, None, ctx)
-    value = ctx.duck.expression(lenient(argument))
-    value = value if condition is None else f"CASE WHEN {condition} THEN {value} END"
-    below = _sql(filtered, None, ctx) if zero else _sql(chosen, argument, ctx)
-    return _Parts(value, None if call.name == "sum" else below)
-
-
-def _branches(call: Call, relation: Relation, ctx: Context) -> Floats | None:
-    """(b, N) what each row may add to a SUM or AVG, one for each outcome of the conditions in its value, that in which
-    none holds first. None: another aggregate, no condition, more than a few, a value that a model reads, a NULL, or 0 and 1."""
-    if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1:
-        return None
-    columns = virtuals(call.args[0])
-    if not columns or len(columns) > MOST_CONDITIONS or not all(column.is_condition for column in columns):
-        return None
-    leaves = list(dict.fromkeys(node for node in walk(call.args[0]) if isinstance(node, Virtual)))
+    argument: Expr = call.args[0] if call.args and not isinstance(call.args[0], Star) else Number("1")
+    columns = virtuals(argument)
+    if len(columns) > MOST_CONDITIONS or not all(column.is_condition for column in columns):
+        if call.name != "count":
+            return None
+        argument = Number("1")  # any row may have a value
+    leaves = list(dict.fromkeys(node for node in walk(argument) if isinstance(node, Virtual)))
     ends: dict[Expr, tuple[Expr, Expr]] = {leaf: (Boolean(False), Boolean(True)) for leaf in leaves}
-    condition = _sql(_concrete(call.filter), None, ctx)
-    null = 0.0 if call.name == "sum" and not is_semantic(call.filter) else math.nan
-    found: dict[bytes, Floats] = {}
-    for expr in corners(call.args[0], leaves, ends):  # of a row that is not of the outcome a cast may fail
-        value = f"TRY_CAST(({ctx.duck.expression(lenient(expr))}) AS DOUBLE)"
-        value = f"CASE WHEN isnan({value}) THEN 'inf' ELSE coalesce({value}, '{null}'::DOUBLE) END"
-        values = relation.each(value if condition is None else f"CASE WHEN {condition} THEN {value} ELSE 0 END")
-        found.setdefault(values.tobytes(), values)
-    branches = np.array(list(found.values()))
-    counts = np.isin(branches, (0.0, 1.0)).all()
-    return None if counts or len(branches) < 2 or np.isnan(branches).any() else branches
+    condition = _sql(_concrete(call.filter), ctx)
+    if condition is None and isinstance(argument, Number):
+        return None
+    outcomes = []
+    for expr in corners(argument, leaves, ends):  # of a row that is not of the outcome a cast may fail
+        value = ctx.duck.expression(lenient(expr))
+        number = f"TRY_CAST(({value}) AS DOUBLE)"
+        number = f"CASE WHEN isnan({number}) THEN 'inf'::DOUBLE ELSE {number} END"
+        number = f"CASE WHEN ({value}) IS NOT NULL THEN 1.0::DOUBLE END" if call.name == "count" else number
+        outcomes.append(relation.each(f"CASE WHEN {condition or 'true'} THEN {number} END"))
+    return np.array(outcomes, dtype=np.float64)
+
+
+def _different(values: Floats) -> Floats:
+    """The different rows among (b, N), in their order."""
+    return np.array(list({one.tobytes(): one for one in values}.values()))
 
 
 def _factor(call: Call, ctx: Context) -> str | None:
@@ -154,7 +131,7 @@ def _factor(call: Call, ctx: Context) -> str | None:
     if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1 or not is_semantic(call.args[0]):
         return None
     factors = _factors(call.args[0], ctx)
-    condition = _sql(_concrete(call.filter), None, ctx)
+    condition = _sql(_concrete(call.filter), ctx)
     if not factors:
         return None
     product = " * ".join(factors)
@@ -174,26 +151,13 @@ def _factors(expr: Expr, ctx: Context) -> list[str]:
     return [] if is_semantic(expr) or isinstance(expr, Number) else [f"({ctx.duck.expression(expr)})"]
 
 
-def _branch(expr: Expr | None) -> Case | None:
-    """CASE WHEN … THEN … ELSE … END of one condition, or what is written as if(…); None for anything else."""
-    match expr:
-        case Case(operand=None, whens=(_,)):
-            return expr
-        case Call(name="if", args=(condition, value, default), over=None):
-            return Case(operand=None, whens=(When(condition=condition, value=value),), default=default)
-    return None
-
-
 def _concrete(condition: Expr | None) -> list[Expr]:
     return [term for term in conjuncts(condition) if not is_semantic(term)]
 
 
-def _sql(terms: Sequence[Expr], present: Expr | None, ctx: Context) -> str | None:
-    """SQL that is true where the terms hold and a value is not NULL."""
-    parts = [f"coalesce({ctx.duck.expression(term)}, false)" for term in terms]
-    if present is not None and not isinstance(present, Number):
-        parts.append(f"({ctx.duck.expression(lenient(present))}) IS NOT NULL")
-    return " AND ".join(parts) or None
+def _sql(terms: Sequence[Expr], ctx: Context) -> str | None:
+    """SQL that is true where the terms hold; None: of all rows."""
+    return " AND ".join(f"coalesce({ctx.duck.expression(term)}, false)" for term in terms) or None
 
 
 def number(call: Call, ctx: Context) -> str:

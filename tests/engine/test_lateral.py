@@ -238,3 +238,33 @@ def test_lists_of_the_model_that_are_empty_are_gone_past_as_far_as_the_budget_re
     asked = con.uql('SELECT unnest("the subjects" USING (body)::VARCHAR[]) AS s FROM many LIMIT 5')
     assert asked.fetchall() == [] and not asked.exact and model.calls <= 60
     assert "first 0 of 5: the budget ended" in asked.notes
+
+
+BETWEEN = [
+    "t.x < u.k * 100",
+    "t.x BETWEEN u.id AND u.id * 90 AND t.k <> u.k",
+    "t.k IS DISTINCT FROM u.k",
+    "t.k = u.k AND t.x < u.id * 100",
+    "(abs(t.x - u.id * 100) < 50 OR u.k IS NULL)",
+]
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_lateral_aggregate_joined_by_more_than_an_equality_has_an_interval_for_each_row(between):
+    held, known = [], 0
+    for seed in range(3):
+        con = uql.connect(model=HashModel({"{body} is good": 0.4}), ledger=":memory:", seed=seed)
+        con.execute("CREATE TABLE t AS SELECT nullif(i % 5, 4) AS k, i AS x, 'note ' || i AS body FROM range(600) r(i)")
+        con.execute("CREATE TABLE u AS SELECT i AS id, nullif(i, 6) AS k FROM (SELECT unnest([1, 2, 2, 3, 5, 6]) AS i)")
+        statement = f"""SELECT u.id, l.n, l.s, l.c FROM u LEFT JOIN LATERAL (SELECT count(*) AS n, sum(x) AS s, count(k) AS c FROM t
+            WHERE {between} AND "{{body}} is good") l ON true ORDER BY ALL"""
+        sampled = con.uql(f"{statement} WITH (budget = 80)")
+        assert not sampled.exact and sampled.cost.calls <= 80
+        con.uql("""CREATE TABLE yes AS SELECT x FROM t WHERE "{body} is good" WITH (budget = 'all')""").fetchall()
+        whole = con.uql(f"{statement} WITH (budget = 'all')")
+        truth = con.execute(statement.replace('"{body} is good"', "x IN (SELECT x FROM yes)")).fetchall()
+        assert whole.exact and whole.fetchall() == truth
+        for column, estimates in enumerate(sampled.estimates[name] for name in "nsc"):
+            held += [e.low <= (row[column + 1] or 0) <= e.high for row, e in zip(truth, estimates, strict=True)]
+            known += sum(e.high < 600 * 300 for e in estimates)
+    assert sum(held) >= 0.88 * len(held) and known > 0.8 * len(held)

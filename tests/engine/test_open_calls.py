@@ -111,3 +111,18 @@ def test_answers_paid_for_decide_rows_also_where_questions_travel_together(tmp_p
     again = con.uql('SELECT id FROM t WHERE "it is good" AND "it is late"')
     assert again.fetchall() == both_of_them.fetchall()
     assert again.cost.calls == 0
+
+
+@pytest.mark.parametrize("paid", ["'all'", "60"])
+def test_a_limit_that_the_ledger_reaches_asks_nothing_not_even_example_rows(paid):
+    model = HashModel({"it is good": 0.3})
+    con = uql.connect(model=model, ledger=":memory:", seed=1)
+    con.execute("CREATE TABLE t AS SELECT i AS id, 'a text of some length, number ' || i AS body FROM range(400) r(i)")
+    con.uql(f'SELECT count(*) FROM t WHERE "it is good" WITH (budget = {paid})').fetchall()
+    before = model.calls
+    for statement in ('SELECT id FROM t WHERE "it is good" LIMIT 5', 'SELECT id FROM t WHERE NOT "it is good" LIMIT 5'):
+        assert con.uql(statement).quote().calls.high == 0
+        found = con.uql(statement)
+        assert len(found.fetchall()) == 5
+        assert found.exact
+    assert model.calls == before

@@ -122,3 +122,38 @@ def test_values_that_a_rare_condition_decides_are_in_the_interval_though_no_row_
         told = deliveries.uql(f"SELECT {asked} WITH (budget = 48, seed = {seed})").estimates["x"]
         held += told.low <= want <= told.high
     assert held >= 7
+
+
+@pytest.mark.parametrize("rest", ["", " FILTER (WHERE amount < 90)"])
+@pytest.mark.parametrize("name", ["avg", "sum"])
+def test_a_case_has_the_same_interval_whichever_branch_is_null(
+    deliveries: uql.Connection, name: str, rest: str
+) -> None:
+    ways = ('CASE WHEN NOT "it is paid" THEN amount END', 'CASE WHEN "it is paid" THEN NULL ELSE amount END')
+    first, second = (
+        deliveries.uql(f"SELECT {name}({way}){rest} AS x FROM t WITH (budget = 48)").estimates["x"] for way in ways
+    )
+    assert first.value == pytest.approx(second.value, rel=0.1)
+    assert second.high - second.low == pytest.approx(first.high - first.low, rel=0.2)
+
+
+def test_a_sum_of_numbers_that_the_model_reads_says_how_rare_those_may_be_that_it_lacks() -> None:
+    model = Invoices()
+    with uql.connect(model=model, ledger=":memory:", examples=False) as con:
+        con.sql(
+            "CREATE TABLE t AS SELECT i, i % 2 AS k, 'an invoice for goods with the number ' || i AS text FROM range(600) r(i)"
+        )
+        model.begin(1, 600, 64)
+        model.values[::40] *= 10_000
+        notes = con.uql(f"{STATEMENT} WITH (budget = 64)").notes
+        (note,) = [note for note in notes if "far larger" in note]
+        rows = int(note.partition("(")[2].split()[0])
+        assert 10 <= rows <= 32 and f"up to {1 - 0.05 ** (1 / rows):.1%} of the rows may have some" in note
+        by_group = 'SELECT k, AVG("the total"::DOUBLE) AS a FROM t GROUP BY k WITH (budget = 64)'
+        assert any("of the rows of a group may have some" in note for note in con.uql(by_group).notes)
+        for statement in (
+            f"{STATEMENT} WITH (budget = 'all')",
+            'SELECT SUM(i), AVG(i), COUNT(*) FROM t WHERE "it is late" WITH (budget = 64)',
+            'SELECT SUM(CASE WHEN "it is late" THEN i ELSE 1 END) FROM t WITH (budget = 64)',
+        ):
+            assert not any("far larger" in note for note in con.uql(statement).notes)

@@ -165,3 +165,21 @@ def test_a_mean_of_which_no_row_was_drawn_is_not_known(method):
         mean = sampler.ratio(k[sampler.labelled] * y, y, weights=k)
         assert (mean.value, mean.exact) == (None, False), seed
         assert mean.low <= 0 and mean.high >= 3
+
+
+@pytest.mark.parametrize("method", ["uniform", "asd"])
+def test_a_sum_of_which_few_rows_hold_most_is_asked_of_these(method: str) -> None:
+    """Three in a hundred are a thousand times as large: once they are known, the others add next to nothing."""
+    errors, missed, seeds, n = [], 0, 30, 1000
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        features = (rng.normal(size=(n, 8)) / 8**0.5).astype(np.float32)
+        value = rng.lognormal(2, 0.5, n) * np.where(rng.permutation(n) < 30, 1000.0, 1.0)
+        truth = (rng.random(n) < 0.3).astype(np.float64)
+        sampler = AGGREGATE[method](n, 128, rng=rng, size=value, features=features)
+        ask_all(sampler, truth, n)
+        found = sampler.total((value * truth)[sampler.labelled], weights=value)
+        missed += not found.low <= (value * truth).sum() <= found.high
+        errors.append(found.value / (value * truth).sum() - 1)
+    assert np.sqrt(np.mean(np.square(errors))) < 0.15
+    assert keeps(missed, seeds, 0.05)

@@ -42,6 +42,7 @@ class Budget:
         self.new = new  # of the calls, those that may be made now; the others were paid by earlier runs
         self.steps, self.step = steps, 0
         self._by_step = [0] * (len(steps) + 1)
+        self._sent_by_step = [0] * (len(steps) + 1)  # of these, since the part of the statement began
         self._n_sent = 0
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.spent_calls = 0
@@ -74,6 +75,20 @@ class Budget:
         if step >= len(self.steps):
             return self.calls_left
         return max(0, self.steps[step] - sum(self._by_step[: step + 1]))
+
+    def begin(self) -> None:
+        """A part of the statement begins, at the first step. What the part before it sent in earlier steps than the last is the last
+        one's: the runs that ended with those did not send it, and left more to the parts to come.
+        """
+        self._by_step = [spent - sent for spent, sent in zip(self._by_step, self._sent_by_step, strict=True)]
+        self._by_step[-1] += sum(self._sent_by_step)
+        self._sent_by_step = [0] * len(self._by_step)
+        self.step = 0
+
+    def _send(self, calls: int) -> None:
+        self._spend(calls)
+        self._n_sent += calls
+        self._sent_by_step[self.step] += calls
 
     def _spend(self, calls: int) -> None:
         self.spent_calls += calls
@@ -158,8 +173,7 @@ class Budget:
             await self._settled.wait()
 
     def _take(self, reservation: Reservation) -> int:
-        self._spend(reservation.calls)
-        self._n_sent += reservation.calls
+        self._send(reservation.calls)
         self.largest_tokens = max(self.largest_tokens, reservation.tokens)
         self._next += 1
         self._open[self._next] = reservation
@@ -180,8 +194,7 @@ class Budget:
         for cap, own in zip(self.caps, self._in_caps[ticket], strict=True):
             cap.release(own)
         self._in_caps[ticket] = []
-        self._spend(-self._open[ticket].calls)
-        self._n_sent -= self._open[ticket].calls
+        self._send(-self._open[ticket].calls)
         self.settle(ticket, tokens=0, usd=0.0)
 
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
