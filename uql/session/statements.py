@@ -62,7 +62,7 @@ def write(
         statement = replace(statement, columns=tuple(into))
     else:
         rows, types = _bounded(outcome)
-    chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
+    chosen = f"SELECT {typed_columns(rows, types)} FROM __rows"
     try:
         with together(catalog.cursor):
             noted = None if outcome.exact else text
@@ -231,7 +231,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     """
     check_to(connection, name, text)
     table, kinds = _bounded(outcome)
-    chosen = typed_columns(table.column_names, kinds)
+    chosen = typed_columns(table, kinds)
     duck = Duck(connection)
     temporary = "TEMP " if current_database(connection).read_only else ""
     duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
