@@ -304,7 +304,8 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
         duckdbs_own = not quoted and not _SET.match(source)  # UQL has SET too: it says how a setting is written
-        if duckdbs_own and not isinstance(other, duckdb.ParserException):
+        ended = isinstance(other, duckdb.TransactionException)
+        if ended or (duckdbs_own and not isinstance(other, duckdb.ParserException)):
             raise refused(other) from other
         raise neither(error, other, source) from None
 
