@@ -104,6 +104,7 @@ class Catalog:
         self.planned: dict[str, Table] = {}  # that earlier statements of a script would make, while it is checked
         self.read_only = False  # do statements that change something raise UQL511?
         self.collated = False  # does a table or view name a collation?
+        self._files = True  # may statements read files?
         self._locked = False  # can no statement change a setting?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
@@ -161,7 +162,7 @@ class Catalog:
         access = () if files else ("enable_external_access = false",)
         for setting in ("GLOBAL python_enable_replacements = false", *access, "lock_configuration = true"):
             self.cursor.execute(f"SET {setting}")
-        self._locked = True
+        self._locked, self._files = True, files
 
     @contextlib.contextmanager
     def own_orders(self) -> Iterator[None]:
@@ -276,6 +277,8 @@ class Catalog:
         with self._lock:
             name = ".".join(parts)
             if file:
+                if not self._files:  # nor is it looked whether there is one
+                    raise DataError(f"the file {name} cannot be read: this session reads no files", code="UQL503")
                 sql = file_sql(parts[0])
                 return self._relation(name, sql, "file", estimated=self._said_in_files(sql), plain=plain)
             if parts[-1].lower() in self.planned:
@@ -355,7 +358,9 @@ class Catalog:
         names = _parquet_files(sql)
         if not names:
             return None
-        with self.connection.cursor() as own:  # a file that is not there would end the transaction that is open
+        with contextlib.closing(
+            self.connection.cursor()
+        ) as own:  # a file that is not there would end the transaction that is open
             for name in names:
                 # it is no name of such files, or the note is not ours
                 with contextlib.suppress(duckdb.Error, ValueError, AttributeError, RecursionError):
