@@ -56,7 +56,7 @@ def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Exp
     terms = [
         f"{duck.expression(k.expr, replaced)} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
         for k in keys
-        if not is_literal(k.expr)  # DuckDB would take it for the place of an item
+        if not is_literal(k.expr, replaced or {})  # DuckDB would take it for the place of an item
     ]
     return ", ".join([*terms, last])
 
