@@ -56,7 +56,6 @@ def _checked(reply: Reply | RowsReply, asked: Sequence[Request]) -> tuple[Reply 
     Args:
         asked: the request about each row.
     """
-    several = isinstance(reply, RowsReply)
     by_row = reply.answers if isinstance(reply, RowsReply) else (reply.answers,)
     pairs = [(len(asked), len(by_row), "rows")]
     pairs += [(len(r.questions), len(answers), "questions") for r, answers in zip(asked, by_row, strict=False)]
@@ -67,7 +66,9 @@ def _checked(reply: Reply | RowsReply, asked: Sequence[Request]) -> tuple[Reply 
         tuple(fitting(a, q.reply(r.row)) for a, q in zip(answers, r.questions, strict=True))
         for r, answers in zip(asked, by_row, strict=True)
     )
-    return (replace(reply, answers=read if several else read[0]), None) if read != by_row else (reply, None)
+    if read == by_row:
+        return reply, None
+    return (replace(reply, answers=read) if isinstance(reply, RowsReply) else replace(reply, answers=read[0])), None
 
 
 @dataclass(frozen=True, slots=True)

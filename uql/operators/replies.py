@@ -282,7 +282,8 @@ def fitting(answer: Answer, shape: Shape) -> Answer:
             return _wrong("an answer of another kind was wanted", value)
     if isinstance(value, str):
         value = well_formed(value)
-    probability = answer.probability if is_share(answer.probability) else float("nan")
+    unknown = answer.probability != answer.probability
+    probability = answer.probability if unknown or is_share(answer.probability) else float("nan")
     if shares is not None and not all(map(is_share, shares)):
         shares = None
     same = value is answer.value and probability is answer.probability and shares is answer.distribution
