@@ -5,7 +5,7 @@ Every compound operand is put in parentheses, so that precedence is never left t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 
 from uql.base.errors import PlanError
@@ -177,7 +177,7 @@ def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Cal
             return f"{places[expr.left]} COLLATE {_collation(expr.right)}"
         return of(expr)
 
-    terms = [key_sql(key, term) for key in keys if key.expr in places or not is_literal(key.expr)]
+    terms = [key_sql(key, term) for key in keys if not is_literal(key.expr, places)]
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
@@ -195,10 +195,16 @@ def places_of(items: Iterable[BoundItem]) -> dict[Expr, int]:
     return places
 
 
-def is_literal(expr: Expr) -> bool:
-    """Is it a constant that DuckDB reads as a place in ORDER BY and GROUP BY, or refuses there?"""
+def is_literal(expr: Expr, columns: Container[Expr] = ()) -> bool:
+    """Is it a constant that DuckDB reads as a place in ORDER BY and GROUP BY, or refuses there?
+
+    Args:
+        columns: that stand for whole expressions: a constant is none where it has one, which ROLLUP makes NULL in some rows.
+    """
     if isinstance(expr, Binary) and expr.op == "COLLATE":
-        return isinstance(expr.left, String | ast.Null)
+        return expr.left not in columns and isinstance(expr.left, String | ast.Null)
+    if expr in columns:
+        return False
     while isinstance(expr, Unary):
         expr = expr.operand
     return isinstance(expr, ast.Number | String | ast.Null | ast.Boolean)

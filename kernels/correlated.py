@@ -26,7 +26,7 @@ from uql.compiler.syntax import Binary, Call, Column, Exists, Expr, InQuery, Nod
 from uql.compiler.walk import is_semantic, rewrite, walk, with_children
 from uql.kernels import asking
 from uql.kernels.base import Context
-from uql.kernels.duck import quote, sub_query
+from uql.kernels.duck import collation_sql, quote, sub_query
 from uql.kernels.finish import Output, cast
 from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
@@ -83,8 +83,11 @@ async def run_for_each(
         calls: that all runs together make at most, where each can do with its share of the budget.
     Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows, or the budget ends before the last of them.
     """
-    read = ", ".join(quote(c.label) for c in part.columns)
-    values, n = ctx.duck.create(f"SELECT {read} FROM {quote(outer.name)} GROUP BY ALL ORDER BY min(rowid)")
+    read = ", ".join(f"first({quote(c.label)} ORDER BY rowid) AS {quote(c.label)}" for c in part.columns)
+    keys = [_letter_by_letter(quote(c.label), outer.fields[c].type) for c in part.columns]
+    values, n = ctx.duck.create(
+        f"SELECT {read} FROM {quote(outer.name)} GROUP BY {', '.join(keys)} ORDER BY min(rowid)"
+    )
     if n > MOST_RUNS:
         raise BudgetError(
             f"a sub-query would be run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, {MOST_RUNS:,} at most",
@@ -120,8 +123,12 @@ async def run_for_each(
     items = part.part.query.items
     listed = ", ".join(f"{cast('NULL', item.type)} AS c{i}" for i, item in enumerate(items))
     results = pa.concat_tables(tables, promote_options="permissive") if tables else None
-    same = " AND ".join(f"v.{quote(c.label)} IS NOT DISTINCT FROM o.{quote(c.label)}" for c in part.columns)
-    typed = ", ".join(f"{cast(f'c{i}', item.type)} AS c{i}" for i, item in enumerate(items))
+    same = " AND ".join(f"v.{key} IS NOT DISTINCT FROM o.{key}" for key in keys)
+    collations = ["" for _ in items] if results is None else map(collation_sql, results.schema)
+    typed = ", ".join(
+        f"{cast(f'c{i}', item.type)}{collate} AS c{i}"
+        for i, (item, collate) in enumerate(zip(items, collations, strict=False))
+    )
     source = f"(SELECT {typed}, __k, row_number() OVER () AS __p FROM __results)"
     sql = (
         f"SELECT o.rowid AS {LEFT}, {', '.join(f'r.c{i}' for i in range(len(items)))} FROM {quote(outer.name)} AS o "
@@ -137,6 +144,11 @@ async def run_for_each(
         unknown, _ = ctx.duck.create(f"SELECT o.rowid AS {LEFT} FROM {among}")
     query = BoundSelect(tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(items)))
     return Valued(*_valued(_Answers(part.part, query, passing, unknown), exprs, outer, ctx), exact)
+
+
+def _letter_by_letter(name: str, type: str) -> str:
+    """SQL of a column that is compared as it is written, whatever its collation."""
+    return f'{name} COLLATE "BINARY"' if type == "VARCHAR" else name
 
 
 @dataclass(frozen=True, slots=True)

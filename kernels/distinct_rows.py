@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from uql.base.sql_text import number_of, quote
 from uql.compiler.physical import Block
 from uql.kernels.base import Context
-from uql.kernels.duck import quote
 from uql.kernels.relation import Relation
 from uql.sampling.distinct_rows import Units
 
@@ -27,19 +27,19 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     columns = tuple(c for stage in stages for c in stage.columns)
     if relation.n < 2 or not columns or relation.derives or any(c.is_pair_condition for c in columns):
         return None
-    inputs = [quote(c.label) for c in dict.fromkeys(r for c in columns for r in c.inputs)]
+    inputs = {quote(c.label): relation.fields[c].type for column in columns for c in column.inputs}
     if not inputs:
         return None
     step = max(1, relation.n // LOOKED_AT)
     any_input = " OR ".join(f"{name} IS NOT NULL" for name in inputs)  # a row that shows nothing is never asked
     table = ctx.duck.arrow(
-        f"SELECT count(*), count(DISTINCT hash({', '.join(inputs)})) FROM {quote(relation.name)} "
+        f"SELECT count(*), count(DISTINCT {number_of(inputs.items())}) FROM {quote(relation.name)} "
         f"WHERE rowid % {step} = 0 AND ({any_input})"
     )
     looked, different = (int(table.column(i)[0].as_py()) for i in (0, 1))
     if different > MOST * looked or not looked:
         return None
     leaves = block.filter.formula.leaves if block.filter.formula is not None else ()
-    decided = [ctx.duck.expression(leaf.expr) for leaf in leaves if not leaf.semantic]
-    _, of = np.unique(relation.each(f"hash({', '.join([*inputs, *decided])})"), return_inverse=True)
+    decided = [(ctx.duck.expression(leaf.expr), "BOOLEAN") for leaf in leaves if not leaf.semantic]
+    _, of = np.unique(relation.each(number_of([*inputs.items(), *decided])), return_inverse=True)
     return Units(of.astype(np.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -31,14 +32,25 @@ _names = count()  # of temporary tables, over all connections of the process
 _LOST = re.compile(r"\b(ENUM|U?HUGEINT|UUID|BIT|JSON|TIMETZ|TIME WITH TIME ZONE)\b")
 
 
-def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
-    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID …) are cast."""
-    all_types = [*types, *[""] * (len(names) - len(types))]
+_COLLATION = b"uql.collation"  # of a column, in the schema of an Arrow table
+
+
+def typed_columns(table: pa.Table, types: Sequence[str]) -> str:
+    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID …) are cast, or collated."""
+    all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
-        f"CAST({quote(name)} AS {type}) AS {quote(name)}" if _LOST.search(type) else quote(name)
-        for name, type in zip(names, all_types, strict=True)
+        f"CAST({quote(field.name)} AS {type}) AS {quote(field.name)}"
+        if _LOST.search(type)
+        else quote(field.name) + (f"{collate} AS {quote(field.name)}" if (collate := collation_sql(field)) else "")
+        for field, type in zip(table.schema, all_types, strict=True)
     ]
     return ", ".join(parts)
+
+
+def collation_sql(field: pa.Field) -> str:
+    """COLLATE and the collation that a column of `Duck.output` has; "" where it has none."""
+    name = (field.metadata or {}).get(_COLLATION, b"").decode()
+    return f" COLLATE {'.'.join(map(quote, name.split('.')))}" if name else ""
 
 
 def content_sql(rows: str) -> str:
@@ -70,6 +82,7 @@ class Duck:
         cluster: of shards that hold tables of the session; None: there is none.
         check: refuses SQL that the session may not run; None: it may run all.
         users_orders: while it is open, ORDER BY without a direction means what it means to the user, as in their views.
+        collated: has a column that it may read a collation?
     """
 
     def __init__(
@@ -80,9 +93,11 @@ class Duck:
         cluster: Cluster | None = None,
         check: Callable[[str], None] | None = None,
         users_orders: Callable[[], AbstractContextManager[None]] = nullcontext,
+        collated: bool = False,
     ) -> None:
         self.connection, self.media, self._aggregates = connection, media, aggregates
         self.cluster, self._check, self.users_orders = cluster, check, users_orders
+        self.collated = collated
         self.temporary: list[str] = []
         self.views: set[str] = set()
         self._first: int | None = None  # the rowid of a table's first row: not 0 inside a transaction
@@ -98,6 +113,20 @@ class Duck:
         finally:
             for name in views:
                 self.connection.unregister(name)
+
+    def output(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """As `arrow`; the schema says the collations of the columns, for `typed_columns`: queries around this one compare by them."""
+        table = self.arrow(sql, tables)
+        if not self.collated and "COLLATE" not in sql:
+            return table
+        shape, _ = self.create(f"SELECT * FROM ({sql}) LIMIT 0", tables)
+        described = json.loads(self.scalar(f"SELECT system.main.json_serialize_plan('FROM temp.{shape}')"))
+        types = described["plans"][0]["children"][0]["returned_types"]
+        for place, type in enumerate(types[: table.num_columns]):
+            if name := (type["type_info"] or {}).get("collation"):
+                field = table.schema.field(place).with_metadata({_COLLATION: name})
+                table = table.set_column(place, field, table.column(place))
+        return table
 
     def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> list[tuple[Any, ...]]:
         """Runs a statement, and gives the rows that it returns: of one that writes rows their count."""
@@ -134,6 +163,7 @@ class Duck:
     def create(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> tuple[str, int]:
         """A temporary table of the rows of a query: its name and how many they are."""
         name = f"__uql_{next(_names)}"
+        self.collated = self.collated or "COLLATE" in sql
         rows = int(self.execute(f"CREATE TEMP TABLE {quote(name)} AS {sql}", tables)[0][0])
         self.temporary.append(name)
         if rows and self._first is None:

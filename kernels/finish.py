@@ -56,7 +56,7 @@ def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Exp
     terms = [
         f"{duck.expression(k.expr, replaced)} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
         for k in keys
-        if not is_literal(k.expr)  # DuckDB would take it for the place of an item
+        if not is_literal(k.expr, replaced or {})  # DuckDB would take it for the place of an item
     ]
     return ", ".join([*terms, last])
 
@@ -144,7 +144,7 @@ def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relatio
     keys = ", ".join(_sorted(block, by_name, "__pos"))
     cut = limit(block.order.limit, block.order.offset)
     rid = "" if block.project.distinct else ", __rid"
-    table = ctx.duck.arrow(f"SELECT {names}{rid} FROM ({inner}) ORDER BY {keys}{cut}", arrays)
+    table = ctx.duck.output(f"SELECT {names}{rid} FROM ({inner}) ORDER BY {keys}{cut}", arrays)
     if block.project.distinct:
         return Output(rename(table, block.project.items))
     back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -234,7 +234,7 @@ def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
     """
     replaced: dict[Expr, str] = {**block_groups.keys, **block_groups.calls}
     try:
-        table = ctx.duck.arrow(_groups_sql(block, quote(block_groups.table), replaced, ctx))
+        table = ctx.duck.output(_groups_sql(block, quote(block_groups.table), replaced, ctx))
     except duckdb.Error as error:
         expressions = dict.fromkeys(part for expr in block.output for part in _calculated(expr, block_groups))
         if block_groups.exact or not expressions:
@@ -242,7 +242,7 @@ def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
         tried = {expr: f"__t{n}" for n, expr in enumerate(expressions)}
         values = [f"TRY({ctx.duck.expression(expr, replaced)}) AS {name}" for expr, name in tried.items()]
         source = f"(SELECT {', '.join(['*', *values])} FROM {quote(block_groups.table)})"
-        table = ctx.duck.arrow(_groups_sql(block, source, {**replaced, **tried}, ctx))
+        table = ctx.duck.output(_groups_sql(block, source, {**replaced, **tried}, ctx))
         ctx.warnings.append(f"NULL where an expression has no value at the estimate: {first_line(error)}")
     order = [int(g) for g in table.column(len(block.project.items)).to_pylist()]
     note_open(block, block_groups, order, ctx)

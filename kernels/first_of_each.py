@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from uql.base.sql_text import number_of
 from uql.compiler.physical import Block
 from uql.kernels import sem_filter
 from uql.kernels.answers import Rids
@@ -34,8 +35,8 @@ def groups_of(block: Block, relation: Relation, ctx: Context) -> Indices | None:
     """
     if not block.stops_at_first or relation.n < 2 or relation.pool is not None or relation.derives:
         return None
-    select_list = ", ".join(ctx.duck.expression(item.expr) for item in block.project.items)
-    different, of = np.unique(relation.each(f"hash({select_list})"), return_inverse=True)
+    select_list = number_of((ctx.duck.expression(item.expr), item.type) for item in block.project.items)
+    different, of = np.unique(relation.each(select_list), return_inverse=True)
     return of.astype(np.int64) if len(different) <= MOST * relation.n else None
 
 

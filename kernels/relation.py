@@ -283,7 +283,7 @@ class Relation:
             source: SQL of the FROM clause. `__pos` of its n rows is 0 … n − 1.
             arrays: the Arrow tables that it names.
         """
-        table = self.duck.arrow(f"SELECT {', '.join(parts)}, __pos FROM {source}", arrays)
+        table = self.duck.output(f"SELECT {', '.join(parts)}, __pos FROM {source}", arrays)
         width = table.num_columns - 1
         places = table.column(width).to_numpy()
         table = table.select(range(width))

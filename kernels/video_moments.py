@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from uql.base.schema import Modality
-from uql.base.sql_text import literal
+from uql.base.sql_text import literal, number_of
 from uql.compiler.formula import Formula
 from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.syntax import Column
@@ -83,7 +83,8 @@ class _Search:
         self.alike = (
             f"SELECT rowid AS __row, min(rowid) OVER (PARTITION BY {cells}) AS __clip, * FROM {quote(relation.name)}"
         )
-        rows = ctx.duck.arrow(f"SELECT __clip, hash({cells}) FROM ({self.alike}) ORDER BY __row")
+        number = number_of((quote(c.label), relation.fields[c].type) for c in column.inputs)
+        rows = ctx.duck.arrow(f"SELECT __clip, {number} FROM ({self.alike}) ORDER BY __row")
         self.first = rows.column(0).to_numpy().astype(np.int64)
         self.content = rows.column(1).to_pylist()
         self.matches = np.zeros(relation.n, bool)

@@ -75,6 +75,10 @@ def test_after_an_error_in_a_transaction_it_is_said_how_to_end_it(con):
         run(con, "SELECT count(*) FROM reviews WHERE <pos>").fetchall()
     assert error.value.code == "UQL509"
     assert "ROLLBACK" in error.value.help
+    for statement in ("FROM uql_tables()", "FROM uql_runs()", "FROM uql_corrections()", "SET threads = 1"):
+        with pytest.raises(DataError, match="aborted") as error:
+            con.uql(statement)
+        assert error.value.help and "ROLLBACK" in error.value.help
     con.uql("ROLLBACK")
     assert run(con, "SELECT count(*) FROM reviews WHERE <pos>").exact
 

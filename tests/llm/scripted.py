@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request
-from uql.llm.questions import Cell, Choice, Predicate, Question, Row, Score
+from uql.llm.questions import Cell, Choice, Compare, Predicate, Question, Row, Score
 
 CHEAP = Price(1.0, 2.0)
 Script = Callable[[Request, int], Any]
@@ -27,6 +27,8 @@ def by_length(question: Question, about: Row) -> Answer:
             return Answer(question.labels[n % len(question.labels)])
         case Score():
             return Answer(float(n % question.levels))
+        case Compare():
+            return Answer(question.reply(about).options[0])
     return Answer(f"value {n}")
 
 

@@ -41,8 +41,8 @@ def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection, text: str | None 
         name = f"{MADE_BY} {' '.join(text.split())[:200]}"
         rows = con.register(name, rows).table(quote(name))
     columns = {
-        typed_columns([name], [kind]): quote(name)
-        for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
+        typed_columns(table.select([i]).rename_columns([name]), [kind]): quote(name)
+        for i, (name, kind) in enumerate(zip(outcome.table.column_names, outcome.types, strict=True))
     }
     lost = [typed for typed, name in columns.items() if typed != name]
     return rows.project(f"* REPLACE ({', '.join(lost)})") if lost else rows

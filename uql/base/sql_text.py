@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _IN_PYTHON = re.compile(r"^Invalid Input Error: Python exception occurred while executing the UDF: \w+: ")
 _OWN_COLUMN = re.compile(r" when casting from source column __\w+")
@@ -25,6 +25,19 @@ def dotted(parts: Sequence[str]) -> str:
     '"shop"."the table"'
     """
     return ".".join(map(quote, parts))
+
+
+def number_of(values: Iterable[tuple[str, str]]) -> str:
+    """SQL of a number by which equal rows are known.
+
+    DuckDB's own hash is the same for many pairs of strings that differ in two places, as "item 200 at 10" and "item 207 at 11" may.
+
+    Args:
+        values: SQL and DuckDB type of each; of bytes the hash itself is taken.
+    """
+    return (
+        f"hash({', '.join(f'{sql}, md5(CAST({sql} AS VARCHAR))' if type != 'BLOB' else sql for sql, type in values)})"
+    )
 
 
 def literal(value: str) -> str:

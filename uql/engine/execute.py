@@ -68,7 +68,7 @@ from uql.kernels import (
 from uql.kernels.answers import RowError
 from uql.kernels.asking import misfits
 from uql.kernels.base import Context, Memory, Stored
-from uql.kernels.duck import Duck, content_sql, quote, typed_columns
+from uql.kernels.duck import Duck, collation_sql, content_sql, quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
 from uql.kernels.estimates.groups import Groups
@@ -106,13 +106,19 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     right = await execute(plan.right, ctx)
     names = [f"c{i}" for i in range(len(plan.items))]
     tables = {"__left": left.table.rename_columns(names), "__right": right.table.rename_columns(names)}
-    columns = ", ".join(f"{cast(n, item.type)} AS {n}" for n, item in zip(names, plan.items, strict=True))
-    listed = ", ".join(names)
-    if plan.op == "UNION":
-        both = (
-            f"SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM __left UNION ALL "
-            f"SELECT {columns}, 1, row_number() OVER () FROM __right"
+    sides = [
+        ", ".join(
+            f"{cast(field.name, item.type)}{collation_sql(field)} AS {field.name}"
+            for field, item in zip(table.schema, plan.items, strict=True)
         )
+        for table in tables.values()
+    ]
+    listed = ", ".join(names)
+    both = (
+        f"SELECT {sides[0]}, 0 AS __s, row_number() OVER () AS __p FROM __left UNION ALL "
+        f"SELECT {sides[1]}, 1, row_number() OVER () FROM __right"
+    )
+    if plan.op == "UNION":
         if not plan.all:
             both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
     else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
@@ -121,9 +127,8 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
                 "EXCEPT took out the rows that its second query found: others may stand here that it would take out"
             )
         counted = [
-            f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM "
-            f"(SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM {side})"
-            for side in ("__left", "__right")
+            f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM ({both}) WHERE __s = {side}"
+            for side in (0, 1)
         ]
         same = " AND ".join(f"l.{n} IS NOT DISTINCT FROM r.{n}" for n in (*names, *(["__k"] if plan.all else [])))
         how = "SEMI" if plan.op == "INTERSECT" else "ANTI"
@@ -134,7 +139,7 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     keys = order_by(plan.order.keys, ctx.duck, "__s, __p", by_name)
     place = ", __s, __p" if plan.op == "UNION" else ""
     sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.order.limit, plan.order.offset)
-    table = ctx.duck.arrow(sql, tables)
+    table = ctx.duck.output(sql, tables)
     estimates = carried.of_union(left, right, table, plan.items, ctx.settings.confidence) if place else None
     return Output(
         rename(table, plan.items),
@@ -413,7 +418,7 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
         names.append(name if name not in names else f"{name}_{len(names)}")
     table, bounds = carried.with_bounds(output, names)
     kinds = [f.type for f in fields]
-    sql = f"SELECT {typed_columns(table.column_names, kinds)} FROM __rows"
+    sql = f"SELECT {typed_columns(table, kinds)} FROM __rows"
     temporary, n = ctx.duck.create(sql, {"__rows": table})
     described = ctx.duck.arrow(
         f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE table_name = '{temporary}'"

@@ -66,7 +66,7 @@ def rows(
         confidence: that the exact estimates name.
         sql: its text for DuckDB; None: written from the query.
     """
-    table = duck.arrow(query_sql(query) if sql is None else sql)
+    table = duck.output(query_sql(query)) if sql is None else duck.arrow(sql)
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
     aggregated = isinstance(query, BoundSelect) and query.aggregated
     positions = [i for i, item in enumerate(query.items) if aggregated and aggregate_calls(item.expr, duck.aggregates)]

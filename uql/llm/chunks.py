@@ -132,6 +132,8 @@ async def answer_pieces(provider: Provider, requests: Sequence[Request], left_ou
             replies.append(await provider.answer(request))
         except CallError as error:
             error.sent = error.sent or bool(replies)
+            error.input_tokens += sum(reply.input_tokens for reply in replies)
+            error.output_tokens += sum(reply.output_tokens for reply in replies)
             raise
         if all(isinstance(q.reply(), YesNo) for q in request.questions) and all(
             a.value is True for a in replies[-1].answers

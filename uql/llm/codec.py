@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from uql.llm.providers.base import Answer
+from uql.operators.replies import is_share
 
 Column = str | bytes | int | float | None
 COLUMNS = 5  # of `to_row`
-ROUNDING = 1e-6  # of probabilities, beyond [0, 1]
 TEXT_OF: dict[bool | None, str] = {True: "true", False: "false", None: "null"}  # what needs no JSON
 PLAIN: dict[Column, bool | None] = {form: value for value, text in TEXT_OF.items() for form in (text, text.encode())}
 _TAGS = ("$date", "$datetime", "$time", "$interval", "$decimal", "$bytes", "$float", "$dict")
@@ -147,10 +147,9 @@ def _number(value: Any) -> float:
 
 
 def _probability(value: Any) -> float:
-    number = value if type(value) is float else _number(value)  # NaN and infinity are not in the range either
-    if not -ROUNDING <= number <= 1 + ROUNDING:
-        raise ValueError(f"{number} is not a probability")
-    return number
+    if not is_share(value):  # NaN and infinity are not in the range either
+        raise ValueError(f"{value!r} is not a probability")
+    return float(value)
 
 
 @lru_cache(maxsize=4096, typed=True)  # many calls cost the same

@@ -32,7 +32,7 @@ from uql.llm.providers.base import (
 )
 from uql.llm.questions import Question, Row
 from uql.llm.run_record import Cost, Run
-from uql.operators.replies import Shape
+from uql.operators.replies import Shape, fitting
 
 UNBILLED = tuple(kind for kind in TRANSIENT if kind != "timeout")  # of a request that was not answered
 UNTOLD = ("timeout", "truncated")  # faults of which the vendor may want to be paid without saying so
@@ -46,6 +46,27 @@ def _bounds(provider: Provider, parts: Sequence[Request]) -> tuple[int, int]:
     """Input and output tokens of all parts at most."""
     bounds = [provider.tokens_at_most(part) for part in parts]
     return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
+
+
+def _checked(reply: Reply | RowsReply, asked: Sequence[Request]) -> tuple[Reply | RowsReply, CallError | None]:
+    """The reply with a problem for each answer that its question cannot have; and what is wrong where it answers others than were asked.
+
+    Args:
+        asked: the request about each row.
+    """
+    by_row = reply.answers if isinstance(reply, RowsReply) else (reply.answers,)
+    pairs = [(len(asked), len(by_row), "rows")]
+    pairs += [(len(r.questions), len(answers), "questions") for r, answers in zip(asked, by_row, strict=False)]
+    for n, answered, what in pairs:
+        if n != answered:
+            return reply, CallError("wrong_type", f"{n} {what} were asked, {answered} answered")
+    read = tuple(
+        tuple(fitting(a, q.reply(r.row)) for a, q in zip(answers, r.questions, strict=True))
+        for r, answers in zip(asked, by_row, strict=True)
+    )
+    if read == by_row:
+        return reply, None
+    return (replace(reply, answers=read) if isinstance(reply, RowsReply) else replace(reply, answers=read[0])), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,10 +373,7 @@ class Sender:
                         reply = await provider.answer_rows(request)
                     else:
                         reply = await chunks.answer_pieces(provider, parts, left_out)
-                n_answers = calls if several else len(request.questions)
-                if len(reply.answers) != n_answers:
-                    what = "rows" if several else "questions"
-                    fault = CallError("wrong_type", f"{n_answers} {what} were asked, {len(reply.answers)} answered")
+                reply, fault = _checked(reply, parts if several else parts[:1])
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
                 cached, cache_writes = reply.cached_tokens, reply.written_tokens
             except TimeoutError:

@@ -262,6 +262,37 @@ class Text:
 
 
 Shape = YesNo | OneOf | Level | Value | Text
+ROUNDING = 1e-6  # of probabilities, beyond [0, 1]
+
+
+def fitting(answer: Answer, shape: Shape) -> Answer:
+    """An answer as a provider gives it; a problem where no reply of this shape has such a value, without shares that are none.
+
+    >>> fitting(Answer("perhaps", 2.0), YesNo()).problem.kind, fitting(Answer(True, 2.0), YesNo())
+    ('wrong_type', Answer(value=True, probability=nan, distribution=None, problem=None, paid=None))
+    """
+    value, shares = answer.value, answer.distribution
+    if answer.problem is not None:
+        return answer
+    if value is not None and not isinstance(shape, Value):
+        labels = value if isinstance(value, list) else [value]
+        if not shape.holds(value) or (
+            isinstance(shape, OneOf) and shape.options and not set(labels) <= set(shape.options)
+        ):
+            return _wrong("an answer of another kind was wanted", value)
+    if isinstance(value, str):
+        value = well_formed(value)
+    unknown = answer.probability != answer.probability
+    probability = answer.probability if unknown or is_share(answer.probability) else float("nan")
+    if shares is not None and not all(map(is_share, shares)):
+        shares = None
+    same = value is answer.value and probability is answer.probability and shares is answer.distribution
+    return answer if same else Answer(value, probability, shares)
+
+
+def is_share(value: Any) -> bool:
+    """Is it a number in [0, 1], but for rounding?"""
+    return isinstance(value, int | float) and -ROUNDING <= value <= 1 + ROUNDING
 
 
 def json_value(text: str) -> Any:

@@ -321,8 +321,9 @@ async def _write(shard: Shard, scan: Scan, session: Session, gate: Gate) -> Writ
             candidates = session.kernel_duck().scalar(f"SELECT count(*) FROM ({candidates_sql(plan)})")
             written.add(outcome, int(candidates or 0))
             names = unique_names(outcome.table.column_names)
-            chosen = f"SELECT {typed_columns(names, outcome.types)} FROM __rows"
-            rows = Duck(session.catalog.cursor).arrow(chosen, {"__rows": outcome.table.rename_columns(names)})
+            table = outcome.table.rename_columns(names)
+            chosen = f"SELECT {typed_columns(table, outcome.types)} FROM __rows"
+            rows = Duck(session.catalog.cursor).arrow(chosen, {"__rows": table})
             writer = writer or closing.enter_context(pq.ParquetWriter(scan.folder / written.file, rows.schema))
             writer.write_table(rows)
             if gate.interrupted or gate.budget.exhausted in (*LIMITS, "calls"):

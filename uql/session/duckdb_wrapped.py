@@ -288,7 +288,7 @@ class _Work:
     def _put(self, part: Part, one: Outcome) -> None:
         """The rows of a part as its table, with the ends of intervals."""
         rows, types = self.changed_rows.get(part.table) or self._rows(part, one)
-        chosen = typed_columns(rows.column_names, types)
+        chosen = typed_columns(rows, types)
         Duck(self.connection).execute(
             f"CREATE OR REPLACE TEMP TABLE {quote(part.table)} AS SELECT {chosen} FROM __rows", {"__rows": rows}
         )

@@ -25,6 +25,7 @@ from uql.session.statements import (
     done,
     duckdb_names,
     duckdb_own,
+    errors_as_ours,
     has_free_text,
     is_there,
     refused,
@@ -83,7 +84,8 @@ def checked(session: Session, text: str, parameters: Mapping[str, Any], frames: 
     with session.lock:
         session.catalog.begin()
         check_reads(session.catalog, text)
-        offer(text, session.settings.ledger, session.ledgers, session.catalog)
+        with errors_as_ours():
+            offer(text, session.settings.ledger, session.ledgers, session.catalog)
         if len(statements) == 1:
             return (Piece(statements[0][0], text, text, statements[0][1], parameters, frames),)
         parameter_names = [names(tree) for tree, _ in statements]

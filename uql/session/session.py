@@ -265,7 +265,13 @@ class Session:
 
         check = self.catalog.check_calls if self.catalog.read_only else None
         return Duck(
-            self.catalog.cursor, media, lambda: self.catalog.aggregates, self.cluster, check, self.catalog.users_orders
+            self.catalog.cursor,
+            media,
+            lambda: self.catalog.aggregates,
+            self.cluster,
+            check,
+            self.catalog.users_orders,
+            self.catalog.collated,
         )
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:

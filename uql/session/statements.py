@@ -62,7 +62,7 @@ def write(
         statement = replace(statement, columns=tuple(into))
     else:
         rows, types = _bounded(outcome)
-    chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
+    chosen = f"SELECT {typed_columns(rows, types)} FROM __rows"
     try:
         with together(catalog.cursor):
             noted = None if outcome.exact else text
@@ -231,7 +231,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     """
     check_to(connection, name, text)
     table, kinds = _bounded(outcome)
-    chosen = typed_columns(table.column_names, kinds)
+    chosen = typed_columns(table, kinds)
     duck = Duck(connection)
     temporary = "TEMP " if current_database(connection).read_only else ""
     duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
@@ -304,7 +304,8 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
         duckdbs_own = not quoted and not _SET.match(source)  # UQL has SET too: it says how a setting is written
-        if duckdbs_own and not isinstance(other, duckdb.ParserException):
+        ended = isinstance(other, duckdb.TransactionException)
+        if ended or (duckdbs_own and not isinstance(other, duckdb.ParserException)):
             raise refused(other) from other
         raise neither(error, other, source) from None
 

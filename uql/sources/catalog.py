@@ -65,7 +65,8 @@ _CHOSEN = (
     f" {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)}"
 )
 _RELATIONS = tuple(  # apart: DuckDB plans a union of them longer than it runs both
-    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema()"
+    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema(),"
+    " contains(sql, 'COLLATE ')"
     f" FROM system.main.duckdb_{kind}s()"
     for kind in ("table", "view")
 )
@@ -102,6 +103,8 @@ class Catalog:
         self.cursor = connection if own else connection.cursor()
         self.planned: dict[str, Table] = {}  # that earlier statements of a script would make, while it is checked
         self.read_only = False  # do statements that change something raise UQL511?
+        self.collated = False  # does a table or view name a collation?
+        self._files = True  # may statements read files?
         self._locked = False  # can no statement change a setting?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
@@ -159,7 +162,7 @@ class Catalog:
         access = () if files else ("enable_external_access = false",)
         for setting in ("GLOBAL python_enable_replacements = false", *access, "lock_configuration = true"):
             self.cursor.execute(f"SET {setting}")
-        self._locked = True
+        self._locked, self._files = True, files
 
     @contextlib.contextmanager
     def own_orders(self) -> Iterator[None]:
@@ -274,6 +277,8 @@ class Catalog:
         with self._lock:
             name = ".".join(parts)
             if file:
+                if not self._files:  # nor is it looked whether there is one
+                    raise DataError(f"the file {name} cannot be read: this session reads no files", code="UQL503")
                 sql = file_sql(parts[0])
                 return self._relation(name, sql, "file", estimated=self._said_in_files(sql), plain=plain)
             if parts[-1].lower() in self.planned:
@@ -353,7 +358,9 @@ class Catalog:
         names = _parquet_files(sql)
         if not names:
             return None
-        with self.connection.cursor() as own:  # a file that is not there would end the transaction that is open
+        with contextlib.closing(
+            self.connection.cursor()
+        ) as own:  # a file that is not there would end the transaction that is open
             for name in names:
                 # it is no name of such files, or the note is not ours
                 with contextlib.suppress(duckdb.Error, ValueError, AttributeError, RecursionError):
@@ -525,8 +532,10 @@ class Catalog:
             self._listed = None
 
     def _relations(self) -> list[tuple[Any, ...]]:
-        """All tables and views: database, schema, name, comment, whether it is a view, and the database and schema in use."""
+        """All tables and views: database, schema, name, comment, whether it is a view, the database and schema in use, and
+        whether its definition names a collation."""
         rows = self._listed or [row for sql in _RELATIONS for row in self._rows(sql)]
+        self.collated = any(named for *_, named in rows)
         if self._listed is not None:
             self._listed = rows
         return rows
@@ -535,7 +544,7 @@ class Catalog:
         """A table or view on the cursor; temporary first, then the search path."""
         best: tuple[int, _CatalogEntry] | None = None
         table_name = parts[-1].lower()
-        for database, schema, name, comment, is_view, here, current in self._relations():
+        for database, schema, name, comment, is_view, here, current, _ in self._relations():
             if name.lower() != table_name or name.startswith("__uql_frame_"):
                 continue
             rank = _rank(parts, database, schema, name, here, current)

@@ -48,6 +48,8 @@ class Frames:
             table = as_table(name, frame)
             _refuse_least(table)
             self._cursor.register(private, table)
+        except duckdb.TransactionException:  # an error has ended it
+            raise
         except _UNREADABLE as error:
             raise self._unreadable(name, frame, error) from error
         if entry is not None and not same:

@@ -9,3 +9,6 @@
 !SELECT film AS a, film AS b, upper(film) AS c, grouping(a) AS d, count(*) AS n FROM reviews WHERE <pos> GROUP BY ROLLUP (a, b) HAVING film IS NULL ORDER BY ALL
 !SELECT film AS a, reviews.film, count(*) AS n FROM reviews WHERE <pos> GROUP BY GROUPING SETS ((1), (2), (reviews.film)) ORDER BY ALL
 !SELECT <topic> AS a, <topic> AS b, count(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY CUBE (a, b) ORDER BY ALL
+!SELECT 'kind' AS k, count(*) AS n FROM reviews WHERE <pos> GROUP BY ROLLUP ('kind') ORDER BY ALL NULLS FIRST LIMIT 1 OFFSET 1
+!SELECT 'kind' AS k, count(*) AS n FROM reviews WHERE <pos> GROUP BY ROLLUP (k) ORDER BY k NULLS FIRST
+!SELECT DATE '2024-05-06' AS d, 'kind' AS k, count(*) FROM reviews WHERE <pos> GROUP BY CUBE (DATE '2024-05-06', k) ORDER BY 1, k COLLATE NOCASE NULLS FIRST LIMIT 1

@@ -1,0 +1,51 @@
+"""Rows that come out of a query with a text compare by the collations of their columns, as in DuckDB."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from hash_model import HashModel
+
+import uql
+
+ROWS = [(i, f"row {i} is written here, at some length", "xXyYzé"[i % 6] + " " * (i % 4 // 3)) for i in range(24)]
+HELD = '"it holds {body}"'
+STATEMENTS = [
+    f"SELECT n, count(*) FROM (SELECT k AS n FROM t WHERE {HELD} LIMIT 99) GROUP BY n ORDER BY n",
+    f"SELECT id FROM t WHERE k IN (SELECT DISTINCT k FROM t WHERE {HELD} AND id < 4) ORDER BY id",
+    f"SELECT n FROM (SELECT k AS n, count(*) AS c FROM t WHERE {HELD} GROUP BY k) WHERE n = 'X'",
+    f"SELECT count(*) FROM (SELECT k FROM t WHERE {HELD} UNION SELECT k FROM t)",
+    f"SELECT count(*) FROM (SELECT k FROM t WHERE {HELD} INTERSECT SELECT s FROM t)",
+    f"SELECT count(*) FROM (SELECT s FROM t WHERE {HELD} EXCEPT SELECT k FROM t WHERE id < 3)",
+    f"SELECT id FROM (SELECT s COLLATE NOCASE AS n, id FROM t WHERE {HELD} LIMIT 99) WHERE n = 'X' ORDER BY id",
+    f"PIVOT (SELECT k FROM t WHERE {HELD}) ON k USING count(*)",
+    f"SELECT x.id, q.n FROM t x, LATERAL (SELECT x.k AS n FROM t y WHERE y.id = 1 AND {HELD.replace('body', 'y.body')} OR y.id = 2 LIMIT 1) q"
+    " ORDER BY x.id",
+]
+
+
+@pytest.fixture
+def con():
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE t(id INTEGER, body VARCHAR, k VARCHAR COLLATE NOCASE, s VARCHAR, held BOOLEAN)")
+    duck.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", [(*row, row[2], row[0] % 5 > 1) for row in ROWS])
+    held = {body: i % 5 > 1 for i, body, _ in ROWS}
+    model = HashModel(answers=lambda question, row: held[row.cells[0].value])
+    return uql.attach(duck, model=model, ledger=":memory:", budget="all")
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_collation_comes_out_of_a_sub_query(con, statement):
+    result = con.uql(statement)
+    plain = statement.replace('"it holds {y.body}"', "y.held").replace(HELD, "held")
+    assert result.fetchall() == con.sql(plain).fetchall()
+    assert result.exact
+
+
+def test_a_table_of_a_query_keeps_collations(con):
+    con.uql(f"CREATE TABLE kept AS SELECT id, k FROM t WHERE {HELD}").fetchall()
+    con.uql(f"SELECT id, k FROM t WHERE {HELD} TO other").fetchall()
+    (want,) = con.sql("SELECT count(*) FROM t WHERE held AND k = 'x'").fetchall()
+    assert con.sql("SELECT count(*) FROM kept WHERE k = 'X'").fetchall() == [want]
+    assert con.uql("SELECT count(*) FROM other WHERE k = 'X'").fetchall() == [want]
+    assert len(con.uql(f"SELECT id, k FROM t WHERE {HELD}").filter("k = 'X'").fetchall()) == want[0]
