@@ -18,7 +18,7 @@ ID, TEXT = Column("t", "id"), Column("t", "text")
 
 @pytest.fixture
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 2}) as con:
         yield con
 
 
