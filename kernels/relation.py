@@ -329,12 +329,14 @@ class Relation:
         """
         import pyarrow as pa
 
-        rids = answers.column("__rid").to_numpy()
+        rids, table = answers.column("__rid").to_numpy(), quote(self.name)
+        joined = f"{sql} AS a JOIN {table} AS r ON r.rowid = a.__rid", {"__answers": answers}
+        if self.n > max(SMALL, 2 * len(rids)):
+            return joined
         places = np.full(self.n, -1, dtype=np.int64)
         places[rids] = np.arange(len(rids))
-        table, once = quote(self.name), int((places >= 0).sum()) == len(rids)
-        if not once or self.n > max(SMALL, 2 * len(rids)):
-            return f"{sql} AS a JOIN {table} AS r ON r.rowid = a.__rid", {"__answers": answers}
+        if int((places >= 0).sum()) < len(rids):  # one is wanted twice
+            return joined
         by_place = answers.take(pa.array(places, mask=places < 0))
         return f"{sql} AS a POSITIONAL JOIN {table} AS r SEMI JOIN (SELECT 1) ON r.rowid = a.__rid", {
             "__answers": by_place

@@ -26,6 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the fixtures in tests/golden")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` gives each DuckDB one thread, `make test-all` as many as there are cores: a second one takes a tenth of the CPU time of
+    tests that have too few rows for it. Tests about several threads say how many."""
+    if "not slow" in config.option.markexpr:
+        os.environ.setdefault("SLURM_CPUS_ON_NODE", "1")  # what DuckDB takes for the number of cores
+
+
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from uql.benchmarks.gate.instant import Instant
 from uql.benchmarks.runner.records import Record, write
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.sembench.suite import LEAKS, SUITE as SEMBENCH, facts, tables as sembench_tables
-from uql.benchmarks.speed import suite as speed
+from uql.benchmarks.speed import stages, suite as speed
 from uql.benchmarks.speed.stages import STAGES
 from uql.cli import main
+from uql.llm.ledger import Ledger
 
 DATA = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
 
@@ -77,6 +79,19 @@ def test_every_stage_runs_and_is_measured(stage, monkeypatch):
     found = speed.measure(stage, 200)
     assert found.seconds > 0
     assert found.numbers["memory_mb"] >= 0
+
+
+def test_what_is_replayed_was_answered_before(tmp_path, monkeypatch):
+    async def unasked(*_):
+        raise AssertionError("a row was asked")
+
+    monkeypatch.setattr(stages, "LAKES", tmp_path)
+    monkeypatch.setattr(Instant, "answer", unasked)
+    (replay,) = (stage for stage in STAGES if stage.name == "replay")
+    for _ in range(2):  # with a new ledger, and with that one
+        assert replay.prepare(5_000)().num_rows == 2_500
+    with Ledger(tmp_path / "replay-5000.sqlite") as ledger:
+        assert ledger.stats().answers == 5_000
 
 
 def test_times_are_kept_and_compared_with_those_of_the_last_release(tmp_path, monkeypatch):

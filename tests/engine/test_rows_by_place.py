@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 
 import duckdb
@@ -18,7 +19,7 @@ ID, TEXT = Column("t", "id"), Column("t", "text")
 
 @pytest.fixture
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 2}) as con:
         yield con
 
 
@@ -48,6 +49,16 @@ def test_most_rows_of_a_large_table_are_read_as_they_are(connection: duckdb.Duck
     relation = numbered(connection, 150_000)
     for rids in subsets(relation.n, [75_000, 75_001, 131_072, 149_999, 150_000]):
         assert relation.fetch(rids, ['"t.id"']).column(0).to_numpy().tolist() == rids.tolist()
+
+
+def test_what_some_rows_of_a_large_table_take_does_not_grow_with_it(connection: duckdb.DuckDBPyConnection) -> None:
+    relation = numbered(connection, 1_000_000)
+    relation.fetch(np.arange(100), ['"t.id"'])
+    tracemalloc.start()
+    relation.fetch(np.arange(100), ['"t.id"'])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200_000  # bytes: a number for each row of the table would be 8,000,000
 
 
 def test_answers_stand_beside_their_own_rows(connection: duckdb.DuckDBPyConnection) -> None:

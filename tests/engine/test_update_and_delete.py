@@ -159,7 +159,7 @@ def test_explain_asks_nobody_and_changes_nothing(labels):
 
 def test_rows_that_are_numbered_anew_meanwhile_are_not_taken_for_others(tmp_path):
     """A checkpoint may number the rows of a table anew: not while the transaction of the statement is open."""
-    duck = duckdb.connect(str(tmp_path / "t.duckdb"))
+    duck = duckdb.connect(str(tmp_path / "t.duckdb"), config={"threads": 2})
     duck.execute("CREATE TABLE t AS SELECT i AS id, 'row ' || i AS text, '' AS said FROM range(300_000) r(i)")
     duck.execute("CHECKPOINT")
     other = duck.cursor()

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import uql
+from uql.base import private_duckdb
 from uql.base.arrow_values import duckdb_with
 from uql.base.errors import DataError
 from uql.base.private_duckdb import private_cursor
@@ -24,7 +25,9 @@ def test_values_are_shown_and_parsed_without_another_duckdb(monkeypatch: pytest.
         with private_cursor():  # open from here on
             opened: list[Any] = []
             connect = duckdb.connect
-            monkeypatch.setattr(duckdb, "connect", lambda *given: opened.append(given) or connect(*given))
+            monkeypatch.setattr(
+                duckdb, "connect", lambda *given, **more: opened.append(given) or connect(*given, **more)
+            )
             rows.show()
             assert rows.fetchall()[0][0] == 1
             assert opened == []
@@ -51,7 +54,7 @@ def test_it_is_opened_anew_where_a_value_has_broken_it(monkeypatch: pytest.Monke
         pass
     opened: list[Any] = []
     connect = duckdb.connect
-    monkeypatch.setattr(duckdb, "connect", lambda *given: opened.append(given) or connect(*given))
+    monkeypatch.setattr(duckdb, "connect", lambda *given, **more: opened.append(given) or connect(*given, **more))
     with pytest.raises(DataError, match="cannot be shown"), duckdb_with(pa.table({"a": [1]}), "rows"):
         raise duckdb.FatalException("the database has been invalidated")
     assert opened == []
@@ -59,3 +62,10 @@ def test_it_is_opened_anew_where_a_value_has_broken_it(monkeypatch: pytest.Monke
         with private_cursor() as after:
             assert after.execute("SELECT 1").fetchall() == [(1,)]
     assert len(opened) == 1
+
+
+def test_it_starts_no_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")  # what DuckDB takes for the number of cores
+    private_duckdb._private.cache_clear()
+    with private_cursor() as cursor:
+        assert cursor.execute("SELECT current_setting('threads')").fetchall() == [(1,)]

@@ -83,6 +83,7 @@ def test_rows_are_made_python_objects_of_where_they_are_fetched(con, monkeypatch
     made = []
     whole = module.python_values
     monkeypatch.setattr(module, "python_values", lambda c, kind: made.append(len(c)) or whole(c, kind))
+    con.execute("SET threads = 2")
     rows = con.uql("SELECT range AS i FROM range(1_000_000)")
     assert rows.fetchone() == (0,)
     assert rows.fetchmany(3) == [(1,), (2,), (3,)]

@@ -14,7 +14,7 @@ _opening = Lock()
 
 @cache
 def _private() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(":memory:")
+    return duckdb.connect(":memory:", config={"threads": 1})  # others would wait: what runs here has few rows
 
 
 @contextmanager
