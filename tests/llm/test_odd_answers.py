@@ -50,6 +50,13 @@ def test_a_label_that_was_not_asked_for_is_counted(value):
     assert not result.exact and len(result.errors) == 4
 
 
+def test_a_label_that_was_not_asked_for_is_none_of_those_that_were():
+    con, model = connected(Answer("plum"))
+    result = con.uql("SELECT count(*) FROM notes WHERE \"the fruit\" IN ('pear')")
+    assert result.fetchall() == [(0,)]
+    assert result.exact and model.calls == 4
+
+
 @pytest.mark.parametrize("value", ["much", [3], -1, 10.5, float("nan")], ids=repr)
 def test_a_level_is_a_number_on_the_scale(value):
     con, _ = connected(Answer(value))

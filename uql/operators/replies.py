@@ -110,6 +110,10 @@ class OneOf:
         labels = value if self.many and isinstance(value, list) else [value]
         return all(isinstance(label, str) for label in labels)
 
+    def offers(self, value: str | list[str]) -> bool:
+        """Is it an option, or a list of options?"""
+        return set(value if isinstance(value, list) else [value]) <= set(self.options)
+
     def json_schema(self) -> dict[str, Any]:
         if self.many:
             lines = [self.option_texts[label] for label in self.labels]
@@ -275,10 +279,10 @@ def fitting(answer: Answer, shape: Shape) -> Answer:
     if answer.problem is not None:
         return answer
     if value is not None and not isinstance(shape, Value):
-        labels = value if isinstance(value, list) else [value]
-        if not shape.holds(value) or (
-            isinstance(shape, OneOf) and shape.options and not set(labels) <= set(shape.options)
-        ):
+        foreign = isinstance(shape, OneOf) and bool(shape.options) and shape.holds(value) and not shape.offers(value)
+        if foreign and isinstance(value, str) and shape.none_of_these:
+            value = NONE  # whatever else it is
+        elif foreign or not shape.holds(value):
             return _wrong("an answer of another kind was wanted", value)
     if isinstance(value, str):
         value = well_formed(value)
