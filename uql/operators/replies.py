@@ -279,10 +279,11 @@ def fitting(answer: Answer, shape: Shape) -> Answer:
     if answer.problem is not None:
         return answer
     if value is not None and not isinstance(shape, Value):
-        foreign = isinstance(shape, OneOf) and bool(shape.options) and shape.holds(value) and not shape.offers(value)
-        if foreign and isinstance(value, str) and shape.none_of_these:
-            value = NONE  # whatever else it is
-        elif foreign or not shape.holds(value):
+        holds = shape.holds(value)
+        if holds and isinstance(shape, OneOf) and shape.options and not shape.offers(value):
+            holds = shape.none_of_these and isinstance(value, str)
+            value = NONE if holds else value  # whatever else it is
+        if not holds:
             return _wrong("an answer of another kind was wanted", value)
     if isinstance(value, str):
         value = well_formed(value)
