@@ -306,9 +306,8 @@ async def first(
         size = min(int(np.ceil((k - len(matches)) / min(1.0, rate))), max(k - len(matches), position))
         room, left = ctx.room(reserved, len(where.stages)), ctx.purse.remaining
         if room is not None:
-            size = max(
-                1, min(size, room)
-            )  # what the ledger knows costs nothing; what it does not, ends the search below
+            # what the ledger knows costs nothing; what it does not, ends the search below
+            size = max(1, min(size, room))
         wide = rids[position : position + min(2 * free, CHUNK)]
         if len(wide) <= size or relation.calls(where.stages, wide) > size:
             wide = rids[position : position + min(size, CHUNK)]

@@ -346,9 +346,7 @@ def _note_tail(groups: Groups, measures: list[_Measure], ctx: Context) -> None:
         if isinstance(call, Call)
         and call.name in ("sum", "avg", "mean")
         and any(c.is_value for c in virtuals(*call.args))
-        for measure, estimate in zip(
-            measures, estimates, strict=False
-        )  # of those of the rows seen alone there is none yet
+        for measure, estimate in zip(measures, estimates, strict=False)  # there is none yet of the rows seen alone
         if not estimate.exact and estimate.high != np.inf
     ]
     if counts:

@@ -358,9 +358,8 @@ class Catalog:
         names = _parquet_files(sql)
         if not names:
             return None
-        with contextlib.closing(
-            self.connection.cursor()
-        ) as own:  # a file that is not there would end the transaction that is open
+        # on a cursor of its own: a file that is not there would end the transaction that is open
+        with contextlib.closing(self.connection.cursor()) as own:
             for name in names:
                 # it is no name of such files, or the note is not ours
                 with contextlib.suppress(duckdb.Error, ValueError, AttributeError, RecursionError):
