@@ -43,7 +43,7 @@ LONG = " ".join(["hay"] * 2_000)
 def ask(questions, rows, near=None):
     async def go():
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as gate:
-            gate.near = near
+            gate.sender.near = near
             answers = await gate.ask(questions, rows)
             return answers, gate.cost, gate.warnings
 

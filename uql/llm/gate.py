@@ -19,12 +19,13 @@ from typing import Literal, overload
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.base.garbage import rare_collections
 from uql.base.settings import Settings
+from uql.llm.asking import Asking, known_answers
 from uql.llm.budget import LIMITS, Budget, Share
 from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrations
 from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
-from uql.llm.events import Event
+from uql.llm.events import Event, Listener
 from uql.llm.first_steps import NEVER, FirstSteps
 from uql.llm.in_flight import InFlight
 from uql.llm.ledger import Ledger
@@ -35,9 +36,11 @@ from uql.llm.prompts import several
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import Answer, Problem, Provider, RowsProvider
 from uql.llm.questions import Answers, Question, Row
+from uql.llm.run_account import RunAccount
 from uql.llm.run_lease import Lease
 from uql.llm.run_record import Cost as Cost, Run as Run
-from uql.llm.sender import Asking, Sender
+from uql.llm.sender import Sender
+from uql.llm.turns import Turns
 from uql.operators.replies import Text, YesNo
 from uql.operators.rows import label_of
 
@@ -49,12 +52,12 @@ CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
 
-class Gate(Sender):
+class Gate:
     """Made by `Gate.open`; used by one event loop at a time.
 
     Attributes:
-        cost: what was paid so far.  warnings: texts for the user, each once.
-        listeners: called with every event, in the thread of the event loop.
+        account: what the run has cost; its listeners are called in the thread of the event loop.
+        sender: of the rows that the ledger does not answer.
         on_announce: called before the first row goes to a model that is not of this machine: its name, the columns, rows at most.
         on_loading: called with the name of a model of this process before it is loaded, which may take long.
         budget: of the run, shared by all its asks.
@@ -66,12 +69,13 @@ class Gate(Sender):
         settings: Settings,
         *,
         provider: Provider | str | None,
-        ledger: Ledger,
         owned: bool,
         budget: Budget,
-        run: Run,
+        account: RunAccount,
     ) -> None:
-        super().__init__(settings, ledger, budget, run)
+        self.settings, self.budget, self.account = settings, budget, account
+        self.ledger, self.run = account.ledger, account.run
+        self.sender = Sender(settings, budget, account)
         self._owned = owned
         self._default = provider
         self._providers: dict[str, Provider] = {}
@@ -81,7 +85,7 @@ class Gate(Sender):
         self._calibrations: dict[str, dict[str, Calibration]] = {}
         self.calibrated = True
         self._audits: dict[str, dict[str, dict[str, float]]] = {}  # of probabilities, by model and condition
-        self.people = People(ledger.secret)  # who go before the model; those of the ledger once a model is open
+        self.people = People(self.ledger.secret)  # who go before the model; those of the ledger once a model is open
         self._inflight: dict[bytes, InFlight] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
@@ -94,8 +98,8 @@ class Gate(Sender):
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
         # of a run that keeps its draws: what this sitting has asked, and the first step of the budget in which it did
         self._first_steps = FirstSteps()
-        self._shared = ledger.path != ":memory:" or not owned  # may others see the ledger?
-        self.draws = DrawLog(ledger, run, self.warn, persistent=self._shared and not run.part)
+        self._shared = self.ledger.path != ":memory:" or not owned  # may others see the ledger?
+        self.draws = DrawLog(self.ledger, self.run, self.warn, persistent=self._shared and not self.run.part)
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
 
@@ -108,18 +112,17 @@ class Gate(Sender):
             calls: it may make at most; None: what the whole run has left.
             statement: what it is for.
         """
+        run = Run(self.run.id, self.run.seed, statement)
         gate = Gate(
             self.settings,
             provider=self._default,
-            ledger=self.ledger,
             owned=False,
             budget=Share(self.budget, calls),
-            run=Run(self.run.id, self.run.seed, statement),
+            account=self.account.part(run),
         )
-        gate.listeners, gate._unfinished = self.listeners, self._unfinished
         gate._providers, gate._opening = self._providers, self._opening
         gate._limiters, gate._inflight = self._limiters, self._inflight
-        gate.claims, gate.near = self.claims, self.near
+        gate.claims, gate.sender.near = self.claims, self.sender.near
         gate._announced, gate.on_announce, gate.on_loading = self._announced, self.on_announce, self.on_loading
         return gate
 
@@ -154,10 +157,11 @@ class Gate(Sender):
         return cls(
             settings,
             provider=model if model is not None else settings.model,
-            ledger=ledger if ledger is not None else Ledger(settings.ledger),
             owned=ledger is None,
             budget=budget,
-            run=run or Run("run", settings.seed),
+            account=RunAccount(
+                ledger if ledger is not None else Ledger(settings.ledger), run or Run("run", settings.seed)
+            ),
         )
 
     async def __aenter__(self) -> Gate:
@@ -174,17 +178,34 @@ class Gate(Sender):
             if not key.startswith("#"):
                 await provider.aclose()
         self._providers.clear()
-        if self._unfinished:
-            await self._record([], self._unfinished)
+        if self.account.unfinished:
+            await self.account.record([], self.account.unfinished)
         if self._started:
             reached = "partial" if self.budget.exhausted in LIMITS else "unfinished" if self.unfinished else "done"
-            status = "interrupted" if self._interrupted else self._ended or reached
+            status = "interrupted" if self.account.interrupted else self._ended or reached
             held = self._lease is None or await asyncio.to_thread(self._lease.release)
             if held and not self.run.part:
                 await asyncio.to_thread(self.ledger.finish_run, self.run.id, status)
             self._started = False
         if self._owned:
             await asyncio.to_thread(self.ledger.close)
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid so far."""
+        return self.account.cost
+
+    @property
+    def warnings(self) -> list[str]:
+        """Texts for the user, each once."""
+        return self.account.warnings
+
+    @property
+    def listeners(self) -> list[Listener]:
+        return self.account.listeners
+
+    def warn(self, text: str) -> None:
+        self.account.warn(text)
 
     @property
     def calls_left(self) -> int | None:
@@ -198,16 +219,16 @@ class Gate(Sender):
 
     def interrupt(self) -> None:
         """Send nothing more. What is in flight is waited for and kept; the rest comes back as failures "interrupted"."""
-        self._interrupted = True
+        self.account.interrupted = True
 
     def _taken_over(self) -> None:
         """Another process continues the run, since this one gave no sign of life: it alone asks and pays from now on."""
-        self._interrupted = True
+        self.account.interrupted = True
         self.warn(f"the run {self.run.id} was taken over by another process; nothing more was sent from here")
 
     @property
     def interrupted(self) -> bool:
-        return self._interrupted
+        return self.account.interrupted
 
     # -------------------------------------------------------------------------------------------------------- the models
     async def provider(self, model: str | Provider | None = None) -> Provider:
@@ -394,13 +415,8 @@ class Gate(Sender):
         whole = set(answers[0]).intersection(*answers[1:])
         if not whole:
             return answers, range(len(rows))
-        await self._record_cached(asking, len(whole))
+        await self.account.record_cached(asking, len(whole))
         return answers, [i for i in range(len(rows)) if i not in whole]
-
-    async def _record_cached(self, asking: Asking, rows: int) -> None:
-        """Count rows that were answered at no call."""
-        self.cost.cached += rows
-        await self._record([], [self._event("cached", asking, rows=rows)] if rows else [])
 
     def _read(
         self, asking: Asking, columns: list[list[Answer | None]], corrections: Sequence[dict[int, Answer]]
@@ -452,8 +468,8 @@ class Gate(Sender):
         for chunk in self._distinct(asking, rows, left, ask_null=False):
             by_key, later = await self._known(chunk.all_keys)
             by_key = {key: answer for key, answer in by_key.items() if key not in later} if later else by_key
-            answers = _known_answers(asking, chunk.keys, chunk.single_keys, by_key)
-            await self._record_cached(asking, sum(map(all, zip(*answers, strict=True))))
+            answers = known_answers(asking, chunk.keys, chunk.single_keys, by_key)
+            await self.account.record_cached(asking, sum(map(all, zip(*answers, strict=True))))
             chunk.fill(columns, [[answer or missing for answer in column] for column in answers])
         return self._read(asking, columns, corrections)
 
@@ -468,7 +484,7 @@ class Gate(Sender):
         asking, count = await self._asking(questions, model), 0
         for chunk in self._distinct(asking, rows, range(len(rows)), ask_null=False):
             answers = await self.ledger.get(chunk.all_keys)
-            known = _known_answers(asking, chunk.keys, chunk.single_keys, answers)
+            known = known_answers(asking, chunk.keys, chunk.single_keys, answers)
             count += len(chunk.rows) - sum(map(all, zip(*known, strict=True)))
         return count
 
@@ -527,7 +543,7 @@ class Gate(Sender):
             tokens += tokens_in + tokens_out
             usd += cost or 0.0
             if self.budget.tokens is not None:
-                self.budget.largest_tokens = max(self.budget.largest_tokens, self.tokens_at_most(asking, row))
+                self.budget.largest_tokens = max(self.budget.largest_tokens, self.sender.tokens_at_most(asking, row))
         self.budget.replay(n_calls, tokens, usd)
 
     async def _ask_chunk(self, asking: Asking, chunk: Chunk, handed_out: asyncio.Event) -> list[list[Answer | None]]:
@@ -544,7 +560,7 @@ class Gate(Sender):
             failed = await self._failed_before(chunk, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
-            columns = _known_answers(asking, chunk.keys, chunk.single_keys, answers)
+            columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
             for keys, column in zip(chunk.keys, columns, strict=True):
                 mine.settle_each(keys, column)
             by_row = zip(*columns, strict=True)
@@ -556,13 +572,13 @@ class Gate(Sender):
                     self._fail_again(slot, failed, mine, max((paid.get(key, 0) for key in slot.keys), default=0))
                     gone = next(failed[key] for key in slot.keys if key in failed)
                     what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls}
-                    events.append(self._event("failed", asking, **what))
+                    events.append(self.account.event("failed", asking, **what))
                     self.cost.failed += 1
                     continue
                 if any(key in mine for key in open_):
                     unanswered.append(slot)
-            await self._record([], events)
-            await self._record_cached(asking, len(chunk.rows) - len(rest))
+            await self.account.record([], events)
+            await self.account.record_cached(asking, len(chunk.rows) - len(rest))
             if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
@@ -615,7 +631,7 @@ class Gate(Sender):
             columns = list(zip(*((*slot.keys, *slot.single_keys) for slot in slots), strict=True))
             calls = {key: origin.calls for key, origin in origins.items()}
             self._count_again(asking, [slot.row for slot in slots], columns, answers, calls)
-        await self._record_cached(asking, len(slots))
+        await self.account.record_cached(asking, len(slots))
 
     def _announce(self, provider: Provider, unanswered: list[Slot]) -> None:
         """Say once what leaves this machine, before it does."""
@@ -667,7 +683,7 @@ class Gate(Sender):
 
     def _waits_no_longer(self) -> Problem | None:
         """Why rows that another run has in flight are not waited for any more."""
-        if self._interrupted:
+        if self.account.interrupted:
             return Problem("interrupted", "the run was interrupted before this row was answered")
         left_s = self.budget.seconds_left
         if left_s is not None and left_s <= 0:
@@ -684,7 +700,7 @@ class Gate(Sender):
         `waits`: they were in flight a moment ago. Returns: the rows that still are.
         """
         most = asking.limiter.most
-        turns = _Turns(self, asking, unanswered, mine, max(CLAIMED, most), waits)
+        turns = Turns(self.claims, self.answered_elsewhere, asking, unanswered, mine, max(CLAIMED, most), waits)
         stop: list[BaseException] = []
 
         def settle(slot: Slot, indices: list[int], answers: list[Answer]) -> None:
@@ -712,7 +728,7 @@ class Gate(Sender):
                     return
                 part = asking.only(indices)
                 try:
-                    by_row = await self.answer_rows(part, slots, indices)
+                    by_row = await self.sender.answer_rows(part, slots, indices)
                 except (UQLError, asyncio.CancelledError) as error:
                     stop.append(error)
                     return
@@ -740,131 +756,6 @@ class Gate(Sender):
             self._ended = "failed"
             raise stop[0]
         return turns.later
-
-
-class _Turns:
-    """The requests of an ask, claimed some rows at a time. Rows that another run has in flight are put aside in `later`.
-
-    Args:
-        size: rows that are claimed at once.
-        waits: they were in flight a moment ago.
-    """
-
-    def __init__(
-        self,
-        gate: Gate,
-        asking: Asking,
-        slots: list[Slot],
-        mine: InFlight,
-        size: int,
-        waits: bool,
-    ) -> None:
-        self._gate, self._asking, self._mine, self._waits = gate, asking, mine, waits
-        self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
-        self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
-        self._claiming = asyncio.Lock()
-        self._claimed: list[Slot] = []
-        self.later: list[Slot] = []
-
-    async def next(self) -> tuple[list[Slot], list[int]] | None:
-        """The rows of the next request and the questions that it asks; None: there are no more."""
-        turn = next(self._ready, None)
-        if turn is not None:
-            return turn
-        async with self._claiming:
-            while (turn := next(self._ready, None)) is None:
-                if not self._parts:
-                    return None
-                free = await self._free(self._parts.pop())
-                self._ready = _shared(free, self._mine, self._asking.together)
-            return turn
-
-    async def _free(self, slots: list[Slot]) -> list[Slot]:
-        """Those of some rows that are now this run's to ask."""
-        claims = self._gate.claims
-        if claims is None:
-            return slots
-        keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._mine.is_open(k)))
-        single_keys = (
-            list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
-        )
-        status = await claims.take(keys, single_keys, waits=self._waits)
-        free, answered = [], []
-        columns = list(zip(*(slot.keys for slot in slots), strict=True))
-        single_columns = list(zip(*(slot.single_keys for slot in slots), strict=True))
-        known = zip(*_known_answers(self._asking, columns, single_columns, status.answers), strict=True)
-        for slot, answers in zip(slots, known, strict=True):
-            for j, (key, answer) in enumerate(zip(slot.keys, answers, strict=True)):
-                if answer is not None and self._mine.is_open(key):
-                    slot.answers[j] = answer
-                    self._mine.settle(key, answer)
-            own = [key for key in slot.keys if self._mine.is_open(key)]
-            if not own:
-                answered.append(slot)
-            elif status.others.isdisjoint(own):
-                free.append(slot)
-            else:
-                self.later.append(slot)
-                claims.release([key for key in own if key not in status.others])
-        self._claimed += free
-        if answered:
-            await self._gate.answered_elsewhere(self._asking, answered, status.answers)
-        return free
-
-    def end(self) -> None:
-        """Let others have the rows that got no answer here."""
-        if self._gate.claims is not None:
-            lost = [
-                key
-                for slot in self._claimed
-                for key, single_key, answer in zip(slot.keys, slot.single_keys, slot.answers, strict=True)
-                if key in self._mine and (answer is None or answer.problem is not None or key != single_key)
-            ]
-            self._gate.claims.release(lost)
-
-
-def _known_answers(
-    asking: Asking,
-    keys: Sequence[Sequence[bytes]],
-    single_keys: Sequence[Sequence[bytes]],
-    answers: Mapping[bytes, Answer],
-) -> list[list[Answer | None]]:
-    """What is known of n rows: from where one was asked alone, else from where it shared a request, as this ask may.
-
-    A value that no reply to the question can have is not used: others may write to the ledger, and a file may be damaged.
-
-    Args:
-        keys, single_keys: (questions,) as those of `Slot`, n each.
-        answers: by key.
-    Returns: (questions,) n each.
-    """
-    columns = []
-    for own, single, shape in zip(keys, single_keys, asking.shapes, strict=True):
-        found: list[Answer | None] = list(map(answers.get, single))
-        if own is not single:
-            found = [answer or answers.get(key) for answer, key in zip(found, own, strict=True)]
-        holds = shape.holds
-        columns.append([a if a is None or a.value is None or holds(a.value) else None for a in found])
-    return columns
-
-
-def _shared(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tuple[list[Slot], list[int]]]:
-    """The rows of each request, and the questions that it asks; rows that share one are asked the same."""
-    group: list[Slot] = []
-    group_indices: list[int] = []
-    for slot in slots:
-        indices = [j for j, key in enumerate(slot.keys) if mine.is_open(key)]
-        if not indices:
-            continue
-        if slot.keys == slot.single_keys or together < 2:
-            yield [slot], indices
-            continue
-        if group and (indices != group_indices or len(group) == together):
-            yield group, group_indices
-            group = []
-        group, group_indices = [*group, slot], indices
-    if group:
-        yield group, group_indices
 
 
 def _reply_summary(question: Question, problem: Problem) -> str:

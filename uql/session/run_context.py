@@ -91,7 +91,7 @@ async def in_context(
         model = session.model or session.large(settings)
         gate = shared or Gate.open(settings, run=run, model=model, ledger=ledger, calls=calls, budget=budget)
         if shared is None:
-            gate.budget.caps, gate.near = session.caps, near
+            gate.budget.caps, gate.sender.near = session.caps, near
         drew = False
 
         def end() -> None:

@@ -1,0 +1,121 @@
+"""The rows of an ask in the order in which they are sent, claimed some at a time where the ledger is shared with other runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+from uql.llm.asking import Asking, known_answers
+from uql.llm.claims import Claims
+from uql.llm.in_flight import InFlight
+from uql.llm.ledger_keys import Slot
+from uql.llm.providers.base import Answer
+
+AnsweredElsewhere = Callable[[Asking, list[Slot], Mapping[bytes, Answer]], Awaitable[None]]
+
+
+class Turns:
+    """The requests of an ask, claimed some rows at a time. Rows that another run has in flight are put aside in `later`.
+
+    Args:
+        size: rows that are claimed at once.
+        waits: they were in flight a moment ago.
+    """
+
+    def __init__(
+        self,
+        claims: Claims | None,
+        answered_elsewhere: AnsweredElsewhere,
+        asking: Asking,
+        slots: list[Slot],
+        mine: InFlight,
+        size: int,
+        waits: bool,
+    ) -> None:
+        self._claims, self._answered_elsewhere, self._asking, self._mine, self._waits = (
+            claims,
+            answered_elsewhere,
+            asking,
+            mine,
+            waits,
+        )
+        self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
+        self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
+        self._claiming = asyncio.Lock()
+        self._claimed: list[Slot] = []
+        self.later: list[Slot] = []
+
+    async def next(self) -> tuple[list[Slot], list[int]] | None:
+        """The rows of the next request and the questions that it asks; None: there are no more."""
+        turn = next(self._ready, None)
+        if turn is not None:
+            return turn
+        async with self._claiming:
+            while (turn := next(self._ready, None)) is None:
+                if not self._parts:
+                    return None
+                free = await self._free(self._parts.pop())
+                self._ready = _requests(free, self._mine, self._asking.together)
+            return turn
+
+    async def _free(self, slots: list[Slot]) -> list[Slot]:
+        """Those of some rows that are now this run's to ask."""
+        claims = self._claims
+        if claims is None:
+            return slots
+        keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._mine.is_open(k)))
+        single_keys = (
+            list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
+        )
+        status = await claims.take(keys, single_keys, waits=self._waits)
+        free, answered = [], []
+        columns = list(zip(*(slot.keys for slot in slots), strict=True))
+        single_columns = list(zip(*(slot.single_keys for slot in slots), strict=True))
+        known = zip(*known_answers(self._asking, columns, single_columns, status.answers), strict=True)
+        for slot, answers in zip(slots, known, strict=True):
+            for j, (key, answer) in enumerate(zip(slot.keys, answers, strict=True)):
+                if answer is not None and self._mine.is_open(key):
+                    slot.answers[j] = answer
+                    self._mine.settle(key, answer)
+            own = [key for key in slot.keys if self._mine.is_open(key)]
+            if not own:
+                answered.append(slot)
+            elif status.others.isdisjoint(own):
+                free.append(slot)
+            else:
+                self.later.append(slot)
+                claims.release([key for key in own if key not in status.others])
+        self._claimed += free
+        if answered:
+            await self._answered_elsewhere(self._asking, answered, status.answers)
+        return free
+
+    def end(self) -> None:
+        """Let others have the rows that got no answer here."""
+        if self._claims is not None:
+            lost = [
+                key
+                for slot in self._claimed
+                for key, single_key, answer in zip(slot.keys, slot.single_keys, slot.answers, strict=True)
+                if key in self._mine and (answer is None or answer.problem is not None or key != single_key)
+            ]
+            self._claims.release(lost)
+
+
+def _requests(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tuple[list[Slot], list[int]]]:
+    """The rows of each request, and the questions that it asks; rows that share one are asked the same."""
+    group: list[Slot] = []
+    group_indices: list[int] = []
+    for slot in slots:
+        indices = [j for j, key in enumerate(slot.keys) if mine.is_open(key)]
+        if not indices:
+            continue
+        if slot.keys == slot.single_keys or together < 2:
+            yield [slot], indices
+            continue
+        if group and (indices != group_indices or len(group) == together):
+            yield group, group_indices
+            group = []
+        group, group_indices = [*group, slot], indices
+    if group:
+        yield group, group_indices
