@@ -165,14 +165,14 @@ def _value(output: Output) -> Any:
 def speaks(value: Any) -> str | None:
     """A value, at most 20 values or rows, or a row in words; None where it is too much for that. Images are left out.
 
-    >>> speaks(3.0), speaks(["Ada", "Bo"]), speaks({"name": "Ada", "born": 1815}), speaks([{"a": 1}, {"a": 2}]), speaks([[1]])
-    ('3', 'Ada, Bo', 'name Ada, born 1815', 'a 1; a 2', None)
+    >>> speaks(3.0), speaks(["Ada", "Bo"]), speaks({"name": "Ada", "count_star()": 2}), speaks([{"a": 1}, {"a": 2}]), speaks([[1]])
+    ('3', 'Ada, Bo', 'name Ada, count 2', 'a 1; a 2', None)
     """
     if isinstance(value, bytes):
         return None
     if isinstance(value, dict):
         cells = {k: v for k, v in value.items() if not isinstance(v, bytes)}
-        parts = [None if isinstance(v, dict | list) else f"{k} {_plain(v)}" for k, v in cells.items()]
+        parts = [None if isinstance(v, dict | list) else f"{_label(k)} {_plain(v)}" for k, v in cells.items()]
     elif isinstance(value, list):
         rows = any(isinstance(v, dict) for v in value)
         parts = [None if isinstance(v, list) else speaks(v) for v in value] if len(value) <= SPEAKS else [None]
@@ -213,7 +213,12 @@ def _described(output: Output) -> str:
     """How many rows a result has and their columns, of one too large to be written out."""
     assert output.table is not None
     rows = output.table.num_rows
-    return f"{rows:,} row{'s' if rows != 1 else ''}: {', '.join(without_bounds(output).column_names)}"
+    return f"{rows:,} row{'s' if rows != 1 else ''}: {', '.join(map(_label, without_bounds(output).column_names))}"
+
+
+def _label(column: str) -> str:
+    """A column's name for people: DuckDB's own of `count(*)` says how it computes it."""
+    return "count" if column == "count_star()" else column
 
 
 def in_words(finding: Finding) -> str:
