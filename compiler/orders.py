@@ -50,12 +50,11 @@ def best(
     k, m = len(stages), answers.shape[1]
     if k < 2 or not m:
         return tuple(range(k)), costs[0] if k else 0.0
+    needed = _shares_needed(formula, stages, answers)
     if k > EXACT:
-        return _greedy(
-            k, lambda done: _requests_per_row(_shares_needed(formula, stages, answers, [done]), copies)[0], costs
-        )
+        return _greedy(k, lambda done: _requests_per_row(needed([done]), copies)[0], costs)
     sets = [frozenset(chosen) for size in range(k) for chosen in combinations(range(k), size)]
-    left = dict(zip(sets, _requests_per_row(_shares_needed(formula, stages, answers, sets), copies), strict=True))
+    left = dict(zip(sets, _requests_per_row(needed(sets), copies), strict=True))
     # by the number of stages asked: set → (cost, order)
     cheapest: dict[frozenset[int], tuple[float, Order]] = {frozenset(): (0.0, ())}
     for _ in range(k):
@@ -111,7 +110,7 @@ def asked_shares(
     Returns: (s,) shares in [0, 1].
     """
     sets = [frozenset(range(i)) for i in range(len(stages))]
-    shares = _requests_per_row(_shares_needed(formula, stages, answers, sets), copies)
+    shares = _requests_per_row(_shares_needed(formula, stages, answers)(sets), copies)
     return [float(shares[i, i]) for i in range(len(stages))]
 
 
@@ -204,23 +203,26 @@ def _requests_per_row(shares: Shares, copies: Sequence[float] | None) -> Shares:
     return requests
 
 
-def _shares_needed(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
-    """(sets, stages) share of rows that need each stage when the stages of a set are known, and the concrete terms are."""
+def _shares_needed(
+    formula: Formula, stages: Sequence[Stage], answers: Masks
+) -> Callable[[Sequence[frozenset[int]]], Shares]:
+    """For sets of stages: (sets, stages) share of rows that need each stage when those of a set are known, and the concrete terms are."""
     rows, times = distinct_rows(answers)  # equal rows are looked at once
     m = rows.shape[1]
-    masks = np.tile(rows, len(sets))
-    for n, done in enumerate(sets):
-        ids = {column.id for i in done for column in stages[i].columns}
-        for i, leaf in enumerate(formula.leaves):
-            if not all(column.id in ids for column in leaf.columns):
-                masks[i, n * m : (n + 1) * m] = OPEN
-    relevant = formula.relevant(masks)
-    shares: Shares = np.zeros((len(sets), len(stages)))
-    for j, stage in enumerate(stages):
-        own = {column.id for column in stage.columns}
-        leaves = [i for i, leaf in enumerate(formula.leaves) if any(column.id in own for column in leaf.columns)]
-        shares[:, j] = relevant[leaves].any(axis=0).reshape(len(sets), m) @ times / answers.shape[1]
-    return shares
+    asked = [{column.id for column in stage.columns} for stage in stages]
+    read = [{column.id for column in leaf.columns} for leaf in formula.leaves]
+    leaves = [[i for i, ids in enumerate(read) if ids & own] for own in asked]  # by stage
+
+    def shares_of(sets: Sequence[frozenset[int]]) -> Shares:
+        masks = np.tile(rows, len(sets))
+        for n, done in enumerate(sets):
+            known = set[int]().union(*(asked[i] for i in done))
+            masks[[i for i, ids in enumerate(read) if not ids <= known], n * m : (n + 1) * m] = OPEN
+        relevant = formula.relevant(masks)
+        needs = [relevant[own].any(axis=0).reshape(len(sets), m) @ times / answers.shape[1] for own in leaves]
+        return np.stack(needs, axis=1)
+
+    return shares_of
 
 
 def _greedy(k: int, remaining: Callable[[frozenset[int]], Shares], costs: Sequence[float]) -> tuple[Order, float]:

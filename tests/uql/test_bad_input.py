@@ -272,6 +272,12 @@ PYTHON: list[tuple[str, Callable[[], object], type[UQLError], str]] = [
     ("a corrupt database", lambda: uql.connect("corrupt.duckdb"), UQLError, "corrupt.duckdb"),
     ("a parameter that is not given", run("SELECT id FROM reviews WHERE stars > $x"), UQLError, "x"),
     ("a parameter of no type", run("SELECT id FROM reviews WHERE stars > $x", x=object()), UQLError, "x"),
+    (
+        "a word as a text, nested too deep",
+        run(f'SELECT id FROM reviews WHERE {"NOT " * 120} "positive"'),
+        UQLError,
+        "100 deep",
+    ),
     ("a bad setting in a block", set_in_a_block(budget="x"), ConfigError, "budget"),
     ("an empty virtual column", lambda: uql.sem("  "), UQLError, "text"),
 ]

@@ -303,7 +303,8 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
     except duckdb.Error as other:
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
-        duckdbs_own = not quoted and not _SET.match(source)  # UQL has SET too: it says how a setting is written
+        # UQL has SET too: it says how a setting is written. A word in quotes that is nested too deep may be a text or a name
+        duckdbs_own = not (quoted or _SET.match(source) or (error.code == "UQL103" and '"' in source))
         ended = isinstance(other, duckdb.TransactionException)
         if ended or (duckdbs_own and not isinstance(other, duckdb.ParserException)):
             raise refused(other) from other
