@@ -128,11 +128,6 @@ def _not_lost(rows: Rows, truth: Truth) -> float:
     return 1 - _lost(rows, truth)
 
 
-def _negative(rows: Rows, truth: Truth) -> float:
-    said = {row[0] for row in rows}
-    return _agree({i: i in said for i in truth["negative"]}, truth["negative"])
-
-
 def _agree(said: dict[Any, Any], true: dict[Any, Any]) -> float:
     return float(sum(said.get(i) == value for i, value in true.items())) / max(1, len(true))
 

@@ -38,10 +38,6 @@ class Query:
     oracle: Path
     note: str = ""
 
-    @property
-    def judged_as_set(self) -> bool:
-        return self.measure == "f1"
-
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
