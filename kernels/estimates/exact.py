@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
 
 from uql.sampling.base import Estimate
 
@@ -10,6 +14,18 @@ from uql.sampling.base import Estimate
 def number(value: object) -> float | None:
     """A value of DuckDB as a float; None where it is not a number."""
     return float(value) if isinstance(value, int | float | Decimal) else None
+
+
+def numbers(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column of numbers, None for NULL; "" for each other, since Python cannot hold every date and interval.
+
+    >>> numbers(pa.chunked_array([pa.array([2**31 - 1, None], pa.date32())])), numbers(pa.chunked_array([[1, None]]))
+    (['', None], [1, None])
+    """
+    plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    if any(of(column.type) for of in plain):
+        return column.to_pylist()
+    return [None if is_null else "" for is_null in column.is_null().to_pylist()]
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:
