@@ -17,6 +17,8 @@ from uql.compiler.syntax import Expr, Span
 
 CHAIN = 16
 """An AND or OR of more terms than this is built as a balanced tree: no later stage recurses once a term."""
+_PARTED = ("SECOND", "SECONDS", "MILLISECOND", "MILLISECONDS")
+"""Units of which DuckDB takes a part; of the others it takes whole ones: INTERVAL 1.5 DAY is one day."""
 
 P = Any  # ply.yacc.YaccProduction: p[i] is the value of the i-th symbol
 Rules = dict[str, Callable[[P], Any]]  # "name : SYMBOL symbol | SYMBOL" → what it makes
@@ -394,14 +396,6 @@ def p_interval_of(p: P) -> None:
         small = units in ("HOURS", "MINUTES", "MICROSECONDS")
         number = ast.Cast(truncated, ast.TypeName("BIGINT" if small else "INTEGER"))
     p[0] = ast.Call(f"to_{units.lower()}", (number,))
-
-
-_PARTED = (
-    "SECOND",
-    "SECONDS",
-    "MILLISECOND",
-    "MILLISECONDS",
-)  # of the other units DuckDB takes whole ones: INTERVAL 1.5 DAY is 1 day
 
 
 def _whole(number: str) -> str:

@@ -33,19 +33,7 @@ SOFT = frozenset(
 TEMPORAL = _words("DATE TIME TIMETZ TIMESTAMP TIMESTAMPTZ TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS JSON UUID BLOB BIT")
 """Types that a string may follow: DATE '2024-01-31'."""
 
-_REGULAR = [
-    "MICROSECOND",
-    "MILLISECOND",
-    "SECOND",
-    "MINUTE",
-    "HOUR",
-    "DAY",
-    "WEEK",
-    "MONTH",
-    "QUARTER",
-    "YEAR",
-    "DECADE",
-]
+_REGULAR = _words("MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR DECADE")
 UNITS = {
     **{name: f"{unit}S" for unit in _REGULAR for name in (unit, f"{unit}S")},
     **dict.fromkeys(("CENTURY", "CENTURIES"), "CENTURIES"),

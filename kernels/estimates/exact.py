@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from uql.sampling.base import Estimate
@@ -23,9 +24,8 @@ def numbers(column: pa.ChunkedArray) -> list[Any]:
     (['', None], [1, None])
     """
     plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    if any(of(column.type) for of in plain):
-        return column.to_pylist()
-    return [None if is_null else "" for is_null in column.is_null().to_pylist()]
+    is_number = any(of(column.type) for of in plain)
+    return list((column if is_number else pc.if_else(column.is_null(), None, "")).to_pylist())
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:

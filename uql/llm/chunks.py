@@ -125,7 +125,8 @@ async def answer_pieces(provider: Provider, requests: Sequence[Request], left_ou
         left_out: pieces that are not read: a condition that holds in none of the others has no answer.
     """
     if len(requests) == 1:
-        return await replied(provider, requests[0])
+        reply: Reply = await replied(provider, requests[0])
+        return reply
     replies: list[Reply] = []
     for request in requests:
         try:

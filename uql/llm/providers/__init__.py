@@ -62,5 +62,5 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
         for entry in entry_points(group=GROUP):
             if entry.name == kind:
                 make: Any = entry.load()
-                return usable(partial(make, rest, settings)())  # type: ignore[no-any-return]
+                return usable(partial(make, rest, settings)())
     raise ConfigError(f"there is no kind of model {spec!r}", code="UQL402", help=f"choices: {CHOICES}")

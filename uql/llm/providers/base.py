@@ -217,7 +217,7 @@ class RowsProvider(Protocol):
 PARTS = ("name", "limits", "price", "capabilities", "is_local", "version", "tokens_at_most", "answer", "aclose")
 
 
-def usable(model: Any) -> Any:
+def usable(model: Any) -> Provider:
     """The model. Raises: ConfigError (UQL402) where it is an object without what every Provider has."""
     missing = [part for part in PARTS if isinstance(model, type) or not hasattr(model, part)]
     if missing:
@@ -226,7 +226,8 @@ def usable(model: Any) -> Any:
             code="UQL402",
             help="give the name of a model, or an object with all that uql.llm.providers.base.Provider has",
         )
-    return model
+    provider: Provider = model
+    return provider
 
 
 @contextmanager
