@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from uql.compiler import syntax as ast
+from uql.compiler.lexer import UNITS
 from uql.compiler.syntax import Expr, Span
 
 CHAIN = 16
 """An AND or OR of more terms than this is built as a balanced tree: no later stage recurses once a term."""
+_PARTED = ("SECOND", "SECONDS", "MILLISECOND", "MILLISECONDS")
+"""Units of which DuckDB takes a part; of the others it takes whole ones: INTERVAL 1.5 DAY is one day."""
 
 P = Any  # ply.yacc.YaccProduction: p[i] is the value of the i-th symbol
 Rules = dict[str, Callable[[P], Any]]  # "name : SYMBOL symbol | SYMBOL" → what it makes
@@ -177,7 +180,7 @@ RULES: Rules = {
     "literal : NULL": lambda p: ast.Null(),
     "boolean : TRUE | FALSE": lambda p: ast.Boolean(p[1].upper() == "TRUE"),
     "literal : INTERVAL STRING UNIT | INTERVAL NUMBER UNIT": lambda p: ast.TypedLiteral(
-        "INTERVAL", f"{p[2]} {p[3].upper()}"
+        "INTERVAL", f"{p[2] if p[3].upper() in _PARTED else _whole(p[2])} {p[3].upper()}"
     ),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
@@ -345,12 +348,17 @@ def p_entry(p: P) -> None:
 
 
 def p_comprehension(p: P) -> None:
-    """primary : LBRACKET expr FOR identifier IN sum RBRACKET
-    | LBRACKET expr FOR identifier IN sum IF expr RBRACKET"""
-    listed, name = p[6], (p[4],)
-    if len(p) == 10:
-        listed = ast.Call("list_filter", (listed, ast.Lambda(name, p[8])), span=span(p, 6))
-    p[0] = ast.Call("list_transform", (listed, ast.Lambda(name, p[2])))
+    """primary : LBRACKET expr FOR identifiers IN sum RBRACKET
+    | LBRACKET expr FOR identifiers IN sum IF expr RBRACKET"""
+    listed, names, value = p[6], tuple(p[4]), p[2]
+    if len(p) == 10 and len(names) > 1:  # the place of an item is that in the whole list
+        both = ast.Call("struct_pack", (ast.Named("keep", p[8]), ast.Named("value", value)))
+        listed = ast.Call("list_transform", (listed, ast.Lambda(names, both)))
+        names, value = ("item",), ast.Name(("item", "value"))
+        listed = ast.Call("list_filter", (listed, ast.Lambda(names, ast.Name(("item", "keep")))), span=span(p, 6))
+    elif len(p) == 10:
+        listed = ast.Call("list_filter", (listed, ast.Lambda(names, p[8])), span=span(p, 6))
+    p[0] = ast.Call("list_transform", (listed, ast.Lambda(names, value)))
 
 
 def p_expressions(p: P) -> None:
@@ -382,7 +390,20 @@ def p_typed(p: P) -> None:
 
 def p_interval_of(p: P) -> None:
     """literal : INTERVAL LPAREN expr RPAREN UNIT"""
-    p[0] = ast.Call(f"to_{p[5].lower().removesuffix('s')}s", (p[3],))
+    units, number = UNITS[p[5].upper()], p[3]
+    if p[5].upper() not in _PARTED and not isinstance(number, ast.Quoted):
+        truncated = ast.Call("trunc", (ast.Cast(number, ast.TypeName("DOUBLE")),))
+        small = units in ("HOURS", "MINUTES", "MICROSECONDS")
+        number = ast.Cast(truncated, ast.TypeName("BIGINT" if small else "INTEGER"))
+    p[0] = ast.Call(f"to_{units.lower()}", (number,))
+
+
+def _whole(number: str) -> str:
+    """A number without what stands after its point; what is none, as it is."""
+    try:
+        return str(int(float(number)))
+    except (ValueError, OverflowError):
+        return number
 
 
 def whole_number(p: P, i: int) -> int:

@@ -33,11 +33,13 @@ SOFT = frozenset(
 TEMPORAL = _words("DATE TIME TIMETZ TIMESTAMP TIMESTAMPTZ TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS JSON UUID BLOB BIT")
 """Types that a string may follow: DATE '2024-01-31'."""
 
-UNITS = tuple(
-    f"{unit}{s}"
-    for unit in ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
-    for s in ("", "S")
-)
+_REGULAR = _words("MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR DECADE")
+UNITS = {
+    **{name: f"{unit}S" for unit in _REGULAR for name in (unit, f"{unit}S")},
+    **dict.fromkeys(("CENTURY", "CENTURIES"), "CENTURIES"),
+    **dict.fromkeys(("MILLENNIUM", "MILLENNIA"), "MILLENNIA"),
+}
+"""Units of time, each with its plural."""
 WORDS = {
     **{word: word for word in RESERVED | SOFT},
     **dict.fromkeys(TEMPORAL, "TEMPORAL"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -213,7 +214,7 @@ def _keep(
 
 
 def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
-    """Positions of the values that DuckDB cannot cast to the type of the column.
+    """Positions of the values that DuckDB cannot cast to the type of the column, or a part of them.
 
     Args:
         column: whose answers they are.
@@ -228,7 +229,26 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
     plain = typed_answer(replace(column, attempt=False))
     answers = pa.table({column.name: to_arrow(values[positions])})
     cast = relation.duck.arrow(f"SELECT {plain} FROM __answers", {"__answers": answers}).column(0).to_pylist()
-    return [i for i, value in zip(positions, cast, strict=True) if value is None]
+    return [i for i, value in zip(positions, cast, strict=True) if _loses(values[i], value)]
+
+
+def _loses(answer: object, cast: object) -> bool:
+    """Does the cast of an answer, as Python shows it, hold less than the answer? DuckDB makes a STRUCT of NULLs of any JSON.
+
+    >>> _loses([1, "x"], [1, None]), _loses([2], {"a": None}), _loses({"a": 1}, {"a": 1, "b": None})
+    (True, True, False)
+    """
+    if isinstance(cast, dict | list) and isinstance(answer, str):  # the JSON of a ledger, or of a person
+        answer = json.loads(answer)
+    match answer, cast:
+        case None, _:
+            return False
+        case dict(), dict():
+            held = [name for name in cast if name in answer]
+            return not held or any(_loses(answer[name], cast[name]) for name in held)
+        case list() | tuple(), list():
+            return any(map(_loses, answer, cast))
+    return cast is None or isinstance(cast, dict | list)
 
 
 def apply_corrections(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import repeat
 from typing import Any
 
@@ -374,17 +376,25 @@ def _hole_values(holes: Sequence[Column], values: Sequence[Any], *, alone: bool)
 
 
 def to_arrow(values: NDArray[np.object_]) -> pa.Array:
-    """Booleans and numbers as such, all else as text (JSON for lists and structs)."""
+    """Booleans and numbers as such, all else as the text that DuckDB casts (JSON for lists and structs).
+
+    >>> to_arrow(np.array([2**53 + 1, None], dtype=object)).to_pylist(), to_arrow(np.array([timedelta(days=2)])).to_pylist()
+    ([9007199254740993, None], ['2 days 0 seconds 0 microseconds'])
+    """
     present = [v for v in values if v is not None]
     if all(isinstance(v, bool) for v in present):
         return pa.array(list(values), type=pa.bool_())
     if all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
-        return pa.array([None if v is None else float(v) for v in values], type=pa.float64())
-    texts = [
-        None if v is None else v if isinstance(v, str) else json.dumps(v) if isinstance(v, list | dict) else str(v)
-        for v in values
-    ]
-    return pa.array(texts, type=pa.string())
+        with suppress(pa.ArrowInvalid, OverflowError):  # an integer that neither int64 nor a float holds
+            return pa.array(list(values))
+    return pa.array([None if v is None else _cast_text(v) for v in values], type=pa.string())
+
+
+def _cast_text(value: Any) -> str:
+    """An answer as the text that DuckDB casts to its type."""
+    if isinstance(value, timedelta):
+        return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds"
+    return json.dumps(value, default=_cast_text) if isinstance(value, list | dict) else str(value)
 
 
 def typed_answer(column: VirtualColumn) -> str:

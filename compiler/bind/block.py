@@ -446,9 +446,9 @@ class _Block:
         if isinstance(item.expr, Column):
             return item.expr.name
         if isinstance(item.expr, Name):
-            return bound.name if isinstance(bound, Column) else item.expr.parts[-1]
+            return self._column_name(bound) or item.expr.parts[-1]
         if isinstance(item.expr, Quoted):
-            return bound.name if isinstance(bound, Column) else item.expr.text
+            return self._column_name(bound) or item.expr.text
         if isinstance(item.expr, ast.Cast) and isinstance(item.expr.operand, Quoted | Name):
             return self._item_name(SelectItem(item.expr.operand), bound)
         span = item.expr.span
@@ -457,6 +457,11 @@ class _Block:
         from uql.compiler.unparse import unparse
 
         return unparse(item.expr)
+
+    def _column_name(self, bound: Expr) -> str | None:
+        """The name of a column as its table has it, whatever it is called where the table stands in another's rows."""
+        of = self.scope.field_of(bound) if isinstance(bound, Column) else None
+        return of.name if of is not None else bound.name if isinstance(bound, Column) else None
 
     def _label(self, expr: Expr) -> Expr:
         """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""

@@ -18,7 +18,7 @@ from uql.compiler.bind.uses import (
     is_numeral,
     is_time,
 )
-from uql.compiler.syntax import Binary, Call, Expr, Number, Star, String
+from uql.compiler.syntax import Call, Case, Expr, Number, String, Unary, When
 
 _NUMBER_AGGREGATES = (
     "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
@@ -107,10 +107,9 @@ def _of_values(want: Want) -> Want:
 
 
 def counted(call: Call) -> Call:
-    """An aggregate count_if(x) as COUNT(*) FILTER (WHERE x), which can be estimated; any other as it is."""
+    """An aggregate count_if(x) as the sum of 1 and 0, which can be estimated, and is NULL where each x is; any other as it is."""
     if call.name not in COUNTS_IF or call.distinct or len(call.args) != 1:
         return call
     condition = call.args[0]
-    if call.filter is not None:
-        condition = Binary(op="AND", left=call.filter, right=condition, span=call.span)
-    return replace(call, name="count", args=(Star(span=call.span),), filter=condition)
+    branches = (When(condition, Number("1")), When(Unary("NOT", condition, span=call.span), Number("0")))
+    return replace(call, name="sum", args=(Case(None, branches, None, span=call.span),))

@@ -20,7 +20,7 @@ from uql.compiler.walk import aggregate_calls, columns, is_semantic, rewrite, vi
 
 KEY = "__key"  # of a group, with a number
 MOST_PAIRS = 10_000_000  # of rows around and rows inside that no equality joins
-OF_NO_ROWS = frozenset({"count", "count_star", "count_if", "approx_count_distinct", "regr_count"})  # 0, not NULL
+OF_NO_ROWS = frozenset({"count", "count_star", "approx_count_distinct", "regr_count"})  # 0, not NULL
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     Args:
         item: still to be bound.
         scope: whose columns COLUMNS(…) may choose.
-        statement: gives the text, from which the columns are named.
+        statement: answers what DuckDB has to say of a lambda.
     Raises: BindError (UQL212) where the item has several COLUMNS(…).
     """
     if scope.find(("columns",), item.span) is not None:
@@ -162,12 +162,7 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     for name, column in _chosen(call, scope, statement):
         value = column.expr
         expr = rewrite(item.expr, lambda node, value=value: value if node == call else node)  # type: ignore[misc]
-        alias = column.alias or name if expr == value else None
-        text = statement.text[item.expr.span.start : item.expr.span.end]
-        whole = statement.text[call.span.start : call.span.end]
-        if alias is None and item.alias is None:
-            alias = text.replace(whole, name) if whole and whole in text else name
-        items.append(SelectItem(expr, item.alias or alias, span=item.span))
+        items.append(SelectItem(expr, item.alias or column.alias or name, span=item.span))
     return items
 
 

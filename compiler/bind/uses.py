@@ -13,6 +13,7 @@ from uql.base.errors import BindError
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Query, Span
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import walk
+from uql.operators.statement_text import is_statement
 
 Widest = Callable[[str, str], str | None]
 NONE = "none of these"  # the label of a Choice that says no label fits, as in uql.llm.questions
@@ -129,13 +130,15 @@ def settle(
     assigned: dict[int, VirtualColumn] = {}
     for members in families.values():
         wants = [uses[index].want for index in members]
-        if _is_open(wants) and (uses[members[0]].text in conditions or any(w.place is Place.CONDITION for w in wants)):
+        text = uses[members[0]].text
+        stated = is_statement(text) and all(w.place is Place.PRESENCE for w in wants)  # true or false, or not known
+        if _is_open(wants) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)
-        elif (type := by_name.get(uses[members[0]].text)) is not None and all(w.place in _FREE for w in wants):
+        elif (type := by_name.get(text)) is not None and all(w.place in _FREE for w in wants):
             for index in members:
                 uses[index] = replace(uses[index], want=_needed(type))
-        for chosen, want, indices in _by_cast(uses, members, widest, widths.get(uses[members[0]].text)):
+        for chosen, want, indices in _by_cast(uses, members, widest, widths.get(text)):
             column = _column(uses, chosen, want, indices, grouped)
             assigned.update(dict.fromkeys(indices, column))
     numbers: dict[VirtualColumn, int] = {}

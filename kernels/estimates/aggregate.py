@@ -23,7 +23,7 @@ from uql.kernels.estimates.by_group import Target
 from uql.kernels.estimates.doubtful_answers import doubted
 from uql.kernels.estimates.error_correction import Correction, audited
 from uql.kernels.estimates.error_target import half_width, note_error, note_wide
-from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.exact import exactly, numbers
 from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Purpose, Sampled, draw, whole_cost
@@ -201,7 +201,7 @@ def _exact(of: Aggregation, sampled: Sampled) -> Groups:
         groups.members = [np.array(r or [], dtype=np.int64) for r in rows]
     confidence = ctx.settings.confidence
     for call, name in names.items():
-        values = ctx.duck.arrow(f"SELECT {name} FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
+        values = numbers(ctx.duck.arrow(f"SELECT {name} FROM {quote(table)} ORDER BY __g").column(0))
         groups.estimates[call] = [exactly(v, confidence, relation.n) for v in values]
     return groups
 

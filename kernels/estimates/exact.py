@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
 
 from uql.sampling.base import Estimate
 
@@ -10,6 +15,17 @@ from uql.sampling.base import Estimate
 def number(value: object) -> float | None:
     """A value of DuckDB as a float; None where it is not a number."""
     return float(value) if isinstance(value, int | float | Decimal) else None
+
+
+def numbers(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column of numbers, None for NULL; "" for each other, since Python cannot hold every date and interval.
+
+    >>> numbers(pa.chunked_array([pa.array([2**31 - 1, None], pa.date32())])), numbers(pa.chunked_array([[1, None]]))
+    (['', None], [1, None])
+    """
+    plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    is_number = any(of(column.type) for of in plain)
+    return list((column if is_number else pc.if_else(column.is_null(), None, "")).to_pylist())
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:

@@ -20,7 +20,7 @@ from uql.compiler.walk import is_semantic
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
-from uql.kernels.estimates.exact import exactly, number
+from uql.kernels.estimates.exact import exactly, number, numbers
 from uql.kernels.estimates.sample import Sampled
 from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate, Indices
@@ -134,7 +134,7 @@ def values_of(table: str, name: str, parts: Sequence[object], ctx: Context) -> l
     Returns: one value a part.
     """
     rows = ctx.duck.arrow(f"SELECT __part, {name} FROM {quote(table)}")
-    values = dict(zip(rows.column(0).to_pylist(), rows.column(1).to_pylist(), strict=True))
+    values = dict(zip(rows.column(0).to_pylist(), numbers(rows.column(1)), strict=True))
     return [values.get(part) for part in range(len(parts))]
 
 

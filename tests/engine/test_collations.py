@@ -49,3 +49,23 @@ def test_a_table_of_a_query_keeps_collations(con):
     assert con.sql("SELECT count(*) FROM kept WHERE k = 'X'").fetchall() == [want]
     assert con.uql("SELECT count(*) FROM other WHERE k = 'X'").fetchall() == [want]
     assert len(con.uql(f"SELECT id, k FROM t WHERE {HELD}").filter("k = 'X'").fetchall()) == want[0]
+
+
+def test_a_semantic_table_keeps_collations_and_follows_a_change_of_case(con):
+    con.uql(f"CREATE SEMANTIC TABLE kept AS SELECT id, body, k, upper(s) AS u FROM t WHERE {HELD} KEY (id)").fetchall()
+    for query in ("SELECT k, count(*) FROM {} GROUP BY k ORDER BY k", "SELECT id FROM {} WHERE k = 'X' ORDER BY id"):
+        want = con.sql(query.format("(SELECT * FROM t WHERE held)")).fetchall()
+        assert con.uql(query.format("kept")).fetchall() == want
+    assert con.sql("SELECT k FROM kept WHERE id = 2").fetchall() == [("y",)]
+    con.execute("UPDATE t SET k = 'Y' WHERE id = 2")
+    con.uql("REFRESH kept").fetchall()
+    assert con.sql("SELECT k FROM kept WHERE id = 2").fetchall() == [("Y",)]
+
+
+def test_so_does_a_table_of_aggregates(con):
+    con.uql(
+        f"CREATE TABLE kept AS SELECT k, max(s COLLATE NOCASE) AS m, count(*) AS n FROM t WHERE {HELD} GROUP BY k"
+    ).fetchall()
+    assert con.sql("SELECT count(*) FROM kept WHERE k = 'X' AND m = 'X'").fetchall() == [(1,)]
+    con.uql(f"CREATE TABLE few AS SELECT k, count(*) AS n FROM t WHERE {HELD} GROUP BY k WITH (budget = 9)").fetchall()
+    assert con.sql("SELECT count(*) = count(*) FILTER (upper(k) = lower(k)) FROM few").fetchall() == [(True,)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from hash_model import HashModel
 from labels import both, plain
 
+import uql
 from uql.base.errors import UQLError
 
 
@@ -141,3 +143,20 @@ def test_random_nestings_give_the_rows_of_the_labels(con, sql):
 @pytest.mark.slow
 def test_many_random_nestings_give_the_rows_of_the_labels(con, sql):
     check(con, sql, range(100, 400))
+
+
+@pytest.mark.parametrize("test", ["IS NULL", "IS NOT NULL", "ISNULL", "IS UNKNOWN"])
+def test_whether_a_statement_has_an_answer_is_known_where_it_was_a_condition(test):
+    con = uql.connect(model=HashModel(), ledger=":memory:")
+    con.execute("CREATE TABLE notes AS SELECT i AS id, 'note ' || i AS body FROM range(20) r(i)")
+    con.uql('SELECT id FROM notes WHERE "it is urgent" WITH (exact)').fetchall()
+    found = con.uql(f'SELECT id FROM notes WHERE "it is urgent" {test} WITH (exact)')
+    assert len(found.fetchall()) == (20 if "NOT" in test else 0)
+    assert found.cost.calls == 0
+
+
+def test_whether_a_value_is_stated_is_no_condition():
+    con = uql.connect(model=HashModel(), ledger=":memory:")
+    con.execute("CREATE TABLE notes AS SELECT i AS id, 'note ' || i AS body FROM range(20) r(i)")
+    shown = con.uql('SELECT id FROM notes WHERE "the amount" IS NULL').explain()
+    assert "extract VARCHAR" in str(shown)

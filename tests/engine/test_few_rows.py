@@ -162,3 +162,21 @@ def test_a_share_of_all_groups_is_no_exact_number_in_a_group_of_which_every_row_
     assert [e.exact for e in result.estimates["n"]] == [True, False]
     assert [e.exact for e in result.estimates["share"]] == [False, False]
     assert con.uql(f"SELECT COUNT(*) / SUM(COUNT(*)) OVER () AS share {said} WITH (budget = 'all')").exact
+
+
+@pytest.mark.parametrize("budget", ["all", 10])
+def test_dates_and_intervals_that_python_cannot_hold_are_aggregated(budget):
+    con = uql.connect(model=HashModel(), ledger=":memory:")
+    con.execute(
+        "CREATE TABLE far AS SELECT i AS id, 'row ' || i AS body, CASE WHEN i % 2 = 0 THEN DATE '290000-01-01' ELSE 'infinity' END AS day,"
+        " INTERVAL 900000000 MONTH AS wait FROM range(40) t(i)"
+    )
+    asked = (
+        'SELECT min(day), max(wait), list(day)[1] FROM far WHERE "it is so"'
+        if budget == "all"
+        else 'SELECT min(day) FROM far WHERE "it is so"'
+    )
+    found = con.uql(f"{asked} WITH (budget = '{budget}')")
+    (days,) = con.sql("SELECT DATE '290000-01-01' - DATE '1970-01-01'").fetchall()[0]
+    assert found.arrow().column(0).cast("int32").to_pylist() == [days]
+    assert con.uql("SELECT max(wait) FROM far").arrow().num_rows == 1

@@ -268,3 +268,10 @@ def test_a_lateral_aggregate_joined_by_more_than_an_equality_has_an_interval_for
             held += [e.low <= (row[column + 1] or 0) <= e.high for row, e in zip(truth, estimates, strict=True)]
             known += sum(e.high < 600 * 300 for e in estimates)
     assert sum(held) >= 0.88 * len(held) and known > 0.8 * len(held)
+
+
+def test_columns_have_their_own_names_beside_others_of_that_name(con):
+    rows = 'SELECT l.id, "l"."id", t.id FROM t, LATERAL (SELECT s.id FROM s WHERE s.id = t.id AND "it is urgent") l'
+    found = con.uql(rows)
+    assert found.columns == ["id", "id", "id"]
+    assert all(one == two == three for one, two, three in found.fetchall())

@@ -142,3 +142,21 @@ def test_beside_a_text_a_constant_is_no_place_either(labels, statement):
     asked, over_labels, _ = both(statement)
     want = [plain(row) for row in labels.sql().execute(over_labels).fetchall()]
     assert [plain(row) for row in labels.uql(budget="all").uql(asked).fetchall()] == want
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a, count_if(s > 'b'), count_if(s > 'b') FILTER (id > 4), typeof(count_if(ok)) FROM t GROUP BY a ORDER BY a",
+        "SELECT count_if(s IS NULL), countif(NULL::BOOLEAN), count_if(DISTINCT ok) FROM t",
+        "SELECT id, (SELECT count_if(u.a > 9) FROM u WHERE u.id = t.id + 3) AS n FROM t ORDER BY id",
+        "SELECT max(COLUMNS(* EXCLUDE (d))) FROM t",
+        "SELECT COLUMNS('id|a') + 1, upper(COLUMNS('s')), COLUMNS(['a', 'b']) AS x FROM t ORDER BY id",
+    ],
+)
+def test_rows_and_the_names_of_columns_are_those_of_duckdb(con, text):
+    names = [name for name, *_ in con.execute(text).description]
+    for asked in (text, f"{text} WITH (confidence = 0.95)"):
+        result = con.uql(asked)
+        assert result.columns == names or "COLUMNS" not in text
+        assert result.fetchall() == con.execute(text).fetchall() and result.exact

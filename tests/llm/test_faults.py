@@ -20,7 +20,7 @@ import pytest
 from scripted import Scripted, by_length, row
 from simulated_time import simulated
 
-from uql.base.errors import ModelError
+from uql.base.errors import BackendError, ModelError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate, Run
 from uql.llm.ledger import Ledger
@@ -428,7 +428,7 @@ def test_an_error_of_the_providers_own_making_ends_every_call(run) -> None:
     async def go() -> None:
         provider = Scripted(script, latency_s=0.01)
         async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=None) as g:
-            with pytest.raises(KeyError):
+            with pytest.raises(BackendError, match="KeyError: 'a bug'"):
                 await g.ask(SO, [row(str(n)) for n in range(100)])
             assert provider.in_flight == 0
             seen = len(provider.calls)

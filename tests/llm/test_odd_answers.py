@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date, timedelta
+from decimal import Decimal
 
 import duckdb
 import pytest
 from row_model import RowModel
 
 import uql
+from uql.base.errors import BackendError, ConfigError
 from uql.llm.chunks import answer_pieces
-from uql.llm.providers.base import Answer, CallError, Reply, Request
+from uql.llm.providers.base import Answer, CallError, Reply, Request, RowsReply
 from uql.llm.questions import Predicate, Row
+from uql.operators.replies import Value, YesNo, fitting
 
 ODD = ["no", "I cannot help with that.", "", 1, 0.5, [True], {"a": 1}, b"no", float("nan")]
 
@@ -89,3 +93,113 @@ def test_pieces_that_were_paid_for_are_counted_where_a_later_one_fails():
     with pytest.raises(CallError) as raised:
         asyncio.run(answer_pieces(Failing(), parts))
     assert (raised.value.input_tokens, raised.value.output_tokens) == (205, 8)
+
+
+async def _raises(*_):
+    raise TypeError("the weights are missing")
+
+
+async def _gives_a_word(*_):
+    return "yes"
+
+
+async def _gives_a_value(request):
+    return RowsReply(((True,),) * 4) if hasattr(request, "rows") else Reply((True,))
+
+
+async def _gives_no_tokens(request):
+    answers = (Answer(True),)
+    return RowsReply((answers,) * 4, None) if hasattr(request, "rows") else Reply(answers, None)
+
+
+BROKEN = [_raises, _gives_a_word, _gives_a_value, _gives_no_tokens, lambda request: Reply((Answer(True),))]
+
+
+@pytest.mark.parametrize("together", [1, 4])
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_model_that_fails_in_its_own_code_is_named(broken, together):
+    con, model = connected(Answer(True))
+    model.answer = model.answer_rows = broken
+    with pytest.raises(BackendError, match="the model row-model failed in `answer") as raised:
+        con.uql(f'SELECT id FROM notes WHERE "it is good" WITH (rows_per_request = {together})').fetchall()
+    assert "a Reply" in raised.value.help
+
+
+@pytest.mark.parametrize("part", ["version", "tokens_at_most"])
+def test_so_is_one_that_fails_before_it_is_asked(part):
+    con, model = connected(Answer(True))
+    setattr(model, part, lambda _: 1 / 0)
+    with pytest.raises(BackendError, match=f"failed in `{part}`: ZeroDivisionError"):
+        con.uql('SELECT id FROM notes WHERE "it is good"').fetchall()
+
+
+def test_rows_that_were_answered_before_it_failed_stay_paid():
+    class Failing(Odd):
+        def _one(self, question, row):
+            if self.calls == 2:
+                raise KeyError("body")
+            return super()._one(question, row)
+
+    con, _ = connected(Answer(True))
+    failing = Failing(Answer(True))
+    con.session.model = failing
+    query = 'SELECT id FROM notes WHERE "it is good" WITH (concurrency = 1)'
+    with pytest.raises(BackendError, match="KeyError"):
+        con.uql(query).fetchall()
+    failing._one = lambda question, row: Odd._one(failing, question, row)
+    assert len(con.uql(query).fetchall()) == 4 and failing.calls == 4
+
+
+@pytest.mark.parametrize("model", [5, lambda row: True, RowModel], ids=["number", "function", "class"])
+def test_what_is_no_model_is_refused_where_it_is_given(model):
+    with pytest.raises(ConfigError, match="is no model") as raised:
+        uql.attach(duckdb.connect(), model=model)
+    assert raised.value.code == "UQL402"
+    with pytest.raises(ConfigError, match="is no model"):
+        uql.attach(duckdb.connect(), models=["small", model])
+
+
+def test_what_an_answer_cost_stays_with_it():
+    paid = (50, 1, 0.01)
+    assert fitting(Answer(True, 7.0, paid=paid), YesNo()).paid == paid
+    assert fitting(Answer("Ada \ud800", paid=paid), Value()).paid == paid
+
+
+MISFITS = [
+    ("STRUCT(a INTEGER, b VARCHAR)", [1, "x"]),
+    ("STRUCT(a INTEGER, b VARCHAR)", 7),
+    ("STRUCT(a INTEGER, b VARCHAR)", {"c": 3}),
+    ("STRUCT(a INTEGER, b VARCHAR)", {"a": "much", "b": "x"}),
+    ("STRUCT(a STRUCT(b INTEGER))", {"a": [1]}),
+    ("STRUCT(a INTEGER)[]", [{"a": 1}, [2]]),
+    ("INTEGER[]", [1, "x"]),
+    ("INTEGER[]", {1, 2}),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), MISFITS, ids=repr)
+def test_a_value_that_the_type_holds_in_part_is_unreadable(kind, value):
+    con, _ = connected(Answer(value))
+    result = con.uql(f'SELECT "the parts"::{kind} AS parts FROM notes')
+    assert result.fetchall() == [(None,)] * 4
+    assert not result.exact and len(result.errors) == 4
+
+
+FITTING = [
+    ("STRUCT(a INTEGER, b VARCHAR)", {"a": 1, "c": 3}, {"a": 1, "b": None}),
+    ("BIGINT", 2**53 + 1, 2**53 + 1),
+    ("HUGEINT", 2**100 + 1, 2**100 + 1),
+    ("UBIGINT", 2**64 - 1, 2**64 - 1),
+    ("VARCHAR", 7, "7"),
+    ("INTERVAL", timedelta(days=400, seconds=3.5), timedelta(days=400, seconds=3.5)),
+    ("INTERVAL", timedelta(hours=-3), timedelta(hours=-3)),
+    ("DATE[]", [date(2024, 2, 29)], [date(2024, 2, 29)]),
+    ("STRUCT(n DECIMAL(4, 2), t INTERVAL)", {"n": Decimal("1.50"), "t": timedelta(2)}, {"n": Decimal("1.50"), "t": timedelta(2)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "value", "read"), FITTING, ids=repr)
+def test_a_value_comes_back_as_it_was_given(kind, value, read):
+    con, _ = connected(Answer(value))
+    result = con.uql(f'SELECT "the value"::{kind} AS v FROM notes')
+    assert result.fetchall() == [(read,)] * 4 and result.exact

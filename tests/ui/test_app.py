@@ -594,6 +594,16 @@ def test_a_cancelled_run_keeps_what_it_has(session: Session) -> None:
     own.close()
 
 
+def test_a_run_that_is_cancelled_before_it_asks_pays_nothing(session: Session, model: HashModel) -> None:
+    work = session.start(COUNT)
+    while work.status == "waiting":
+        time.sleep(0)
+    session.cancel(work)
+    while work.status == "running":
+        time.sleep(0.01)
+    assert work.status == "interrupted" and model.calls == 0
+
+
 # --------------------------------------------------------------------------------------------------------------- what came
 def test_a_result_is_drawn(page: TestClient) -> None:
     pytest.importorskip("vl_convert", reason="the plot extra is not installed")

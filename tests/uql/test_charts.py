@@ -111,3 +111,8 @@ def test_a_plot_is_written_in_the_format_of_its_name(con: uql.Connection, tmp_pa
     assert json.loads(plot.save(folder / "x.json").read_text("utf-8"))["datasets"]["rows"] == [
         {"v": 10, "low": None, "high": None, "label": "a"}
     ]
+
+
+def test_columns_of_one_name_are_drawn(con, duck):
+    assert con.uql("SELECT picture, picture FROM shots").plot().svg()
+    assert marks(con.uql("SELECT team, minutes, minutes FROM calls LIMIT 5").plot())

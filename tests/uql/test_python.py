@@ -12,6 +12,7 @@ from typing import Literal
 
 import duckdb
 import pytest
+from hash_model import HashModel
 
 import uql
 from uql.api.sem import duckdb_type
@@ -324,6 +325,44 @@ def test_cancelling_an_awaited_query_ends_it_and_keeps_the_answers(own_world: Pa
     assert result.fetchall() == [(1,), (3,), (5,)]
     assert 1 <= result.cost.cached < 6
     assert result.cost.calls + result.cost.cached == 6
+    con.close()
+
+
+@pytest.mark.parametrize("seconds", [0, 0.02])
+def test_cancelling_an_awaited_query_before_it_asks_pays_nothing(seconds: float) -> None:
+    con = uql.connect(model=HashModel(), ledger=":memory:")
+    con.execute("CREATE TABLE notes AS SELECT i AS id, 'note ' || i AS body FROM range(300) t(i)")
+
+    async def work() -> None:
+        task = asyncio.create_task(con.auql('SELECT id FROM notes WHERE "it is urgent" WITH (exact)'))
+        await asyncio.sleep(seconds)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(work())  # waits for its threads
+    assert con.model.calls == 0
+    assert con.uql('SELECT id FROM notes WHERE "it is urgent" LIMIT 2').fetchall()
+    con.close()
+
+
+def test_cancelling_an_awaited_query_that_waits_for_another_does_not_end_that() -> None:
+    con = uql.connect(model=HashModel(), ledger=":memory:")
+    con.execute("CREATE TABLE notes AS SELECT i AS id, 'note ' || i AS body FROM range(300) t(i)")
+    began = threading.Event()
+    con.on_event(lambda event: began.set() if event.kind == "call" else None)
+
+    async def work() -> uql.Result:
+        running = asyncio.create_task(con.auql('SELECT id FROM notes WHERE "it is urgent" WITH (exact)'))
+        await asyncio.to_thread(began.wait)
+        waiting = asyncio.create_task(con.auql('SELECT id FROM notes WHERE "it is good" WITH (exact)'))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        return await running
+
+    result = asyncio.run(work())
+    assert result.exact and not result.partial
+    assert con.model.calls == 300
     con.close()
 
 

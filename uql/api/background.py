@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 from uql.api.result import Result
+from uql.session.session import CANCELLED, Session
 
 TICK_S = 0.1
 
@@ -37,14 +39,22 @@ def run_interruptible(
         thread.shutdown(wait=False)
 
 
-async def run_awaited(begin: Callable[[], Result], cancelled: Callable[[], None]) -> Result:
-    """As `run_interruptible`, for `await`: `cancelled` is called where the task is cancelled."""
+async def run_awaited(begin: Callable[[], Result], session: Session) -> Result:
+    """As `run_interruptible`, for `await`: where the task is cancelled, the statement is ended, or does not begin."""
     import asyncio
 
+    cancelled = threading.Event()
+
+    def run() -> Result:
+        CANCELLED.set(cancelled)
+        if cancelled.is_set():
+            raise CancelledError
+        return _run(begin)
+
     try:
-        return await asyncio.to_thread(_run, begin)
+        return await asyncio.to_thread(run)
     except asyncio.CancelledError:
-        cancelled()
+        session.interrupt(cancelled)
         raise
 
 

@@ -229,7 +229,7 @@ class Connection:
         from uql.api.background import run_awaited
 
         frames = visible(sys._getframe(1))  # those of the caller, before anything is awaited
-        return run_awaited(lambda: self.statement(text, by_name(parameters, named), frames), self.interrupt)
+        return run_awaited(lambda: self.statement(text, by_name(parameters, named), frames), self.session)
 
     def table(self, name: str) -> Fluent:
         """A query over a table, view or file, made by calls instead of text: the plan is the same.

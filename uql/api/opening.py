@@ -93,7 +93,9 @@ def _models(settings: dict[str, Any]) -> dict[str, Provider]:
     models = settings.get("models")
     if models is None or isinstance(models, str):
         return {}
-    providers = {m.name: m for m in models if not isinstance(m, str)}
+    from uql.llm.providers.base import usable
+
+    providers = {usable(m).name: m for m in models if not isinstance(m, str)}
     settings["models"] = tuple(m if isinstance(m, str) else m.name for m in models)
     return providers
 
@@ -101,6 +103,7 @@ def _models(settings: dict[str, Any]) -> dict[str, Provider]:
 def with_model(model: str | Provider | None, **settings: Any) -> tuple[Settings, Provider | None]:
     """The settings in force with these, and the model where it is a provider and no name."""
     from uql.base import config
+    from uql.llm.providers.base import usable
 
-    name, provider = (model, None) if isinstance(model, str | None) else (None, model)
+    name, provider = (model, None) if isinstance(model, str | None) else (None, usable(model))
     return config.load(model=name, **settings)[0], provider

@@ -75,7 +75,7 @@ from uql.kernels.estimates.groups import Groups
 from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound
 from uql.kernels.finish import Output, cast, groups, limit, order_by, rename, returned
 from uql.kernels.limit_forecast import begun
-from uql.kernels.relation import Relation
+from uql.kernels.relation import Relation, to_arrow, typed_answer
 from uql.kernels.select import select
 from uql.kernels.sem_group import MOST_GROUPS
 from uql.sampling.intervals import clopper_pearson
@@ -530,9 +530,9 @@ async def _summaries(block: Block, grouping: Groups, relation: Relation, ctx: Co
         for i in misfits(column, np.array(values, dtype=object), relation):
             message = f"{str(values[i])[:80]!r} is not {column.type}"
             ctx.errors.append(RowError(-1, column.text, "wrong_type", message, str(values[i])[:200]))
-            exact = False
-        data[column.name] = pa.array([None if v is None else str(v) for v in values], type=pa.string())
-        casts.append(f"TRY_CAST(s.{quote(column.name)} AS {column.type}) AS {quote(column.name)}")
+            values[i], exact = None, False
+        data[column.name] = to_arrow(np.array(values, dtype=object))
+        casts.append(typed_answer(column))
     if any(len(rids) for rids in grouping.members) and not grouping.exact:
         ctx.notes.append("summaries were written from the rows asked, not from all rows of a group")
     grouping.table, _ = ctx.duck.create(

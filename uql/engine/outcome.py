@@ -93,17 +93,17 @@ def with_bounds(data: pa.Table, estimates: Estimates, always: frozenset[str] = f
     import pyarrow as pa
 
     arrays: list[Any] = []
-    names: list[str] = []
+    fields: list[pa.Field] = []  # what is said of a column, its collation too, stays
     used = {name.lower() for name in data.column_names}
-    for column, array in zip(data.column_names, data.columns, strict=True):
+    for column, of, array in zip(data.column_names, data.schema, data.columns, strict=True):
         arrays.append(array)
-        names.append(column)
+        fields.append(of)
         cells = [estimate_at(estimates, column, row) for row in range(data.num_rows)] if column in estimates else []
         if (column in estimates and column in always) or any(cell is not None and not cell.exact for cell in cells):
             for end, name in zip(("low", "high"), end_names(column, used), strict=True):
-                names.append(name)
+                fields.append(pa.field(name, pa.float64()))
                 arrays.append(pa.array([getattr(cell, end) if cell else None for cell in cells], pa.float64()))
-    return pa.Table.from_arrays(arrays, names=names)
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def end_names(column: str, used: set[str]) -> tuple[str, str]:

@@ -86,10 +86,10 @@ def exact_estimates(
     """
     estimates: dict[str, Estimate | list[Estimate]] = {}
     if columns:
-        from uql.kernels.estimates.exact import exactly
+        from uql.kernels.estimates.exact import exactly, numbers
 
         for i in columns:
-            values = [exactly(v, confidence, 0) for v in table.column(i).to_pylist()]
+            values = [exactly(v, confidence, 0) for v in numbers(table.column(i))]
             if grouped or values:
                 estimates[table.column_names[i]] = values if grouped else values[0]
     return estimates

@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from uql.llm.providers.base import Answer, CallError, Problem, Provider, Reply, Request
+from uql.llm.providers.base import Answer, CallError, Problem, Provider, Reply, Request, replied
 from uql.llm.questions import NONE, Question, Row
 from uql.operators.replies import Level, OneOf, Text, YesNo
 
@@ -125,11 +125,12 @@ async def answer_pieces(provider: Provider, requests: Sequence[Request], left_ou
         left_out: pieces that are not read: a condition that holds in none of the others has no answer.
     """
     if len(requests) == 1:
-        return await provider.answer(requests[0])
+        reply: Reply = await replied(provider, requests[0])
+        return reply
     replies: list[Reply] = []
     for request in requests:
         try:
-            replies.append(await provider.answer(request))
+            replies.append(await replied(provider, request))
         except CallError as error:
             error.sent = error.sent or bool(replies)
             error.input_tokens += sum(reply.input_tokens for reply in replies)

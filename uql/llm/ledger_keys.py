@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from uql.llm.ledger import Ledger, key_maker
 from uql.llm.prompts import several
-from uql.llm.providers.base import Answer, Provider
+from uql.llm.providers.base import Answer, Provider, blamed
 from uql.llm.questions import Answers, Cell, Failure, Question, Row
 from uql.operators.record import Key
 from uql.operators.replies import Level, OneOf
@@ -138,7 +138,8 @@ def question_key(provider: Provider, question: Question, *, together: bool = Fal
     Args:
         together: the question is put about several rows in one request.
     """
-    version = provider.version(question)
+    with blamed(provider, "version"):
+        version = provider.version(question)
     version = several.version(version) if together else version
     parts = [encoded(provider.name), encoded(version), encoded(question.operator.key.name), encoded(question)]
     if question.examples:

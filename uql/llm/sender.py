@@ -24,9 +24,10 @@ from uql.llm.providers.base import (
     Provider,
     Reply,
     Request,
-    RowsProvider,
     RowsReply,
     RowsRequest,
+    blamed,
+    replied,
 )
 from uql.llm.questions import Row
 from uql.llm.run_account import RunAccount
@@ -42,8 +43,9 @@ Outcome = Problem | tuple[Reply | RowsReply | None, list[Event], CallError | Non
 
 def _bounds(provider: Provider, parts: Sequence[Request]) -> tuple[int, int]:
     """Input and output tokens of all parts at most."""
-    bounds = [provider.tokens_at_most(part) for part in parts]
-    return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
+    with blamed(provider, "tokens_at_most"):
+        bounds = [provider.tokens_at_most(part) for part in parts]
+        return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
 
 
 def _checked(reply: Reply | RowsReply, asked: Sequence[Request]) -> tuple[Reply | RowsReply, CallError | None]:
@@ -335,8 +337,7 @@ class Sender:
             try:
                 async with asyncio.timeout(timeout):
                     if isinstance(request, RowsRequest):
-                        assert isinstance(provider, RowsProvider)
-                        reply = await provider.answer_rows(request)
+                        reply = await replied(provider, request)
                     else:
                         reply = await chunks.answer_pieces(provider, parts, left_out)
                 reply, fault = _checked(reply, parts if several else parts[:1])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -17,6 +19,9 @@ from uql.operators.types import json_schema, parse_type, read as read_value
 
 NONE = "none of these"  # the label that says no label fits
 DEEPEST = 100  # levels of a JSON value that are read
+SCALAR = (
+    bool | int | float | str | bytes | Decimal | date | time | timedelta
+)  # what an answer may be, beside lists and objects of them
 ONE_WORD = 24  # tokens of a reply that is one word, at most, in JSON
 
 
@@ -203,7 +208,7 @@ class Value:
 
     def holds(self, value: Any) -> bool:
         """May an answer have this value? DuckDB casts it to the type, and what it cannot cast is a failure of the row."""
-        return True
+        return isinstance(value, SCALAR | list | tuple | dict)
 
     def json_schema(self) -> dict[str, Any]:
         kind = parse_type(self.type)
@@ -278,7 +283,7 @@ def fitting(answer: Answer, shape: Shape) -> Answer:
     value, shares = answer.value, answer.distribution
     if answer.problem is not None:
         return answer
-    if value is not None and not isinstance(shape, Value):
+    if value is not None:
         holds = shape.holds(value)
         if holds and isinstance(shape, OneOf) and shape.options and not shape.offers(value):
             holds = shape.none_of_these and isinstance(value, str)
@@ -292,7 +297,7 @@ def fitting(answer: Answer, shape: Shape) -> Answer:
     if shares is not None and not all(map(is_share, shares)):
         shares = None
     same = value is answer.value and probability is answer.probability and shares is answer.distribution
-    return answer if same else Answer(value, probability, shares)
+    return answer if same else Answer(value, probability, shares, paid=answer.paid)
 
 
 def is_share(value: Any) -> bool:

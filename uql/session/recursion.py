@@ -84,6 +84,8 @@ def _rewritten(text: str, statement: str, tokens: list[Token], at: int, connecti
                 f"DuckDB says: {first_line(error)}", text=text, start=start, end=end, help=help
             ) from None
         statement = statement[:start] + f"FROM {view}".ljust(end - start) + statement[end:]
+        key = [t.lexpos for t in tokens[common.start : common.body] if _word(t) in ("using", "as")]
+        statement = statement[: key[0]] + " " * (key[-1] - key[0]) + statement[key[-1] :]  # without USING KEY (…)
     word: Token = tokens[at]
     return statement[: word.lexpos] + " " * len("RECURSIVE") + statement[word.endlexpos :]
 

@@ -18,7 +18,7 @@ import duckdb
 
 from uql.base.errors import BindError, DataError
 from uql.base.sql_text import literal, quote
-from uql.kernels.duck import Duck
+from uql.kernels.duck import Duck, collation_sql
 from uql.kernels.kept_proxy import StatedSet
 from uql.sources.catalog import ESTIMATED
 
@@ -247,7 +247,8 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
 
     all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
-        f"{cast(quote(name), kind)} AS {quote(name)}" for name, kind in zip(table.column_names, all_types, strict=True)
+        f"{cast(quote(field.name), kind)}{collation_sql(field)} AS {quote(field.name)}"
+        for field, kind in zip(table.schema, all_types, strict=True)
     ]
     temporary, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
     described = duck.arrow(f"DESCRIBE {quote(temporary)}")
@@ -283,8 +284,10 @@ def merge(duck: Duck, definition: Definition, rows: str, scope: str | None = Non
     gone, n_gone = duck.create(
         f"SELECT {keys} FROM (SELECT t.* FROM {looked}) AS t ANTI JOIN {quote(rows)} AS r ON {both}"
     )
+    differ = f"row({left}) IS DISTINCT FROM row({right}) OR row({left})::VARCHAR IS DISTINCT FROM row({right})::VARCHAR"
+    # a change of case is one, whatever the collation
     changed, n_changed = duck.create(
-        f"SELECT {keys} FROM {target} AS t JOIN {quote(rows)} AS r ON {both} WHERE row({left}) IS DISTINCT FROM row({right})"
+        f"SELECT {keys} FROM {target} AS t JOIN {quote(rows)} AS r ON {both} WHERE {differ}"
     )
     added, n_added = duck.create(f"SELECT r.* FROM {quote(rows)} AS r ANTI JOIN {target} AS t ON {both}")
     run = duck.connection.execute

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,10 @@ _BEHIND = (
 )
 
 
+# set where nobody waits for the statements of this thread, or task, any more
+CANCELLED: ContextVar[threading.Event | None] = ContextVar("uql_cancelled", default=None)
+
+
 class Session:
     """One query at a time. `Connection` is its façade; questions in words run their statements through it.
 
@@ -88,6 +93,7 @@ class Session:
         self.lock = threading.RLock()
         self._running = 0  # statements, each within the one before
         self._stop = False  # the running one was interrupted: gates that it opens from now on send nothing
+        self._cancelled: threading.Event | None = None  # of the running one
         self.vectors = Vectors(self.announce, lambda done, rows: self.emit(EmbeddedEvent(done, rows)))
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
@@ -139,8 +145,16 @@ class Session:
         """Other settings from now on, as SET."""
         self.settings = self.settings.with_values(**values)
 
-    def interrupt(self) -> None:
-        """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
+    def interrupt(self, cancelled: threading.Event | None = None) -> None:
+        """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept.
+
+        Args:
+            cancelled: of the statement that is meant, and set from now on: another is not ended, and where it runs later, it sends nothing.
+        """
+        if cancelled is not None:
+            cancelled.set()
+            if cancelled is not self._cancelled:
+                return
         self._stop = self._running > 0
         for gate in tuple(self.gates):
             gate.interrupt()
@@ -374,6 +388,8 @@ class Session:
         with self.running(settings):
             latest, self.last_run = self.last_run, ""
             self._running += 1
+            self._cancelled = CANCELLED.get()
+            self._stop = self._stop or (self._cancelled is not None and self._cancelled.is_set())
             began = time.monotonic()
             try:
                 self.catalog.parts.unread()  # those of an EXPLAIN before
@@ -398,6 +414,7 @@ class Session:
             finally:
                 self._running -= 1
                 self._stop = self._stop and self._running > 0
+                self._cancelled = self._cancelled if self._running else None
                 self.last_run = self.last_run or latest
 
     def store(self, source: str) -> Callable[[str, Outcome], None]:

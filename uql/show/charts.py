@@ -13,7 +13,7 @@ from uql.base.errors import DataError
 from uql.base.media_types import media_type
 from uql.base.printable import printable
 from uql.show.plots import MAX_ROWS, Plot
-from uql.show.render import cell_width, format_estimate
+from uql.show.render import cell_width, format_estimate, unique_names
 
 if TYPE_CHECKING:
     from uql.engine.outcome import Outcome
@@ -52,7 +52,8 @@ class _Shape:
     """The columns of a result by what they can be in a plot."""
 
     def __init__(self, outcome: Outcome, text: str) -> None:
-        self.outcome, self.data = outcome, outcome.table
+        self.outcome = outcome
+        self.data = outcome.table.rename_columns(unique_names(outcome.table.column_names))
 
         def named(fits: Callable[[Any], bool]) -> list[str]:
             return [field.name for field in self.data.schema if fits(field.type)]

@@ -18,6 +18,7 @@ from uql.base.errors import DataError, UQLError, UQLSyntaxError
 from uql.compiler.parser import tree_of
 from uql.session.events import EstimateEvent
 from uql.session.read_only import check_reads
+from uql.session.session import CANCELLED
 from uql.show.progress import Counts
 from uql.ui import grid
 from uql.ui.saved import Saved, Tabs
@@ -53,7 +54,7 @@ class Work:
     result: Result | None = None
     answer: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
-    stop: bool = False
+    cancelled: threading.Event = field(default_factory=threading.Event)
     media: list[str] = field(default_factory=list)  # of the result's columns: "image", "audio", "video" or ""
 
     def on_event(self, event: Any) -> None:
@@ -145,7 +146,7 @@ class Session:
     def close(self) -> None:
         """Ends what runs, keeping what was paid for, and closes the connections."""
         for work in self._works.values():
-            work.stop = True
+            work.cancelled.set()
         self._runs.interrupt()
         self._thread.shutdown(cancel_futures=True)
         self._checks.close()
@@ -251,15 +252,16 @@ class Session:
 
     def _do(self, work: Work, run: Callable[[Work], None]) -> None:
         work.started = time.monotonic()
-        if work.stop:
+        if work.cancelled.is_set():
             work.status, work.version = "interrupted", work.version + 1
             return
         work.status, self._current = "running", work
+        CANCELLED.set(work.cancelled)  # where it is ended before its statement runs
         stop = self._runs.on_event(work.on_event)
         status: Status = "failed"
         try:
             run(work)
-            status = "interrupted" if work.stop else "done"
+            status = "interrupted" if work.cancelled.is_set() else "done"
         except UQLError as error:
             work.error = error_view(error, work.text)
         finally:
@@ -299,7 +301,7 @@ class Session:
 
     def cancel(self, work: Work) -> None:
         """Ends a statement early; what was answered stays in the ledger."""
-        work.stop = True
+        work.cancelled.set()
         if self._current is work:
             self._runs.interrupt()
 

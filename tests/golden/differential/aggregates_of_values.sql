@@ -12,3 +12,4 @@
 !SELECT bool_and(<pos>), bool_or(<joke>), count_if(<pos>), countif(<joke>) FROM reviews
 !SELECT film, count_if(<pos>) FILTER (stars > 2) AS n, count_if(<joke> OR stars = 1) FROM reviews GROUP BY film ORDER BY film
 !SELECT histogram(<topic>) FROM reviews WHERE text IS NOT NULL
+!SELECT film, count_if(<pos>), count_if(stars > 9 AND <joke>), count_if(<rating> > 4) FILTER (WHERE <plot>), count_if(NULL::BOOLEAN) FROM reviews GROUP BY film ORDER BY film

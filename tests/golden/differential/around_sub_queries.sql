@@ -17,3 +17,5 @@ SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FR
 SUMMARIZE (SELECT id FROM reviews WHERE <pos>)
 VALUES ((((SELECT count(*) FROM reviews WHERE <pos>))), 2)
 VALUES (1), ((SELECT count(*) FROM reviews WHERE <pos>))
+!WITH RECURSIVE r(k, v) USING KEY (k) AS (SELECT 1, 10 UNION SELECT k % 3 + 1, v + 1 FROM r WHERE v < 14) SELECT id, v FROM reviews JOIN r ON r.k = stars WHERE <pos> ORDER BY ALL
+!WITH RECURSIVE r USING KEY (k) AS MATERIALIZED (SELECT 1 AS k, 10 AS v UNION SELECT k % 3 + 1, v + 1 FROM r WHERE v < 14) SELECT v, (SELECT count(*) FROM reviews WHERE <joke> AND stars = k) AS n FROM r ORDER BY ALL

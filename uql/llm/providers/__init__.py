@@ -10,7 +10,7 @@ from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
-from uql.llm.providers.base import Provider
+from uql.llm.providers.base import Provider, usable
 
 VENDORS_BY_NAME = ("openrouter", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
 HOSTED = ("ollama", *VENDORS_BY_NAME)
@@ -49,7 +49,7 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
             "no model is set", code="UQL402", help=f"`uql init` chooses one; or set model to one of: {CHOICES}"
         )
     if not isinstance(spec, str):
-        return spec
+        return usable(spec)
     if spec.startswith("local?"):
         spec = spec.replace("?", ":?", 1)
     kind, colon, rest = spec.partition(":")
@@ -62,5 +62,5 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
         for entry in entry_points(group=GROUP):
             if entry.name == kind:
                 make: Any = entry.load()
-                return partial(make, rest, settings)()  # type: ignore[no-any-return]
+                return usable(partial(make, rest, settings)())
     raise ConfigError(f"there is no kind of model {spec!r}", code="UQL402", help=f"choices: {CHOICES}")

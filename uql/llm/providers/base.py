@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
+from uql.base.errors import BackendError, ConfigError, UQLError
 from uql.llm.questions import Question, Row
 from uql.operators.replies import Answer as Answer, Problem as Problem
 
@@ -212,6 +214,51 @@ class RowsProvider(Protocol):
         cannot be read has a Problem; no row gets the answer of another."""
 
 
+PARTS = ("name", "limits", "price", "capabilities", "is_local", "version", "tokens_at_most", "answer", "aclose")
+
+
+def usable(model: Any) -> Provider:
+    """The model. Raises: ConfigError (UQL402) where it is an object without what every Provider has."""
+    missing = [part for part in PARTS if isinstance(model, type) or not hasattr(model, part)]
+    if missing:
+        raise ConfigError(
+            f"{model!r:.200} is no model: it lacks {', '.join(missing)}",
+            code="UQL402",
+            help="give the name of a model, or an object with all that uql.llm.providers.base.Provider has",
+        )
+    provider: Provider = model
+    return provider
+
+
+@contextmanager
+def blamed(provider: Provider, part: str) -> Iterator[None]:
+    """While a part of a provider runs: an error that is not one of those it may raise becomes a BackendError that names both."""
+    try:
+        yield
+    except (UQLError, CallError, TimeoutError, MemoryError):
+        raise
+    except Exception as error:
+        raise BackendError(
+            f"the model {provider.name} failed in `{part}`: {type(error).__name__}: {error}",
+            help="`answer` gives a Reply, or raises CallError where a request brought none; rows that were answered are kept",
+        ) from error
+
+
+async def replied(provider: Any, request: Request | RowsRequest) -> Any:
+    """The reply to a request, as the provider gives it. Raises: BackendError (UQL406) where that is none."""
+    one = isinstance(request, Request)
+    part, wanted = ("answer", Reply) if one else ("answer_rows", RowsReply)
+    with blamed(provider, part):
+        reply = await getattr(provider, part)(request)
+        rows = (reply.answers,) if one and isinstance(reply, Reply) else getattr(reply, "answers", ())
+        fits = isinstance(reply, wanted) and all(isinstance(answer, Answer) for answers in rows for answer in answers)
+        if not fits or not all(isinstance(getattr(reply, name), int | float) for name in _AMOUNTS):
+            raise TypeError(
+                f"it gave {reply!r:.200}, and a {wanted.__name__} of Answers and numbers of tokens was wanted"
+            )
+    return reply
+
+
 @runtime_checkable
 class LearnsContext(Protocol):
     """A provider that can ask its server for the context of the model before the first request."""
@@ -259,3 +306,4 @@ class Usage:
 
 
 _USAGE = tuple(held.name for held in fields(Usage))
+_AMOUNTS = tuple(name for name in _USAGE if name != "warnings")
