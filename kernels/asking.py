@@ -24,7 +24,6 @@ from uql.kernels.relation import Relation, to_arrow, typed_answer
 from uql.llm.corrections import overruled
 from uql.llm.questions import Answers
 
-RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
 MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn, or a query refused
 
 
@@ -89,8 +88,9 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     looked_up = relation.filters.looked_up.setdefault((tuple(questions), stage.rows), np.zeros(relation.n, dtype=bool))
     rids = rids[~looked_up[rids]]
     looked_up[rids] = True
-    for start in range(0, len(rids), RECALLED_AT_ONCE):
-        part = rids[start : start + RECALLED_AT_ONCE]
+    most = relation.at_once(stage.columns)
+    for start in range(0, len(rids), most):
+        part = rids[start : start + most]
         rows = relation.rows(part, stage.columns)
         replies = await ctx.gate.ledger_answers(questions, rows, together=stage.rows)
         for column, answers in zip(stage.columns, replies, strict=True):

@@ -27,6 +27,7 @@ from uql.kernels.estimates.groups import Groups
 from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
 
+AT_ONCE = 1 << 18  # rows whose output is made at once: bounds what is in memory beside it
 Estimates = dict[str, Estimate | list[Estimate]]
 
 
@@ -197,11 +198,12 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
         rids: (n,) int, the rows of the output.
         columns: the texts that the output reads, asked already.
     """
-    joined, arrays = relation.joined(rids, columns)
     items = typed_items(block.project.items, ctx.duck, fields=relation.fields)
     if items == [f"{quote(column.label)} AS i{n}" for n, column in enumerate(block.scan.columns)]:
         items = ["r.*"]  # all of thousands of columns: a third less time than by their names
-    table = relation.in_order([*items, "__rid"], joined, arrays)
+    starts = range(0, max(1, len(rids)), AT_ONCE)
+    parts = (relation.joined(rids[start : start + AT_ONCE], columns) for start in starts)
+    table = pa.concat_tables([relation.in_order([*items, "__rid"], *part) for part in parts])
     back = np.asarray(table.column(table.num_columns - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
     return Output(rename(table, block.project.items), back)
 

@@ -45,9 +45,11 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
         field: of the column; None: it is not known, and holds no media.
         loader: reads the files that values name; None: such values cannot be shown.
     """
-    values = [bytes(v) if isinstance(v, bytearray | memoryview) else v for v in values]
     kind = field.modality if field is not None else Modality.STRUCTURED
     is_media = kind in (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO, Modality.DOCUMENT)
+    if not is_media and {str, type(None)}.issuperset(map(type, values)):
+        return values, {}
+    values = [bytes(v) if isinstance(v, bytearray | memoryview) else v for v in values]
     documents = [
         i for i, v in enumerate(values) if isinstance(v, bytes) and modality(media_type(v)) is Modality.DOCUMENT
     ]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uql.base.media_types import media_type
-from uql.base.schema import Field
+from uql.base.schema import Field, Modality
 from uql.compiler.physical import Stage
 from uql.compiler.sql import value_type
 from uql.compiler.syntax import Column, Expr
@@ -28,6 +28,8 @@ from uql.operators.record import Parameters
 from uql.sampling.base import Indices
 
 SMALL = 10_000  # rows of a table that is read whole sooner than looked up in
+# rows that are read at once: of texts more, as many as have BYTES at the most
+LEAST_AT_ONCE, MOST_AT_ONCE, BYTES_AT_ONCE = 4_096, 32_768, 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,12 @@ class _Shown:
     Attributes:
         rows: by the columns that they show and by id, at most SMALL of each kind.
         unreadable: values whose files cannot be read, and why.
+        longest: bytes of the longest row by the columns that it shows.
     """
 
     rows: dict[tuple[tuple[Column, ...], tuple[Column, ...]], dict[int, Row]] = field(default_factory=dict)
     unreadable: dict[tuple[int, Column], str] = field(default_factory=dict)
+    longest: dict[tuple[Column, ...], int] = field(default_factory=dict)
 
 
 class Relation:
@@ -216,6 +220,8 @@ class Relation:
         reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
         holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
         kept = self._shown.rows.setdefault((reads, holes), {})
+        if len(rids) > SMALL and not kept:  # more than are kept
+            return self._read(rids, reads, holes)
         wanted = rids.tolist()
         missing = [rid for rid in dict.fromkeys(wanted) if rid not in kept]
         if not missing:
@@ -225,6 +231,21 @@ class Relation:
             has_bytes = any(isinstance(cell.value, bytes) for row in new.values() for cell in row.cells)
             kept.update({} if has_bytes else new)
         return [new[rid] if rid in new else kept[rid] for rid in wanted]
+
+    def at_once(self, columns: Sequence[VirtualColumn]) -> int:
+        """Rows of which the model is shown these columns that are read at once: bounds what is in memory."""
+        reads = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
+        if self.n <= LEAST_AT_ONCE or any(self._may_be_file(c) for c in reads):
+            return LEAST_AT_ONCE
+        if reads not in self._shown.longest:
+            bytes = " + ".join(f"coalesce(strlen({self._column_sql(c)}), 0)" for c in reads) or "0"
+            self._shown.longest[reads] = int(self.duck.scalar(f"SELECT max({bytes}) FROM {quote(self.name)}"))
+        most = BYTES_AT_ONCE // max(1, self._shown.longest[reads])
+        return min(max(LEAST_AT_ONCE, most), MOST_AT_ONCE)
+
+    def _may_be_file(self, column: Column) -> bool:
+        field = self.fields.get(column)
+        return field is None or field.type == "BLOB" or field.modality not in (Modality.TEXT, Modality.STRUCTURED)
 
     def _read(self, rids: Rids, reads: Sequence[Column], holes: Sequence[Column]) -> list[Row]:
         table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])

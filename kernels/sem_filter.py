@@ -20,7 +20,7 @@ from uql.kernels.base import Context
 from uql.kernels.relation import Relation
 from uql.sampling.base import Flags, Floats
 
-CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
+CHUNK = 4096  # rows whose requests are made at once, at most, where what is asked next depends on the answers
 # rows that are asked everything before an order is chosen, where they are at most this share
 PILOT, PILOT_SHARE = (8, 0.05)
 # rows between two looks at the order, at first; each look waits for twice as many rows as the last one
@@ -271,17 +271,19 @@ async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
     if not len(rids) or where.formula is None:
         return await truth(where, rids, relation, ctx)
     await _pilot(where, rids, relation, ctx)
-    order = np.arange(len(rids), dtype=np.int64)
+    order: Rids | None = None
     learns = _learns(where.stages, ctx)
     if learns:  # the first rows stand for all the others only where they are random
         order = np.random.default_rng([ctx.settings.seed, len(rids), 1]).permutation(len(rids)).astype(np.int64)
+    most = relation.at_once([column for stage in where.stages for column in stage.columns])
     flags = np.zeros((3, len(rids)), dtype=bool)
     start = 0
     while start < len(rids):
-        size = min(CHUNK, max(FIRST_BATCH, start)) if learns else CHUNK
-        places = order[start : start + size]
-        part = await truth(where, rids[places], relation, ctx)
-        flags[:, places] = part.yes, part.no, part.unknown
+        size = min(most, max(FIRST_BATCH, start)) if learns else most
+        part = slice(start, start + size)
+        places = part if order is None else order[part]
+        found = await truth(where, rids[places], relation, ctx)
+        flags[:, places] = found.yes, found.no, found.unknown
         start += size
     return Truth(*flags)
 

@@ -265,6 +265,36 @@ def test_every_provider_reads_what_a_model_says(
             assert min(provider.tokens_at_most(Request((question,), row))) > 0
 
 
+def words_of(sent: object) -> int:
+    """Bytes of the texts and names in what was sent."""
+    if isinstance(sent, dict):
+        return sum(len(name) + words_of(value) for name, value in sent.items())
+    return sum(map(words_of, sent)) if isinstance(sent, list) else len(sent.encode()) if isinstance(sent, str) else 0
+
+
+HOSTILE = Row((Cell("text", "Köln 你好 <x>\n" * 40), Cell("note", 'a "quoted" one')), (("city", "Rome " * 30),))
+TOLD = ("messages", "system", "output_config", "response_format", "input", "text", "questions", "contents")
+
+
+@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "llama"])
+@named
+def test_what_is_reserved_of_a_request_is_more_than_its_bytes_and_little_more(
+    operator: Operator, protocol: str
+) -> None:
+    for question, row, _ in EXAMPLES[operator.name].answers:
+        for shown in (row, *([HOSTILE] if row == ROW else [])):
+            with opened(protocol) as (provider, transport):
+                most = provider.tokens_at_most(Request((question,), shown))[0]
+                asked(provider, Case("", (question,), (shown,)))
+                told = [{name: body[name] for name in TOLD if name in body} for _, body in transport.sent]
+                for _, body in transport.sent:  # of Gemini, whose parameters have long names
+                    told += [
+                        {"said": body.get("systemInstruction"), "form": config.get("responseJsonSchema")}
+                        for config in [body.get("generationConfig", {})]
+                    ]
+                assert words_of(told) <= most <= 2 * words_of(told) + 400, (question, most)
+
+
 # ------------------------------------------------------------------------------------------- price, kernel and plan
 @pytest.fixture(scope="module")
 def con() -> uql.Connection:

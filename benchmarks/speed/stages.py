@@ -21,6 +21,7 @@ DIMENSIONS, CALLS = 195, 128
 LAKES = Path("build") / "scale"  # of generated rows
 COUNT = 'SELECT COUNT(*) FROM reviews WHERE "the review speaks of music"'
 LIMIT = 'SELECT id FROM reviews WHERE "the review speaks of a clever ending" LIMIT 10'
+SEARCH = LIMIT.removesuffix(" LIMIT 10")
 REVIEW = "lpad(CAST(i AS VARCHAR), 8, '0') || ' a review'"  # the text of the i-th
 Timed = Callable[[], object]
 
@@ -231,6 +232,12 @@ STAGES = (
         reduced=1_000,
     ),
     Stage("next LIMIT", "the same with another seed, features kept", _next(LIMIT), reduced=1_000),
+    Stage(
+        "vectors",
+        f"a search of at most {CALLS} calls that makes a vector of each of n short texts",
+        _first(SEARCH),
+        reduced=1_000,
+    ),
     Stage("gate", "n rows asked of a model in this process that answers at once", _gate, reduced=100_000),
     Stage(
         "replay",

@@ -264,6 +264,8 @@ async def _draw(
     if watched:
         sampler.more(size_of_look)
     forecast = 0  # rows that the intervals take, by the pilot
+    read = [column for stage in (*block.filter.stages, *after) for column in stage.columns]
+    at_once = relation.at_once(read) if fits else CHUNK
     has_names = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
@@ -273,7 +275,7 @@ async def _draw(
         elif isinstance(classes, Values) and left is not None and tokens is None:
             sampler.more(state.n_asked + left // max(1, per_passing))
         waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)
-        step = CHUNK
+        step = at_once
         if left is not None and not fits:
             later = per_passing if has_names else len(after)
             reserve = (0 if has_names else taxonomies) + later * waiting + reopened

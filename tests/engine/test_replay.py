@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hash_model import HashModel
 from paid_model import Paid, said
 
 import uql
 from uql.base.errors import BudgetError
+from uql.kernels.relation import Relation
+from uql.llm.ledger import Ledger
 from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request
 from uql.llm.questions import Predicate, Write
 from uql.show.render import price_line
@@ -426,3 +429,25 @@ def test_labels_of_a_table_that_are_paid_are_priced_at_nothing_in_another_statem
     assert con.uql(f"SELECT id {chosen}").cost.calls > 0
     other = con.uql(f"SELECT id, film {chosen}")
     assert other.quote().calls.high == 0 and other.cost.calls == 0
+
+
+@pytest.mark.parametrize("statement", ['SELECT id FROM t WHERE "it is so"', 'SELECT COUNT(*) FROM t WHERE "it is so"'])
+def test_paid_answers_are_looked_up_and_rows_are_given_many_at_once(
+    statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uql.kernels.finish.AT_ONCE", 1_000)
+    con = uql.connect(model=HashModel({"it is so": 0.5}), ledger=str(tmp_path / "l.sqlite"))
+    con.execute("CREATE TABLE t AS SELECT range AS id, 'text of number ' || range AS text FROM range(9000)")
+    first = con.uql(f"{statement} WITH (budget = 'all')").fetchall()
+    looked_up, joined = list[int](), list[int]()
+    find, join = Ledger.get_paid, Relation.joined
+    monkeypatch.setattr(
+        Ledger, "get_paid", lambda own, keys, since: looked_up.append(len(keys)) or find(own, keys, since)
+    )
+    monkeypatch.setattr(
+        Relation, "joined", lambda own, rids, *a, **k: joined.append(len(rids)) or join(own, rids, *a, **k)
+    )
+    again = con.uql(f"{statement} WITH (budget = 'all')")
+    assert again.fetchall() == first and again.cost.calls == 0 and again.cost.cached == 9_000
+    assert looked_up == [9_000]
+    assert statement.startswith("SELECT COUNT") or (sum(joined) == len(first) and max(joined) <= 1_000)

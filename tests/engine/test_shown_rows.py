@@ -12,7 +12,7 @@ from uql.base.schema import Field
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.duck import Duck
-from uql.kernels.relation import SMALL, Relation
+from uql.kernels.relation import BYTES_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE, SMALL, Relation
 from uql.operators.condition import CONDITION
 
 TEXT, SCAN = Column("t", "text"), Column("t", "scan")
@@ -66,3 +66,19 @@ def test_no_more_rows_are_kept_than_are_read_whole(relation: Relation, read: lis
     every = list(range(SMALL + 100))
     assert shown(relation, every, READS_TEXT) == shown(relation, every, READS_TEXT)
     assert [len(rids) for rids in read] == [SMALL + 100] * 2
+
+
+def test_more_rows_of_short_texts_than_of_long_ones_or_of_files_are_read_at_once() -> None:
+    with duckdb.connect() as con:
+        duck = Duck(con)
+
+        def at_once(text: str, columns: list[VirtualColumn], n: int = 200_000) -> int:
+            name, n = duck.create(f'SELECT {text} AS "t.text", encode(\'scan\') AS "t.scan" FROM range({n})')
+            fields = {TEXT: Field("text", "VARCHAR"), SCAN: Field("scan", "BLOB")}
+            return Relation(duck, name, n, fields).at_once(columns)
+
+        assert at_once("'text ' || range", READS_TEXT) == at_once("NULL::VARCHAR", READS_TEXT) == MOST_AT_ONCE
+        one_long = "CASE range WHEN 7 THEN repeat('ä', {}) ELSE 'text' END"
+        assert at_once(one_long.format(2_000), READS_TEXT) == BYTES_AT_ONCE // 4_000
+        assert at_once(one_long.format(60_000), READS_TEXT) == LEAST_AT_ONCE
+        assert at_once("'text ' || range", READS_BOTH) == LEAST_AT_ONCE

@@ -92,6 +92,25 @@ def test_the_first_error_ends_the_chunks_beside_it_and_is_raised_itself(run, mon
     run(go())
 
 
+def test_what_another_ask_was_answered_during_a_look_into_the_ledger_is_not_paid_again(run) -> None:
+    async def go() -> None:
+        provider = Scripted()
+        async with gate(provider) as g:
+            look, other = g._known, g.ask(SO, [row("x"), row("y")])
+
+            async def late(keys):
+                g._known = look
+                found = await look(keys)
+                await other
+                return found
+
+            g._known = late
+            answers = await g.ask(SO, [row("x"), row("z")])
+            assert not answers.failures and len(provider.calls) == g.cost.calls == 3
+
+    run(go())
+
+
 def test_null_rows_are_none_without_a_call_and_a_write_needs_no_row(run) -> None:
     async def go() -> None:
         provider = Scripted()

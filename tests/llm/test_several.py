@@ -223,6 +223,34 @@ def test_usd_of_requests_with_several_rows_are_never_exceeded_and_smaller_reques
         run(go(server.url))
 
 
+@pytest.mark.parametrize("usd", [0.02, 0.1])
+def test_usd_of_json_requests_are_never_exceeded_and_as_many_are_sent_at_once_as_they_pay_for(run, usd: float) -> None:
+    price, billed, open_at_once = Price(2.0, 8.0), list[float](), list[float]()
+
+    async def go(url: str) -> None:
+        model = OpenAI("m", api_key="k", url=f"{url}/v1", api="chat", price=price)
+        answer = model.answer
+
+        async def noted(request: Request) -> Any:
+            open_at_once.append(price.usd(*model.tokens_at_most(request)))
+            return await answer(request)
+
+        model.answer = noted  # type: ignore[method-assign]
+        async with gate(model, max_cost=usd) as g:
+            await g.ask(Extract("the city"), [row(f"row {n} {'x' * n}") for n in range(100)])
+            assert g.cost.usd == pytest.approx(sum(billed)) and 0.7 * usd < sum(billed) <= usd
+        assert all(most < 0.006 for most in open_at_once)
+        await model.aclose()
+
+    def handler(body: dict[str, Any], headers: dict[str, str]) -> Any:
+        reply = spendthrift(body, headers)
+        billed.append(price.usd(reply["usage"]["prompt_tokens"], reply["usage"]["completion_tokens"]))
+        return reply
+
+    with serve({"/v1/chat/completions": handler}) as server:
+        run(go(server.url))
+
+
 @pytest.mark.parametrize("name", ["Bonn", "Köln am Rhein 你好", 'a "quoted" one'])
 def test_a_request_for_a_bare_word_is_reserved_at_little_more_than_its_bytes(run, name: str) -> None:
     question, asked = Predicate("{city} and {city} are one"), row("a text of some length", city=name)

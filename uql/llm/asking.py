@@ -58,6 +58,7 @@ def known_answers(
         found: list[Answer | None] = list(map(answers.get, single))
         if own is not single:
             found = [answer or answers.get(key) for answer, key in zip(found, own, strict=True)]
-        holds = shape.holds
-        columns.append([a if a is None or a.value is None or holds(a.value) else None for a in found])
+        each = {id(a): a for a in found if a is not None and a.value is not None}  # equal ones are one object
+        wrong = {number for number, a in each.items() if not shape.holds(a.value)}
+        columns.append([None if id(a) in wrong else a for a in found] if wrong else found)
     return columns

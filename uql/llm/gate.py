@@ -27,7 +27,7 @@ from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
 from uql.llm.first_steps import NEVER, FirstSteps
-from uql.llm.in_flight import InFlight
+from uql.llm.in_flight import AllInFlight, InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
 from uql.llm.ledger_rows import Failed
@@ -47,7 +47,7 @@ from uql.operators.rows import label_of
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
-CHUNK = 4_096  # distinct rows whose keys are looked up at once
+CHUNK = 32_768  # distinct rows whose keys are looked up at once: the more, the fewer pages of the ledger hold them
 CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
@@ -86,7 +86,7 @@ class Gate:
         self.calibrated = True
         self._audits: dict[str, dict[str, dict[str, float]]] = {}  # of probabilities, by model and condition
         self.people = People(self.ledger.secret)  # who go before the model; those of the ledger once a model is open
-        self._inflight: dict[bytes, InFlight] = {}
+        self._inflight = AllInFlight()
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
         self.on_announce: list[Announcement] = []
@@ -551,19 +551,23 @@ class Gate:
 
         `handed_out` is set when the last rows are on their way: the next chunk may begin, so that no place in flight is empty.
         """
-        mine = InFlight([key for keys in chunk.keys for key in keys if key not in self._inflight])
-        self._inflight.update(dict.fromkeys(mine, mine))
+        n_ended = self._inflight.n_ended
+        answers, paid = await self._known(chunk.all_keys)
+        columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
+        open_columns = ((keys, column) for keys, column in zip(chunk.keys, columns, strict=True) if not all(column))
+        mine = self._inflight.begin(key for both in open_columns for key, a in zip(*both, strict=True) if a is None)
         try:
-            answers, paid = await self._known(chunk.all_keys if asking.together > 1 else list(mine))
+            if self._inflight.n_ended != n_ended:  # another ask may have got these answers meanwhile
+                answers, paid = await self._known(chunk.all_keys)
+                columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
+                for keys, column in zip(chunk.keys, columns, strict=True):
+                    mine.settle_each(keys, column)
             if self.run.replays:
                 await self._replay(asking, chunk, answers, paid)
             failed = await self._failed_before(chunk, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
-            columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
-            for keys, column in zip(chunk.keys, columns, strict=True):
-                mine.settle_each(keys, column)
-            by_row = zip(*columns, strict=True)
+            by_row = zip(*columns, strict=True) if not all(map(all, columns)) else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
             for slot in rest.values():
@@ -593,9 +597,7 @@ class Gate:
             await self._work(asking, unanswered, mine, handed_out)
         finally:
             given_up = Answer(problem=Problem("interrupted", "the question was given up before it was answered"))
-            for key in mine:
-                del self._inflight[key]
-            mine.settle_all(given_up)
+            self._inflight.end(mine, given_up)
         for i, slot in rest.items():
             for column, key, answer in zip(columns, slot.keys, slot.answers, strict=True):
                 if answer is None:  # another ask has it in flight

@@ -56,3 +56,22 @@ class InFlight:
         if key not in self._waiting:
             self._waiting[key] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(self._waiting[key])
+
+
+class AllInFlight(dict[bytes, InFlight]):
+    """By key, the ask that has it in flight. `n_ended`: asks so far that are over."""
+
+    n_ended = 0
+
+    def begin(self, keys: Iterable[bytes]) -> InFlight:
+        """What a new ask has in flight: those of its keys that no other has."""
+        own = InFlight(key for key in keys if key not in self)
+        self.update(dict.fromkeys(own, own))
+        return own
+
+    def end(self, own: InFlight, answer: Answer) -> None:
+        """An ask is over; its keys that are still open get this answer."""
+        self.n_ended += 1
+        for key in own:
+            del self[key]
+        own.settle_all(answer)

@@ -62,7 +62,8 @@ PAUSE_S = 0.002  # between two transactions that keep answers, at least: one alo
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
-ANSWERS = f"SELECT key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])}, calls, at FROM answer_rows WHERE key IN"
+ANSWERS = f"SELECT key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])} FROM answer_rows WHERE key IN"
+PAID = ANSWERS.replace(" FROM", ", calls, at FROM")
 FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
 OF_CALL = [column for column in CALL_COLUMNS if column not in SUBJECT_COLUMNS]
 CALL = f"INSERT INTO call_rows (subject, {', '.join(OF_CALL)}) VALUES ({','.join('?' * (1 + len(OF_CALL)))})"
@@ -101,10 +102,11 @@ def key_maker(secret: bytes, *first: bytes) -> Callable[[bytes], bytes]:
 
     def key(last: bytes) -> bytes:
         digest = begun.copy()
-        if len(last) < COPIED:
-            digest.update(_with_length(last))
+        n = len(last)
+        if n < COPIED:
+            digest.update(n.to_bytes(8, "little") + last)
         else:
-            digest.update(len(last).to_bytes(8, "little"))
+            digest.update(n.to_bytes(8, "little"))
             digest.update(last)
         return digest.digest()
 
@@ -305,7 +307,7 @@ class Ledger:
             keys: of the answers.
             since: seconds since the epoch.
         """
-        rows = list(db.by_key(ANSWERS, keys))
+        rows = list(db.by_key(ANSWERS if since == math.inf else PAID, keys))
         answers, damaged = codec.readable(rows)
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)

@@ -62,7 +62,8 @@ class Chunk:
     @property
     def all_keys(self) -> list[bytes]:
         """The same, each once."""
-        return list(dict.fromkeys(chain.from_iterable(self.key_columns)))
+        first, *others = self.key_columns
+        return list(dict.fromkeys(chain(first, *others))) if others else first
 
     def fill(self, columns: Sequence[list[Answer | None]], answers: Sequence[Sequence[Answer | None]]) -> None:
         """Put the answers to each question, n each, where these rows stand in the columns of the ask."""
@@ -179,8 +180,10 @@ def row_key(row: Row) -> bytes:
     parts: list[bytes] = []
     for cell in row.cells:
         value = cell.value
-        kind = "0" if value is None else "s" if isinstance(value, str) else "b"
-        data = b"" if value is None else value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        if isinstance(value, str):
+            kind, data = "s", value.encode("utf-8", "surrogatepass")
+        else:
+            kind, data = ("0", b"") if value is None else ("b", value)
         parts += (_framed(cell.name, cell.table, cell.media_type, kind), len(data).to_bytes(6, "little"), data)
     for name, value in row.holes:
         parts += (_framed("hole", name), _framed(value))

@@ -35,10 +35,6 @@ class Choice(Question):
     def reply(self, row: Row | None = None) -> OneOf:
         return OneOf(self.labels, self.none_of_these, self.many)
 
-    @property
-    def bytes_at_most(self) -> int:
-        return sum(4 * len(text.encode()) + 12 for text in (*self.labels, *self.descriptions))
-
 
 def descriptions(question: Choice) -> dict[str, str]:
     """The descriptions by label."""

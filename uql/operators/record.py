@@ -101,11 +101,6 @@ class Question:
         """The rows that are part of the question itself."""
         return ()
 
-    @property
-    def bytes_at_most(self) -> int:
-        """Of what its prompt holds beside its text, the row and the rows shown."""
-        return 0
-
 
 @dataclass(frozen=True, slots=True)
 class Parameters:

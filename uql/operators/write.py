@@ -44,10 +44,6 @@ class Write(Question):
         sampling = float(parameters.get("temperature", 0.0)), int(parameters.get("seed", 0))
         return Text(self.schema, self.max_tokens, parameters.get("grammar", ""), *sampling)
 
-    @property
-    def bytes_at_most(self) -> int:
-        return sum(len(value.encode()) for _, value in self.parameters) + len(self.schema or "")
-
 
 def listed(rows: tuple[Row, ...]) -> str:
     """One line a row, shortened."""

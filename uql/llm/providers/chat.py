@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from uql.llm.chunks import LONGEST, room
+from uql.llm.chunks import room, size
 from uql.llm.pictures import fitted
-from uql.llm.prompts import fused
+from uql.llm.prompts import fused, several
+from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, CallError, Request, RowsRequest
 from uql.llm.providers.labels import label_masses
 from uql.llm.questions import Cell, Question, Row
-from uql.operators.replies import Level, OneOf, YesNo
+from uql.operators.record import Prompt
+from uql.operators.replies import Level, OneOf, Text, YesNo
 from uql.operators.rows import media
 
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
@@ -45,38 +48,48 @@ def rows_output_at_most(request: RowsRequest) -> int:
 
 
 def tokens_at_most(request: Request, *, word: bool = False) -> tuple[int, int]:
-    """Upper bounds: a token is at least one byte of the text. Of a row that shares its request: of its part.
+    """Upper bounds: a token is at least one byte of the words and the schema that are sent. Of a row that shares its request: of its part.
 
     Args:
         request: about one row.
         word: a bare word is asked for where one will do.
     """
-    output = output_at_most(request.questions)
-    if word and request.together == 1 and fused.is_word(request.questions, request.row, request.errors):
-        words = fused.word(request.questions[0], request.row)
-        return WRAPPING + sum(len(text.encode("utf-8", "surrogatepass")) for text in (words.system, words.user)), output
-    size = 0
-    rows = [request.row, *(row for q in request.questions for row in q.shown)]
-    for row in rows:
-        for cell in row.cells:
-            if isinstance(cell.value, bytes):
-                size += _media_tokens(cell, len(cell.value))
-            elif cell.value is not None:
-                size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
-        size += sum(len(value) + 20 for _, value in row.holes)
-    shared = 2000
-    for question in request.questions:
-        shared += 600 + 2 * len(question.text.encode("utf-8", "surrogatepass")) + question.bytes_at_most
-    if request.together > 1:
-        return size + ROW_TOKENS + shared // request.together + 1, output + ROW_TOKENS
-    return size + shared, output
+    questions, row, n = request.questions, cut(request.row, None, 0)[0], request.together
+    output = output_at_most(questions)
+    if n > 1:
+        words = several.prompt(questions, (row,), request.seed)
+        shared = WRAPPING + size(words.system) + size(json.dumps(several.schema(questions, n, counted=True)))
+        return size(words.user) + ROW_TOKENS + shared // n + 1, output + ROW_TOKENS
+    shown = (row, *(other for q in questions for other in q.shown))
+    bound = sum(_media_tokens(cell) for each in shown for cell in media(each))
+    places = [i for i, q in enumerate(questions) if not isinstance(q.reply(), Text)]
+    if places:
+        asked = request.only(places)
+        if word and fused.is_word(asked.questions, row, asked.errors):
+            bound += sent_at_most(fused.word(asked.questions[0], row))
+        else:
+            words = fused.prompt(asked.questions, row, request.seed, asked.errors)
+            bound += sent_at_most(words, json.dumps(fused.schema(asked.questions)))
+    for question in questions:
+        reply = question.reply()
+        if isinstance(reply, Text):
+            words = question.operator.words.single_prompt(question, row, request.seed)
+            bound += sent_at_most(
+                words, *((reply.schema, json.dumps(strict.schema(reply.schema))) if reply.schema else ())
+            )
+    return bound, output
 
 
-def _media_tokens(cell: Cell, size: int) -> int:
-    """An upper bound of the tokens of an image, a sound or a video of `size` bytes."""
+def sent_at_most(words: Prompt, *beside: str) -> int:
+    """Tokens of a prompt and of texts that travel with it, at most."""
+    return WRAPPING + sum(map(size, (words.system, words.user, *beside)))
+
+
+def _media_tokens(cell: Cell) -> int:
+    """An upper bound of the tokens of an image, a sound or a video."""
     if not cell.media_type.startswith(("audio/", "video/")):
         return IMAGE_TOKENS
-    return int(cell.seconds + 1) * SECOND_TOKENS if cell.seconds else size // SOUND_BYTES_A_TOKEN
+    return int(cell.seconds + 1) * SECOND_TOKENS if cell.seconds else len(cell.value or b"") // SOUND_BYTES_A_TOKEN
 
 
 def cut(row: Row, context: int | None, reserved: int) -> tuple[Row, bool]:

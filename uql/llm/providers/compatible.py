@@ -8,6 +8,7 @@ vendor's key is never sent elsewhere.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ from uql.llm.prompts.json_schema import closed, json_form
 from uql.llm.providers import direct, server_abilities as remembered
 from uql.llm.providers.address import LOOPBACK, address
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Request, Usage
-from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
+from uql.llm.providers.chat import output_at_most, parts, sent_at_most, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import ChatReply, completion, formed
 from uql.llm.providers.http_client import account_of, client
@@ -97,6 +98,9 @@ class Compatible(ChatProvider):
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
         most_in, most_out = tokens_at_most(request, word=not self.is_local and not self._talks)
+        if self.is_local:  # it may be asked one by one
+            alone = ((fused.single_prompt(q, request.row), json.dumps(direct.body(q))) for q in request.questions)
+            most_in = max(most_in, sum(sent_at_most(words, body, *request.errors) for words, body in alone))
         probing = 0 if (self.url, self.model) in _probed else PROBE_TOKENS
         return most_in + probing, self._with_room(most_out) + probing
 

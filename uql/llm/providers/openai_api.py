@@ -8,6 +8,7 @@ openai:MODEL?api=responses.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -115,7 +116,8 @@ class OpenAI(Compatible):
         alone = replace(request, together=1) if decides else request
         most_in, most_out = tokens_at_most(alone, word=not decides and not self._talks)
         most_out = self._with_room(most_out)
-        return most_in + 40 * len(request.questions), most_out
+        decisions = [_decision("", q, request.row) for q in request.questions if self._decides(q)]
+        return most_in + 40 * len(request.questions) + len(json.dumps(decisions)), most_out
 
     def _decides(self, question: Question) -> bool:
         if not self._decisions:

@@ -7,8 +7,8 @@ laya-serve 0.2.1 (`schemas.py`); many rows are laid out as by jevdb 0.1.0: what 
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import ConfigError
@@ -29,7 +29,7 @@ from uql.llm.providers.base import (
     RowsReply,
     RowsRequest,
 )
-from uql.llm.providers.chat import tokens_at_most
+from uql.llm.providers.chat import WRAPPING
 from uql.llm.providers.chat_reply import counts
 from uql.llm.providers.http_client import client, learnt, vendor_key
 from uql.llm.providers.wire import posted
@@ -77,8 +77,10 @@ class SystemOne:
         return f"{fused.version(question)}/{VERSION}"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        n_decisions = sum(len(decisions("q", q, request.row, "")) for q in request.questions)
-        return tokens_at_most(replace(request, together=1))[0], ANSWER_TOKENS * n_decisions
+        record = [cell.value for cell in request.row.cells if isinstance(cell.value, str)]
+        about = (([instruction(q, request.row), record], q) for q in request.questions)
+        asked = [json.dumps(each) for told, q in about for each in decisions("q", q, request.row, told).items()]
+        return WRAPPING + sum(len(text) + ANSWER_TOKENS for text in asked), ANSWER_TOKENS * len(asked)
 
     async def aclose(self) -> None:
         await self._client.close()
