@@ -192,7 +192,10 @@ class _World:
             return min(1.0, float(statistics.rates[i] * off))
         if self.number == 0:
             return cost.usual(i, leaf, statistics)
-        return least + (1 - 2 * least) * self.chance(show(leaf.expr))
+        share = self.chance(show(leaf.expr))
+        if least:  # what is searched for is rare, or nearly all, more often than not
+            share = float(np.sin(np.pi / 2 * share) ** 2)
+        return least + (1 - 2 * least) * share
 
     def _answers(self, formula: Formula, site: Site, statistics: BlockStatistics, least: float = 0.0) -> Masks:
         """(leaves, n) what every term is of every row. `least`: the rate at least of a term not asked before."""
@@ -244,11 +247,11 @@ class _World:
         return float(np.count_nonzero(new))
 
     def _all_asked(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
-        """(n,) the rows of which all these questions were asked."""
+        """(n,) the rows of which all these questions were asked, or have nothing to ask."""
         rows = np.ones(site.n, dtype=bool)
         for column in columns:
             content, flags = site.content((column,)), self.asked_rows.get(_question(column))
-            rows &= np.zeros(site.n, dtype=bool) if flags is None else (content == 0) | flags[content]
+            rows &= (content == 0) if flags is None else (content == 0) | flags[content]
         return rows
 
     def _filter(
@@ -266,7 +269,7 @@ class _World:
             if not leaf.semantic:
                 now[i] = masks[i]
         ids: set[int] = set()
-        if sum(len(stage.columns) for stage in stages) > 1:  # what earlier blocks asked may decide a row
+        if sum(len(stage.columns) for stage in stages) > 1:  # what earlier blocks asked, or NULL, may decide a row
             for j, leaf in enumerate(formula.leaves):
                 if leaf.semantic:
                     now[j] = np.where(self._all_asked(leaf.columns, site), masks[j], now[j])
@@ -404,13 +407,14 @@ class _World:
         order = np.flatnonzero(rows)
         guided = statistics.guided and not block.order.keys
         if guided or self.number == 0:  # so many pass of those asked first: a search that learns meets them earlier
-            if self.number:
-                order = self.rng.permutation(order)
             passes = passing[order]
-            share = min(1.0, max(1, passes.sum()) / max(1, len(order))) ** (
-                1 - self.chance("search") if guided else 1.0
-            )
-            places = np.where(passes, np.cumsum(passes) / share, np.cumsum(~passes) / max(1e-9, 1 - share))
+            whole = max(1, passes.sum()) / max(1, len(order))
+            share = min(1.0, whole) ** (1 - self.chance("search") if guided else 1.0)
+            at_random = self.number > 0  # else evenly
+            places = np.empty(len(order))
+            for rows_alike, rate in ((passes, share), (~passes, max(1e-9, 1 - share))):
+                gaps = self.rng.exponential(size=rows_alike.sum()) if at_random else np.ones(rows_alike.sum())
+                places[rows_alike] = np.cumsum(gaps) / rate
             order = order[np.argsort(places, kind="stable")]
         if guided:  # it is given the rows that the ledger knows
             known = block.filter.formula.evaluate(site.leaves) == TRUE

@@ -103,11 +103,11 @@ async def _note_ledger(stages: tuple[Stage, ...], relation: Relation, ctx: Conte
 async def _take_known(
     formula: Formula, stages: Sequence[Stage], masks: Masks, rids: Rids, relation: Relation, ctx: Context
 ) -> None:
-    """Takes what the ledger knows of these rows from earlier queries, stage after stage: what was paid for may decide a row though its
-    questions were asked in another order then."""
+    """Takes what is known of these rows at no call, stage after stage: what earlier queries paid for, in another order maybe, and NULL
+    where there is nothing to ask. Either may decide a row."""
     for stage in stages:
-        if not any(relation[column].origin.in_ledger for column in stage.columns):
-            continue
+        if stage is stages[0] and not any(relation[column].origin.in_ledger for column in stage.columns):
+            continue  # it is asked at once
         unasked = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
         positions = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
         if len(positions):

@@ -7,7 +7,9 @@ import json
 import pytest
 from price_cases import drawn, opened
 
+import uql
 from uql.base.errors import UQLError
+from uql.benchmarks.optimizer.hashed import Hashed
 from uql.benchmarks.optimizer.random_texts import Case
 from uql.compiler.cost import blocks
 from uql.engine import execute as engine
@@ -242,3 +244,42 @@ def test_the_price_of_a_cascade_is_that_of_explain():
 
 def written(con, text):
     return "\n".join(row[0] for row in con.uql(f"EXPLAIN (FORMAT json) {text}").fetchall())
+
+
+class Noting(Hashed):
+    """Writes down the rows that it is asked of."""
+
+    def __init__(self, rates):
+        super().__init__(rates)
+        self.shown = []
+
+    async def answer(self, request):
+        self.shown += [cell.value for cell in request.row.cells]
+        return await super().answer(request)
+
+
+def test_a_search_that_embeddings_do_not_help_asks_rows_that_duckdb_keeps_and_as_many_as_explain_says():
+    held = 0
+    for seed in range(20):
+        model = Noting({"word": (0.1, 0.2, 0.35, 0.5)[seed % 4]})
+        with uql.connect(model=model, ledger=":memory:", budget="all", seed=seed) as con:
+            con.execute(
+                "CREATE TABLE t AS SELECT i AS id, i * 37 % 16 AS x, 'Number ' || i || ': a film I saw with "
+                f"{seed} others' AS body FROM range(600) r(i)"
+            )
+            text = f'SELECT id FROM t WHERE "word of kind {seed}" USING (body) AND x < 8 LIMIT 5'
+            quoted, made = range_and_calls(con, text)
+            removed = {body for (body,) in con.execute("SELECT body FROM t WHERE x >= 8").fetchall()}
+        assert made <= 302 and removed.isdisjoint(model.shown)
+        held += quoted.low <= made <= quoted.high
+    assert held >= 18, held
+
+
+def test_what_has_nothing_to_ask_decides_a_row_before_another_question_is_asked_of_it():
+    text = (
+        'SELECT a.id FROM notes a SEMI JOIN notes b ON a.id = b.id + 1 AND ("it is loud" USING (a.remark) OR a.stars = 1) '
+        'AND ("it is empty" USING (b.blank) OR b.stars = 1) AND "they fit {a.text} {b.text}" ORDER BY ALL'
+    )
+    with opened(Case(text)) as con:
+        quoted, made = range_and_calls(con, text)
+    assert (made, quoted.high) == (0, 0)

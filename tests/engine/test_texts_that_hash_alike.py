@@ -32,5 +32,6 @@ def test_distinct_has_both(con):
 def test_both_are_asked(con):
     for column, texts in (("product", 2), ("words", 2000)):
         statement = f'SELECT count(*) FROM t WHERE "it is good" USING ({column}) WITH (exact)'
+        assert f"Calls: {texts:,}\n" in con.uql(statement).explain()
         result = con.uql(statement)
         assert result.fetchall() == [(2000,)] and result.cost.calls == texts

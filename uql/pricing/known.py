@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from uql.base.schema import Field, Modality
-from uql.base.sql_text import literal
+from uql.base.sql_text import literal, number_of
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -307,12 +307,13 @@ class Knowledge:
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
-        parts = [content(one) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
+        fields = fields_read(block)
+        parts = [content(one, fields) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
         parts += [f"__r{i}" for i in range(len(change))] + ([ROW] if numbered else [])
-        parts += [f"hash({', '.join(f'__k{i}' for i in range(len(keys)))})"] if keys else []
+        parts += [number_of((f"__k{i}", "") for i in range(len(keys)))] if keys else []
         sql = f"SELECT * FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
         try:
-            table = self.recall.table(sql, virtuals, fields_read(block)) if self.recall is not None else ""
+            table = self.recall.table(sql, virtuals, fields) if self.recall is not None else ""
             kept = f"{quoted(table)} ORDER BY rowid" if table else f"({sql})"
             rows = Duck(self.cursor).arrow(f"SELECT {', '.join(parts) or '1'} FROM {kept}")
         except duckdb.Error:  # the values that a model will give stand as NULL here: not each statement takes that

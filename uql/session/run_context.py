@@ -112,6 +112,8 @@ async def in_context(
         if semantic:  # a model that is not available is an error before any other work
             provider = await gate.provider()
             limit = calls if shared is None else gate.calls_left
+            if replay is not None and replay.steps:  # the plan of the run whose draws go on
+                limit = replay.steps[0]
             plans = session.foresight.knowledge(settings, limit, memory, provider)
             gate.listeners.append(memory.observe)
         ctx = Context(
