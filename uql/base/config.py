@@ -31,7 +31,7 @@ from uql.base.user_folder import settings_folder
 PREFIX = "UQL_"
 FILE = "uql.toml"
 PYPROJECT = "pyproject.toml"
-NOT_SETTINGS = {"UQL_HOME", "UQL_DATA", "UQL_DEBUG"}  # variables that mean something else
+NOT_SETTINGS = {"UQL_HOME", "UQL_DATA"}  # variables that mean something else
 TRUSTED = "trusted.json"  # beside the user's file: digests of projects' files that the user has read
 SHOWN = 80  # characters of a value in a message
 
