@@ -104,6 +104,14 @@ def test_where_candidates_disagree_the_answer_says_how_sure_it_is() -> None:
     assert "not sure" in str(answer) and "not sure" in answer.json["extra"]
 
 
+def test_that_nothing_fits_is_said_with_a_doubt() -> None:
+    answer, _ = voted(NONE, NONE, NONE)
+    assert answer.notes == ["not sure: nothing fits; a value may be written in another way in the data"]
+    assert not answer.exact
+    answer, _ = voted(NONE, NONE, without=("reading", "empty"))
+    assert not answer.notes
+
+
 def test_of_two_results_with_as_many_votes_the_first_is_the_answer_and_it_says_so() -> None:
     answer, _ = voted(LEEDS, YORK, candidates=2)
     assert answer.value == ["Ada", "Cy"] and "not sure: 1 of 2" in answer.notes[0]

@@ -70,6 +70,24 @@ def test_text_columns_and_images_are_told_apart_from_structured_ones() -> None:
     assert "letter TEXT (read by the model)" in text and "photo IMAGE (seen by the model)" in text
 
 
+def test_long_names_addresses_and_links_are_no_texts_to_be_read() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE lenses (id INTEGER, name VARCHAR, link VARCHAR, said VARCHAR, noted VARCHAR)")
+    con.execute(
+        "INSERT INTO lenses SELECT i, 'Canon EF 70-300mm f/4-5.6L IS USM Mark ' || i, 'https://lenses.test/canon-ef-70-300mm/' || i, "
+        "'It is heavy, but I''d not go without it: ' || i || ' prints', 'Mount EF, Optics Good, Body Good, Number ' || i FROM range(9) t(i)"
+    )
+    con.execute("COMMENT ON COLUMN lenses.noted IS 'text: what the shop noted'")
+    con.execute(
+        "CREATE TABLE names AS SELECT '我们的房间非常安静而且很干净，服务员也很友好，早餐的种类也很多，我们下次还会再来住的' AS said FROM range(3)"
+    )
+    with uql.attach(con, ledger=":memory:") as connection:
+        assert all(f.is_unstructured for f in connection.catalog.table(("lenses",)).fields[1:])
+    scope = scope_of(con, "Which lens is from Canon?")
+    assert [f.name for f in scope.sources["lenses"].fields if f.is_unstructured] == ["said", "noted"]
+    assert [f.name for f in scope.sources["names"].fields if f.is_unstructured] == ["said"]
+
+
 def test_foreign_keys_follow_from_names_and_values() -> None:
     con = database()
     con.execute("CREATE TABLE visits AS SELECT i AS id, ['Ada', 'Bo', 'Cy'][1 + i % 3] AS whom FROM range(12) t(i)")

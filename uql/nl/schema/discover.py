@@ -42,7 +42,11 @@ FEW = 60  # values of a column that are all listed
 PART_CHARS = 30  # of one of several values in a text
 MAX_TABLES = 18
 MOST_JOINS = 12  # that are written one by one
+HEADLINE_WORDS = 6  # on average, from which on capitals make no name of them
+PROSE_ROWS = 100  # of a table, whose words tell whether a column has sentences
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
+_AROUND_WORDS = ".,;:!?…\"'()[]"
+_IN_WORDS = re.compile("['’，。、！？；：-]")
 _WORD = re.compile(r"[^\W_]+")
 _LISTED = re.compile(r"\s*[,;|]\s*")
 _UNSAFE = re.compile(r"\W+")
@@ -249,6 +253,9 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         return source
     select_list = ", ".join(f"left(CAST({quote(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
     rows = catalog.cursor.execute(f"SELECT {select_list} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
+    columns = [_plain_or_prose(f, [row[i] for row in rows[:PROSE_ROWS]]) for i, f in enumerate(columns)]
+    looked_at = {f.name: f for f in columns}
+    source = replace(source, fields=tuple(looked_at.get(f.name, f) for f in source.fields))
     for i, f in enumerate(columns):
         counts = Counter(str(row[i]) for row in rows if row[i] is not None)
         all_seen = len(rows) < SAMPLED
@@ -290,6 +297,30 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         words=question_words,
         rows=tuple(dict(zip(names, row, strict=True)) for row in rows[:EXAMPLES]),
     )
+
+
+def _plain_or_prose(field: Field, values: Sequence[str | None]) -> Field:
+    """The column; a plain one where a text has no sentences to be read and its comment does not call it a text."""
+    told = field.modality is not Modality.TEXT or field.description.lower().startswith("text")
+    return field if told or is_prose(values) else replace(field, modality=Modality.STRUCTURED)
+
+
+def is_prose(values: Sequence[str | None]) -> bool:
+    """Are at least half of the words plain ones? Those of names, addresses, links and codes are not.
+
+    In a headline they begin with capitals, as in a name, which has fewer.
+
+    >>> is_prose(["It was a dull film", None]), is_prose(["Canon EF 70-300mm f/4", "https://shop.test/lens/7"])
+    (True, False)
+    >>> is_prose(["Oil Prices Soar to All-Time Record"]), is_prose(["12 Main Street, Springfield, IL 62704"])
+    (True, False)
+    """
+    texts = [value for value in values if value]
+    words = [word.strip(_AROUND_WORDS) for value in texts for word in value.split()]
+    letters = [word for word in words if _IN_WORDS.sub("", word).isalpha()]
+    if len(letters) >= HEADLINE_WORDS * len(texts):
+        return 2 * len(letters) >= len(words)
+    return 2 * sum(not word.istitle() for word in letters) >= len(words)
 
 
 def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str], bool]:

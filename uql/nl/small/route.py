@@ -166,7 +166,7 @@ def _plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> No
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
 def _doubts(voting: _Voting, vote: Vote) -> list[str]:
-    """How many candidates agree where none leads, and what the others found."""
+    """How many candidates agree where none leads, and what the others found; that what they agree on is empty."""
     notes = []
     if not vote.leads:
         alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in vote.others[:2])
@@ -174,6 +174,8 @@ def _doubts(voting: _Voting, vote: Vote) -> list[str]:
             f"not sure: {vote.agree} of {vote.of} candidates give this"
             + (f"; others: {alternatives}" if alternatives else "")
         )
+    elif vote.leader is not None and vote.leader.empty:
+        notes.append("not sure: nothing fits; a value may be written in another way in the data")
     if voting.cut:
         notes.append(f"only {len(voting.writer.candidates)} candidates voted: {voting.cut}")
     return notes
