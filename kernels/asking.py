@@ -229,20 +229,27 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
     plain = typed_answer(replace(column, attempt=False))
     answers = pa.table({column.name: to_arrow(values[positions])})
     cast = relation.duck.arrow(f"SELECT {plain} FROM __answers", {"__answers": answers}).column(0).to_pylist()
-    return [i for i, value in zip(positions, cast, strict=True) if _loses(values[i], value)]
+    nested = column.type.startswith(("STRUCT", "MAP")) or column.type.endswith("]")
+    both = zip(positions, cast, strict=True)
+    return [i for i, value in both if value is None or (nested and _loses(values[i], value))]
 
 
 def _loses(answer: object, cast: object) -> bool:
-    """Does the cast of an answer, as Python shows it, hold less than the answer? DuckDB makes a STRUCT of NULLs of any JSON.
+    """Does the cast of an answer, as Arrow shows it, hold less than the answer? DuckDB makes a STRUCT of NULLs of any JSON.
 
-    >>> _loses([1, "x"], [1, None]), _loses([2], {"a": None}), _loses({"a": 1}, {"a": 1, "b": None})
-    (True, True, False)
+    >>> _loses([1, "x"], [1, None]), _loses([2], {"a": None}), _loses({"a": 1}, {"a": 1, "b": None}), _loses({"a": 1}, [("a", 1)])
+    (True, True, False, False)
     """
-    if isinstance(cast, dict | list) and isinstance(answer, str):  # the JSON of a ledger, or of a person
-        answer = json.loads(answer)
+    if isinstance(cast, dict | list) and isinstance(answer, str):  # of a ledger, or of a person
+        try:
+            answer = json.loads(answer)
+        except ValueError:  # DuckDB's own form of a list, which it casts as a whole
+            return False
     match answer, cast:
         case None, _:
             return False
+        case dict(), list():  # a MAP
+            return any(map(_loses, answer.values(), (value for _, value in cast)))
         case dict(), dict():
             held = [name for name in cast if name in answer]
             return not held or any(_loses(answer[name], cast[name]) for name in held)

@@ -413,6 +413,8 @@ def to_arrow(values: NDArray[np.object_]) -> pa.Array:
 
 def _cast_text(value: Any) -> str:
     """An answer as the text that DuckDB casts to its type."""
+    if isinstance(value, bytes):
+        return "".join(chr(b) if 32 <= b < 127 and b != ord("\\") else f"\\x{b:02X}" for b in value)
     if isinstance(value, timedelta):
         return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds"
     return json.dumps(value, default=_cast_text) if isinstance(value, list | dict) else str(value)

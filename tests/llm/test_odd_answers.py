@@ -174,6 +174,8 @@ MISFITS = [
     ("STRUCT(a INTEGER)[]", [{"a": 1}, [2]]),
     ("INTEGER[]", [1, "x"]),
     ("INTEGER[]", {1, 2}),
+    ("INTEGER[3]", [1, 2]),
+    ("MAP(VARCHAR, INTEGER)", {"a": 1, "b": "x"}),
 ]
 
 
@@ -194,6 +196,12 @@ FITTING = [
     ("INTERVAL", timedelta(days=400, seconds=3.5), timedelta(days=400, seconds=3.5)),
     ("INTERVAL", timedelta(hours=-3), timedelta(hours=-3)),
     ("DATE[]", [date(2024, 2, 29)], [date(2024, 2, 29)]),
+    ("MAP(VARCHAR, INTEGER)", {"a": 1}, {"a": 1}),
+    ("MAP(VARCHAR, INTEGER)", '{"a": 1}', {"a": 1}),
+    ("MAP(INTEGER, VARCHAR[])", {"1": ["x"]}, {1: ["x"]}),
+    ("VARCHAR[2]", "[plum, pear]", ("plum", "pear")),
+    ("JSON", {"a": [1]}, '{"a": [1]}'),
+    ("BLOB", b"a\x00\\", b"a\x00\\"),
     ("STRUCT(n DECIMAL(4, 2), t INTERVAL)", {"n": Decimal("1.50"), "t": timedelta(2)}, {"n": Decimal("1.50"), "t": timedelta(2)}),
 ]  # fmt: skip
 
