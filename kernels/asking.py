@@ -88,7 +88,7 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     looked_up = relation.filters.looked_up.setdefault((tuple(questions), stage.rows), np.zeros(relation.n, dtype=bool))
     rids = rids[~looked_up[rids]]
     looked_up[rids] = True
-    most = relation.at_once(stage.columns)
+    most = relation.at_once(stage.columns, len(rids))
     for start in range(0, len(rids), most):
         part = rids[start : start + most]
         rows = relation.rows(part, stage.columns)

@@ -232,10 +232,10 @@ class Relation:
             kept.update({} if has_bytes else new)
         return [new[rid] if rid in new else kept[rid] for rid in wanted]
 
-    def at_once(self, columns: Sequence[VirtualColumn]) -> int:
-        """Rows of which the model is shown these columns that are read at once: bounds what is in memory."""
+    def at_once(self, columns: Sequence[VirtualColumn], n: int) -> int:
+        """Of `n` rows of which the model is shown these columns how many are read at once: bounds what is in memory."""
         reads = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
-        if self.n <= LEAST_AT_ONCE or any(self._may_be_file(c) for c in reads):
+        if n <= LEAST_AT_ONCE or any(self._may_be_file(c) for c in reads):
             return LEAST_AT_ONCE
         if reads not in self._shown.longest:
             bytes = " + ".join(f"coalesce(strlen({self._column_sql(c)}), 0)" for c in reads) or "0"

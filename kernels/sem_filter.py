@@ -275,7 +275,7 @@ async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
     learns = _learns(where.stages, ctx)
     if learns:  # the first rows stand for all the others only where they are random
         order = np.random.default_rng([ctx.settings.seed, len(rids), 1]).permutation(len(rids)).astype(np.int64)
-    most = relation.at_once([column for stage in where.stages for column in stage.columns])
+    most = relation.at_once([column for stage in where.stages for column in stage.columns], len(rids))
     flags = np.zeros((3, len(rids)), dtype=bool)
     start = 0
     while start < len(rids):

@@ -265,7 +265,7 @@ async def _draw(
         sampler.more(size_of_look)
     forecast = 0  # rows that the intervals take, by the pilot
     read = [column for stage in (*block.filter.stages, *after) for column in stage.columns]
-    at_once = relation.at_once(read) if fits else CHUNK
+    at_once = relation.at_once(read, relation.n) if fits else CHUNK
     has_names = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
