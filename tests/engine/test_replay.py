@@ -58,6 +58,22 @@ def connect(folder: Path, model: Any, rows: int = 900, ledger: str | None = None
     return con
 
 
+@pytest.mark.parametrize("statement", ["SELECT COUNT(*) AS n", "SELECT id"])
+def test_what_was_read_in_between_leaves_the_numbers_of_a_statement_alone(tmp_path: Path, statement: str) -> None:
+    model = Paid()
+    own = f'{statement} FROM t WHERE "it is so" AND id < 90 WITH (budget = 30)'
+    others = [
+        f'SELECT id FROM t WHERE "it is nice" AND {part} WITH (budget = 30)'
+        for part in ("id < 110", "id < 140", "true")
+    ]
+    with connect(tmp_path, model) as con:
+        first = said(con.uql(own))
+        for other in (*others, *others):
+            con.uql(other).fetchall()
+            paid = len(model.paid)
+            assert said(con.uql(own)) == first and len(model.paid) == paid
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_the_same_statement_again_gives_the_same_numbers_for_no_call(tmp_path: Path, name: str) -> None:

@@ -116,6 +116,14 @@ def test_a_table_read_twice_is_embedded_once(tmp_path):
     assert (made.matrix == again.matrix).all()
 
 
+def test_texts_keep_their_features_whatever_else_of_the_table_is_read(tmp_path):
+    parts = [TEXTS[:40], TEXTS, TEXTS[:60], TEXTS[:50], TEXTS[30:110], TEXTS[100:]]
+    first = [table_features(part, key="t", cache_dir=tmp_path).matrix for part in parts]
+    again = [table_features(part, key="t", cache_dir=tmp_path).matrix for part in parts[::-1]]
+    assert all(map(np.array_equal, first, again[::-1]))
+    assert len(list(tmp_path.rglob("terms.txt"))) <= 4
+
+
 def test_another_embedder_drops_the_cache(tmp_path):
     table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting("one"))
     other = Counting("two")

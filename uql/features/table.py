@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uql.base.blas import one_thread
 from uql.base.extras import install
-from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct, forget_pages
+from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct, forget_pages, save_array
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.lsa import Lsa, load_lsa, save_lsa
 from uql.features.static import static_embedder
@@ -24,7 +24,8 @@ from uql.features.static import static_embedder
 COMPONENTS = 96  # principal components kept of each block
 SLICE = 8_192  # rows held as float32 at a time
 LARGE = 128_000_000  # bytes of a matrix that is rather kept in a file
-REFIT_SHARE = 0.25  # of texts unknown to a kept LSA: above, it is fitted anew
+REFIT_SHARE = 0.25  # of texts that a kept LSA was not made for: above, another one is fitted
+LSAS = ("lsa", "lsa-2", "lsa-3", "lsa-4")  # that are kept of a key; the last one makes way for another
 WITHOUT_STATIC = f"wordllama is not installed: features are LSA alone ({install('local')})"
 
 
@@ -193,24 +194,39 @@ def _folder(cache_dir: Path, key: str) -> Path:
 def _lsa(
     texts: Sequence[str | None], hashes: NDArray[np.void], folder: Path | None, progress: Progress | None
 ) -> tuple[Lsa, Half]:
-    """A kept LSA with the vectors of new texts added, or a new fit where too many texts are unknown to it."""
-    if folder is not None:
-        earlier = load_lsa(folder / "lsa")
-        if earlier is not None:
-            cache = VectorCache(folder / "lsa" / "vectors", earlier.name)
-            _, in_cache = cache.find(hashes)
-            if float((~in_cache).mean()) <= REFIT_SHARE:
-                return earlier, cache.vectors(texts, hashes, earlier, progress)
+    """The first of the kept LSAs that was made for most of the texts, with the vectors of the others added, or a new fit.
+
+    Which one it is depends on the texts and on what was kept before they were first seen, not on what other queries read since:
+    a query that is run again has the same features.
+    """
+    place = None
+    for place in [] if folder is None else [folder / name for name in LSAS]:
+        earlier = load_lsa(place)
+        if earlier is None:
+            break
+        cache = VectorCache(place / "vectors", earlier.name)
+        at, is_cached = cache.find(hashes)
+        if float((is_cached & (at < _made_for(place, cache))).mean()) >= 1 - REFIT_SHARE:
+            return earlier, cache.vectors(texts, hashes, earlier, progress)
     lsa, vectors = Lsa.fit_embed(texts)
     trim()
     if not lsa.dimensions:
         return lsa, np.zeros((len(texts), 0), np.float16)
-    if folder is not None:
-        save_lsa(folder / "lsa", lsa)
-    cache = VectorCache(None if folder is None else folder / "lsa" / "vectors", lsa.name)
+    if place is not None:
+        save_array(place / "texts.npy", np.array(len(texts)))
+        save_lsa(place, lsa)
+    cache = VectorCache(None if place is None else place / "vectors", lsa.name)
     if vectors is not None and not len(cache):
         cache.append(hashes, [vectors.astype(np.float16)])
     return lsa, cache.vectors(texts, hashes, lsa, progress)
+
+
+def _made_for(place: Path, cache: VectorCache) -> int:
+    """How many of the first texts of a cache its LSA was made for: of one that says nothing, all."""
+    try:
+        return int(np.load(place / "texts.npy"))
+    except (OSError, ValueError, EOFError):
+        return len(cache)
 
 
 def trim() -> None:
