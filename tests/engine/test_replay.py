@@ -58,6 +58,29 @@ def connect(folder: Path, model: Any, rows: int = 900, ledger: str | None = None
     return con
 
 
+@pytest.mark.parametrize(
+    ("statement", "other"),
+    [
+        ('SELECT COUNT(*) AS n FROM t WHERE "it is so" AND "it is nice"', STATEMENTS["read"]),
+        (
+            'SELECT COUNT(*) FILTER ("it is so") - COUNT(*) FILTER ("it is nice") AS n FROM t',
+            'SELECT id FROM t WHERE "it is nice" AND id BETWEEN 200 AND 420',
+        ),
+    ],
+)
+def test_a_row_of_which_another_statement_has_paid_a_question_counts_once(
+    tmp_path: Path, statement: str, other: str
+) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        for text, calls in ((statement, 40), (other, 96)):
+            con.uql(f"{text} WITH (budget = {calls})").fetchall()
+        larger = con.uql(f"{statement} WITH (budget = 96)")
+        expected, paid = said(larger), len(model.paid)
+        for _ in range(2):
+            assert said(con.uql(larger.text)) == expected and len(model.paid) == paid
+
+
 @pytest.mark.parametrize("statement", ["SELECT COUNT(*) AS n", "SELECT id"])
 def test_what_was_read_in_between_leaves_the_numbers_of_a_statement_alone(tmp_path: Path, statement: str) -> None:
     model = Paid()

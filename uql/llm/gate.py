@@ -531,7 +531,8 @@ class Gate:
             paid = [key for key in keys if key in calls]
             if not paid:
                 continue
-            most = max(paid, key=calls.__getitem__) if paid[1:] else paid[0]
+            # what this sitting did not ask yet was asked here
+            most = max(paid, key=lambda key: (steps[key] == NEVER, calls[key])) if paid[1:] else paid[0]
             step = steps[most]
             if step != NEVER:
                 self.budget.advance(calls[most], step)
@@ -562,8 +563,6 @@ class Gate:
                 columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
                 for keys, column in zip(chunk.keys, columns, strict=True):
                     mine.settle_each(keys, column)
-            if self.run.replays:
-                await self._replay(asking, chunk, answers, paid)
             failed = await self._failed_before(chunk, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
@@ -581,6 +580,10 @@ class Gate:
                     continue
                 if any(key in mine for key in open_):
                     unanswered.append(slot)
+            if self.run.replays:
+                # a row whose other questions were paid for is sent once more: told later, that is one of its calls
+                sent_too = {key for slot in unanswered for key in (*slot.keys, *slot.single_keys) if key in paid}
+                await self._replay(asking, chunk, answers, {**paid, **{key: paid[key] - 1 for key in sent_too}})
             await self.account.record([], events)
             await self.account.record_cached(asking, len(chunk.rows) - len(rest))
             if unanswered and self.settings.offline:
