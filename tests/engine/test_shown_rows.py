@@ -72,12 +72,13 @@ def test_more_rows_of_short_texts_than_of_long_ones_or_of_files_are_read_at_once
     with duckdb.connect() as con:
         duck = Duck(con)
 
-        def at_once(text: str, columns: list[VirtualColumn], n: int = 200_000) -> int:
-            name, n = duck.create(f'SELECT {text} AS "t.text", encode(\'scan\') AS "t.scan" FROM range({n})')
+        def at_once(text: str, columns: list[VirtualColumn], wanted: int = 200_000) -> int:
+            name, n = duck.create(f'SELECT {text} AS "t.text", encode(\'scan\') AS "t.scan" FROM range(200_000)')
             fields = {TEXT: Field("text", "VARCHAR"), SCAN: Field("scan", "BLOB")}
-            return Relation(duck, name, n, fields).at_once(columns)
+            return Relation(duck, name, n, fields).at_once(columns, wanted)
 
         assert at_once("'text ' || range", READS_TEXT) == at_once("NULL::VARCHAR", READS_TEXT) == MOST_AT_ONCE
+        assert at_once("'text ' || range", READS_TEXT, wanted=4_000) == LEAST_AT_ONCE
         one_long = "CASE range WHEN 7 THEN repeat('ä', {}) ELSE 'text' END"
         assert at_once(one_long.format(2_000), READS_TEXT) == BYTES_AT_ONCE // 4_000
         assert at_once(one_long.format(60_000), READS_TEXT) == LEAST_AT_ONCE
