@@ -19,9 +19,8 @@ from uql.operators.types import json_schema, parse_type, read as read_value
 
 NONE = "none of these"  # the label that says no label fits
 DEEPEST = 100  # levels of a JSON value that are read
-SCALAR = (
-    bool | int | float | str | bytes | Decimal | date | time | timedelta
-)  # what an answer may be, beside lists and objects of them
+# what an answer may be, beside lists and objects of them
+SCALAR = bool | int | float | str | bytes | Decimal | date | time | timedelta
 ONE_WORD = 24  # tokens of a reply that is one word, at most, in JSON
 
 
