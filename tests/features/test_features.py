@@ -2,8 +2,11 @@
 
 import json
 import logging
+import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -114,6 +117,21 @@ def test_a_table_read_twice_is_embedded_once(tmp_path):
     again = table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder)
     assert embedder.seen == [] and isinstance(again.blocks[0].vectors, np.memmap)
     assert (made.matrix == again.matrix).all()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no locks of files")
+def test_threads_that_need_the_same_vectors_at_once_embed_each_text_once(tmp_path):
+    class Slow(Counting):
+        def embed(self, texts):
+            time.sleep(0.05)
+            return super().embed(texts)
+
+    embedder = Slow()
+    parts = [TEXTS, TEXTS[:40], TEXTS[30:], TEXTS]
+    with ThreadPoolExecutor(len(parts)) as threads:
+        found = threads.map(lambda part: table_features(part, key="t", cache_dir=tmp_path, embedder=embedder), parts)
+        assert [len(features.matrix) for features in found] == [len(part) for part in parts]
+    assert sorted(embedder.seen) == sorted(TEXTS)
 
 
 def test_texts_keep_their_features_whatever_else_of_the_table_is_read(tmp_path):

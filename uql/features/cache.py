@@ -5,7 +5,7 @@ A folder holds segments (`*.vectors.npy` float16, `*.hashes.npy`) and `manifest.
 embedder. Files are
 written beside their place and moved into it, the manifest last: a killed run leaves the former state and a stray
 segment, which the
-next writer removes. Two writers at once lose one's segment, never a reader's.
+next writer removes: so one writer at a time (`alone`).
 """
 
 from __future__ import annotations
@@ -168,6 +168,20 @@ class VectorCache:
             if path.name.split(".")[0] not in self._names:
                 with contextlib.suppress(OSError):  # another process reads it, or removed it first
                     path.unlink()
+
+
+@contextlib.contextmanager
+def alone(folder: Path | None) -> Iterator[None]:
+    """One thread of one process at a time makes the vectors of a folder; the next one finds them made. None waits where the
+    place cannot be written, or the platform has no locks."""
+    with contextlib.ExitStack() as held:
+        if folder is not None:
+            with contextlib.suppress(OSError, ImportError):
+                import fcntl
+
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                fcntl.flock(held.enter_context(folder.with_name(f"{folder.name}.lock").open("a")), fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager

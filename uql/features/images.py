@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.extras import install
-from uql.features.cache import Half, Progress, VectorCache, distinct
+from uql.features.cache import Half, Progress, VectorCache, alone, distinct
 from uql.features.embedder import Embedder, ImageEmbedder, Matrix, unit_rows
 from uql.features.table import Block, TableFeatures, folder_name, stacked
 from uql.llm.pictures import opened
@@ -188,16 +188,17 @@ def image_features(
     folder = None
     if cache_dir is not None:
         folder = cache_dir / blake2b(f"{key} (images)".encode(), digest_size=8).hexdigest() / folder_name(used.name)
-    cache = VectorCache(folder, used.name)
     reading = used if load is None else _Reading(used, load)
     vectors: list[Half] = []
     all_of = blake2b(f"{key} {used.name}".encode(), digest_size=16)
-    for part in images:
-        hashes = image_hashes(part)
-        all_of.update(hashes.tobytes())
-        first, index = distinct(hashes)
-        once = cache.vectors([part[i] for i in first], hashes[first], reading, progress)
-        vectors.append(np.asarray(once)[index])
+    with alone(folder):
+        cache = VectorCache(folder, used.name)
+        for part in images:
+            hashes = image_hashes(part)
+            all_of.update(hashes.tobytes())
+            first, index = distinct(hashes)
+            once = cache.vectors([part[i] for i in first], hashes[first], reading, progress)
+            vectors.append(np.asarray(once)[index])
     if not vectors:
         return TableFeatures(np.zeros((0, 0), np.float32), ())
     if by_hash is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uql.base.blas import one_thread
 from uql.base.extras import install
-from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct, forget_pages, save_array
+from uql.features.cache import Half, Progress, VectorCache, alone, content_hashes, distinct, forget_pages, save_array
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.lsa import Lsa, load_lsa, save_lsa
 from uql.features.static import static_embedder
@@ -138,16 +138,17 @@ def table_features(
     folder = None if cache_dir is None else _folder(cache_dir, key)
     main = embedder if embedder is not None else static_embedder()
     blocks = []
-    if main is not None and len(once):
-        if folder is not None:
-            _drop_others(folder, folder_name(main.name))
-        cache = VectorCache(None if folder is None else folder / folder_name(main.name), main.name)
-        blocks.append(Block.of(main, cache.vectors(once, hashes[first], main, progress), index))
-        trim()
-    if len(once):
-        lsa, vectors = _lsa(once, hashes[first], folder, progress if main is None else None)
-        if vectors.shape[1]:
-            blocks.append(Block.of(lsa, vectors, index))
+    with alone(folder):
+        if main is not None and len(once):
+            if folder is not None:
+                _drop_others(folder, folder_name(main.name))
+            cache = VectorCache(None if folder is None else folder / folder_name(main.name), main.name)
+            blocks.append(Block.of(main, cache.vectors(once, hashes[first], main, progress), index))
+            trim()
+        if len(once):
+            lsa, vectors = _lsa(once, hashes[first], folder, progress if main is None else None)
+            if vectors.shape[1]:
+                blocks.append(Block.of(lsa, vectors, index))
     return TableFeatures(stacked(blocks, len(texts), folder), tuple(blocks), WITHOUT_STATIC if main is None else "")
 
 
