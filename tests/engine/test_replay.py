@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hash_model import HashModel
+from hash_model import HashModel, digest
 from paid_model import Paid, said
 
 import uql
@@ -312,6 +312,28 @@ def test_each_statement_of_a_script_has_its_run(tmp_path: Path) -> None:
         paid = len(model.paid)
         assert said(con.uql(script)) == first and len(model.paid) == paid
         assert said(con.uql(STATEMENTS["count"])) == first and len(model.paid) == paid
+
+
+class Mumbling(Paid):
+    """Of every seventh row the first reply is unreadable."""
+
+    async def answer(self, request: Request) -> Reply:
+        reply = await super().answer(request)
+        if request.errors or digest(request.questions[0], request.row) % 7:
+            return reply
+        return Reply(tuple(Answer("perhaps") for _ in reply.answers), 50, 1)
+
+
+@pytest.mark.parametrize("name", ["count", "sum", "search", "taxonomy"])
+def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_path: Path, name: str) -> None:
+    model = Mumbling()
+    with connect(tmp_path, model) as con:
+        texts = [f"{STATEMENTS[name]} WITH (budget = {calls})" for calls in (40, 96, 200)]
+        runs = {text: said(con.uql(text)) for text in texts}
+        paid = len(model.paid)
+        assert 96 < paid <= 200
+        for text, expected in runs.items():
+            assert said(con.uql(text)) == expected and len(model.paid) == paid
 
 
 class Refusing(Paid):

@@ -59,8 +59,13 @@ class Budget:
     @property
     def calls_left(self) -> int | None:
         left = [cap.calls_left for cap in self.caps]
-        left.append(None if self.calls is None else max(0, self.calls - self.spent_calls))
+        left.append(self.own_calls_left)
         return min((n for n in left if n is not None), default=None)
+
+    @property
+    def own_calls_left(self) -> int | None:
+        """Calls that the run has left, whatever the server around it allows; None: without limit."""
+        return None if self.calls is None else max(0, self.calls - self.spent_calls)
 
     def extend(self, calls: int) -> None:
         """Raise the limit of calls by so many, of each step too, or lower it where they are below 0."""

@@ -501,10 +501,12 @@ class Gate:
 
     async def _replay(
         self, asking: Asking, chunk: Chunk, answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
-    ) -> None:
-        """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
-        self._count_again(asking, chunk.rows, chunk.key_columns, answers, calls)
+    ) -> list[int]:
+        """Count the calls of earlier sittings again, as the rows that they paid for are asked again; returns the rows for which
+        the budget has no calls, so that only a later sitting, with more of them, has asked them."""
+        beyond = self._count_again(asking, chunk.rows, chunk.key_columns, answers, calls)
         self._first_steps.note(chunk.all_keys, self.budget.step)
+        return beyond
 
     def _count_again(
         self,
@@ -513,7 +515,7 @@ class Gate:
         columns: Sequence[Sequence[bytes]],
         answers: Mapping[bytes, Answer],
         calls: Mapping[bytes, int],
-    ) -> None:
+    ) -> list[int]:
         """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before.
 
         Args:
@@ -521,13 +523,16 @@ class Gate:
             columns: n keys of their answers each.
             answers: by key.
             calls: by the keys of those that were paid for.
+        Returns: the positions of the rows that the run's calls do not reach, which are not counted.
         """
         if not calls:
-            return
+            return []
         now, again = self.budget.step, self.run.again
         steps = dict(zip(calls, self._first_steps.of(list(calls), after=now), strict=True))
         n_calls, tokens, usd = 0, 0, 0.0
-        for row, keys in zip(rows, zip(*columns, strict=True), strict=True):
+        left = None if again or now < len(self.budget.steps) else self.budget.own_calls_left
+        beyond = []
+        for i, (row, keys) in enumerate(zip(rows, zip(*columns, strict=True), strict=True)):
             paid = [key for key in keys if key in calls]
             if not paid:
                 continue
@@ -536,6 +541,9 @@ class Gate:
             step = steps[most]
             if step != NEVER:
                 self.budget.advance(calls[most], step)
+                continue
+            if left is not None and n_calls + calls[most] > left:
+                beyond.append(i)
                 continue
             n_calls += calls[most]
             if again:
@@ -546,6 +554,7 @@ class Gate:
             if self.budget.tokens is not None:
                 self.budget.largest_tokens = max(self.budget.largest_tokens, self.sender.tokens_at_most(asking, row))
         self.budget.replay(n_calls, tokens, usd)
+        return beyond
 
     async def _ask_chunk(self, asking: Asking, chunk: Chunk, handed_out: asyncio.Event) -> list[list[Answer | None]]:
         """The answers to each question about the rows of a chunk: from others in flight, from the ledger, from the model.
@@ -566,6 +575,7 @@ class Gate:
             failed = await self._failed_before(chunk, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
+            beyond: list[int] = []
             by_row = zip(*columns, strict=True) if not all(map(all, columns)) else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
@@ -583,9 +593,11 @@ class Gate:
             if self.run.replays:
                 # a row whose other questions were paid for is sent once more: told later, that is one of its calls
                 sent_too = {key for slot in unanswered for key in (*slot.keys, *slot.single_keys) if key in paid}
-                await self._replay(asking, chunk, answers, {**paid, **{key: paid[key] - 1 for key in sent_too}})
+                counted = {**paid, **{key: paid[key] - 1 for key in sent_too}}
+                beyond = await self._replay(asking, chunk, answers, counted)
+                self._refuse(columns, beyond)
             await self.account.record([], events)
-            await self.account.record_cached(asking, len(chunk.rows) - len(rest))
+            await self.account.record_cached(asking, len(chunk.rows) - len(rest) - len(beyond))
             if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
@@ -607,6 +619,14 @@ class Gate:
                     answer = mine.answer(key) if key in mine else await self._other(key)
                 column[i] = answer
         return columns
+
+    def _refuse(self, columns: list[list[Answer | None]], rows: list[int]) -> None:
+        """Give rows of a chunk no answer, as the run did whose calls ended before them."""
+        if rows:
+            self.budget.exhausted = "calls"
+        for column in columns:
+            for i in rows:
+                column[i] = Answer(problem=Problem("budget", "the budget (calls) ended before this row was asked"))
 
     async def _failed_before(self, chunk: Chunk, answers: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
         """The rows for which the run that drew first got no answer: the model would give none now."""

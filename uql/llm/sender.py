@@ -109,8 +109,11 @@ class Sender:
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
                 for j in open_now:
                     done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
+                attempt -= 1
                 break
             reply, events, fault = outcome
+            if not events:  # nothing reached the provider: it is no call
+                attempt -= 1
             assert reply is None or isinstance(reply, Reply)
             entries: list[Entry] = []
             if fault is not None:
@@ -238,6 +241,8 @@ class Sender:
                     continue
                 return [[Answer(problem=outcome)] * len(questions) for _ in slots]
             reply, events, fault = outcome
+            if not events:
+                attempt -= 1
             if fault is not None:
                 await self._account.record([], events)
                 faults += 1
