@@ -324,10 +324,11 @@ class Mumbling(Paid):
         return Reply(tuple(Answer("perhaps") for _ in reply.answers), 50, 1)
 
 
+@pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("name", ["count", "sum", "search", "taxonomy"])
-def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_path: Path, name: str) -> None:
+def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_path: Path, name: str, rows: int) -> None:
     model = Mumbling()
-    with connect(tmp_path, model) as con:
+    with connect(tmp_path, model, rows_per_request=rows) as con:
         texts = [f"{STATEMENTS[name]} WITH (budget = {calls})" for calls in (40, 96, 200)]
         runs = {text: said(con.uql(text)) for text in texts}
         paid = len(model.paid)

@@ -530,7 +530,7 @@ class Gate:
         now, again = self.budget.step, self.run.again
         steps = dict(zip(calls, self._first_steps.of(list(calls), after=now), strict=True))
         n_calls, tokens, usd = 0, 0, 0.0
-        left = None if again or now < len(self.budget.steps) else self.budget.own_calls_left
+        left = None if again else self.budget.own_calls_left
         beyond = []
         for i, (row, keys) in enumerate(zip(rows, zip(*columns, strict=True), strict=True)):
             paid = [key for key in keys if key in calls]

@@ -82,19 +82,22 @@ class Sender:
         self.near: chunks.Near | None = None
         self._unreachable = 0
 
-    async def answer_row(self, asking: Asking, slot: Slot, indices: list[int], tried: int = 0) -> list[Answer]:
+    async def answer_row(
+        self, asking: Asking, slot: Slot, indices: list[int], tried: int = 0, fault: Problem | None = None
+    ) -> list[Answer]:
         """Send a row until each question has an answer or is given up; keep the answers in the ledger.
 
         Args:
             asking: with the questions that are wanted.
             indices: where their keys stand in the slot.
             tried: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
+            fault: what the last of those failed with.
         """
         questions, provider, limiter = asking.questions, asking.provider, asking.limiter
         done: list[Answer | None] = [None] * len(questions)
         errors = [""] * len(questions)
         attempt, faults = tried, {"wire": 0, "reply": min(tried, 1)}
-        before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
+        before = [fault] * len(questions)  # what the last try failed with
         while None in done:
             open_now = [j for j, answer in enumerate(done) if answer is None]
             request = Request(
@@ -111,25 +114,25 @@ class Sender:
                     done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
                 attempt -= 1
                 break
-            reply, events, fault = outcome
+            reply, events, error = outcome
             if not events:  # nothing reached the provider: it is no call
                 attempt -= 1
             assert reply is None or isinstance(reply, Reply)
             entries: list[Entry] = []
-            if fault is not None:
+            if error is not None:
                 await self._account.record([], events)
-                wire = fault.kind in TRANSIENT
+                wire = error.kind in TRANSIENT
                 faults["wire" if wire else "reply"] += 1
-                last = fault.kind in FINAL or (faults["wire"] >= TRIES[fault.kind] if wire else faults["reply"] >= 2)
+                last = error.kind in FINAL or (faults["wire"] >= TRIES[error.kind] if wire else faults["reply"] >= 2)
                 if last:
-                    self._give_up(fault, provider)
+                    self._give_up(error, provider)
                 for j in open_now:
-                    errors[j] = "" if wire else fault.message
-                    before[j] = Problem(fault.kind, fault.message)
+                    errors[j] = "" if wire else error.message
+                    before[j] = Problem(error.kind, error.message)
                     if last:
                         done[j] = Answer(problem=before[j])
                 if not last and wire:
-                    await limiter.pause(faults["wire"], fault.retry_after_s, self._budget.seconds_left)
+                    await limiter.pause(faults["wire"], error.retry_after_s, self._budget.seconds_left)
                 continue
             self._unreachable = 0
             assert reply is not None
@@ -204,7 +207,12 @@ class Sender:
             )
 
     async def answer_rows(
-        self, asking: Asking, slots: list[Slot], indices: list[int], tried: int = 0
+        self,
+        asking: Asking,
+        slots: list[Slot],
+        indices: list[int],
+        tried: int = 0,
+        faults: Sequence[Problem | None] = (),
     ) -> list[list[Answer]]:
         """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
 
@@ -219,13 +227,15 @@ class Sender:
             slots: (n,) the rows, all new.
             indices: where the keys of the questions stand in a slot.
             tried: calls made for each of these rows in larger requests.
+            faults: what the last of those failed with, a row.
         Returns: the answers by row and question.
         """
         if len(slots) == 1:
-            return [await self.answer_row(asking, slots[0], indices, tried)]
+            return [await self.answer_row(asking, slots[0], indices, tried, *faults)]
         questions, limiter = asking.questions, asking.limiter
         answers: list[list[Answer] | None] = [None] * len(slots)
-        most, attempt, faults = len(slots), tried, 0
+        before = list(faults) or [None] * len(slots)
+        most, attempt, failed = len(slots), tried, 0
         fault: CallError | None = None
         while most:
             order = self._shuffled(slots[:most])
@@ -239,22 +249,27 @@ class Sender:
                 if fewer is not None:
                     most, attempt = fewer, attempt - 1
                     continue
-                return [[Answer(problem=outcome)] * len(questions) for _ in slots]
+                attempt -= 1
+                if attempt == 0:
+                    return [[Answer(problem=outcome)] * len(questions) for _ in slots]
+                return await self._each(asking, slots, indices, attempt, before)
             reply, events, fault = outcome
             if not events:
                 attempt -= 1
             if fault is not None:
                 await self._account.record([], events)
-                faults += 1
-                if fault.kind in UNBILLED and faults < TRIES[fault.kind]:
-                    await limiter.pause(faults, fault.retry_after_s, self._budget.seconds_left)
+                before[:most] = [Problem(fault.kind, fault.message)] * most
+                failed += 1
+                if fault.kind in UNBILLED and failed < TRIES[fault.kind]:
+                    await limiter.pause(failed, fault.retry_after_s, self._budget.seconds_left)
                     continue
                 break
             assert isinstance(reply, RowsReply)
             self._unreachable = 0
             entries = []
             for i, row_answers, event in zip(order, reply.answers, events, strict=True):
-                if any(answer.problem is not None for answer in row_answers):
+                before[i] = next((answer.problem for answer in row_answers if answer.problem is not None), None)
+                if before[i] is not None:
                     continue
                 paid = (event.input_tokens, event.output_tokens, event.usd)
                 for j, answer in zip(indices, row_answers, strict=True):
@@ -269,14 +284,22 @@ class Sender:
         if len(left_out) == most and (fault is None or fault.kind not in UNBILLED):  # one of them may be at fault
             parts = [part for part in (left_out[: most // 2], left_out[most // 2 :]) if part]
         for part in parts:
-            part_answers = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt)
+            why = [before[i] for i in part]
+            part_answers = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt, why)
             for i, own in zip(part, part_answers, strict=True):
                 answers[i] = own
         if not most:
-            return [await self.answer_row(asking, slot, indices, tried) for slot in slots]
+            return await self._each(asking, slots, indices, tried, before)
         if most < len(slots):
-            answers[most:] = await self.answer_rows(asking, slots[most:], indices, tried)
+            answers[most:] = await self.answer_rows(asking, slots[most:], indices, tried, before[most:])
         return [own for own in answers if own is not None]
+
+    async def _each(
+        self, asking: Asking, slots: list[Slot], indices: list[int], tried: int, faults: Sequence[Problem | None]
+    ) -> list[list[Answer]]:
+        """The rows one after another, each in a request of its own, as far as the budget holds them."""
+        pairs = zip(slots, faults, strict=True)
+        return [await self.answer_row(asking, slot, indices, tried, fault) for slot, fault in pairs]
 
     def _fewer_rows(self, rows: int) -> int | None:
         """How many of `rows` to put in a request, where the budget did not hold one with all of them; 0: each alone; None: none fits."""
