@@ -24,7 +24,7 @@ def numbers(column: pa.ChunkedArray) -> list[Any]:
     """
     plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     is_number = any(of(column.type) for of in plain)
-    return column.to_pylist() if is_number else [None if null else "" for null in column.is_null().to_pylist()]
+    return list(column.to_pylist()) if is_number else [None if null else "" for null in column.is_null().to_pylist()]
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:
