@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.arrow_values import arrow_of
-from uql.base.duckdb_functions import aggregate_functions
+from uql.base.duckdb_functions import AggregateFunctions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
 from uql.compiler.sql import expression, flat_column, flat_virtual, sub_query_sql
@@ -215,7 +215,7 @@ class Duck:
     @cached_property
     def aggregates(self) -> Container[str]:
         """The names of DuckDB's aggregate functions, and of grouping, which has a value for each group too."""
-        return aggregate_functions(self.connection) if self._aggregates is None else self._aggregates()
+        return AggregateFunctions(self.connection) if self._aggregates is None else self._aggregates()
 
 
 def sub_query(query: Query) -> str:

@@ -11,6 +11,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,11 @@ class Labels:
         """A connection with the oracle as its model."""
         model = f"oracle:{self.folder / 'oracle.toml'}"
         return uql.attach(self._tables(), model=model, ledger=":memory:", **settings)
+
+    @cached_property
+    def truth(self) -> duckdb.DuckDBPyConnection:
+        """The connection of `sql` for tests that only read."""
+        return self.sql()
 
     def sql(self) -> duckdb.DuckDBPyConnection:
         """A connection on which `pos(text)`, `agree(a.text, b.text)` … are functions that give the label."""

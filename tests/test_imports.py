@@ -64,7 +64,7 @@ def test_a_plain_query_loads_neither_planner_nor_kernels_nor_the_gate() -> None:
 import sys
 from uql.cli import main
 assert main(["-c", "SELECT 1 AS a", "--csv"]) == 0
-late = ["uql.engine.execute", "uql.compiler.planner", "uql.compiler.explain", "uql.kernels.base", "uql.llm.gate", "asyncio", "rich", "sklearn"]
+late = ["uql.engine.execute", "uql.compiler.planner", "uql.compiler.explain", "uql.kernels.base", "uql.llm.gate", "asyncio", "rich", "sklearn", "pyarrow.compute"]
 assert not [name for name in late if name in sys.modules], [name for name in late if name in sys.modules]
 """
     loaded_after(program)

@@ -6,6 +6,7 @@ Nothing heavy is imported before that is known, so that `uql --version` answers 
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -32,8 +33,6 @@ def _run(argv: Sequence[str] | None) -> int:
         print(f"uql {__version__}")
         return 0
     if argv is None:
-        import gc
-
         from uql.base.garbage import THRESHOLDS
 
         gc.set_threshold(*THRESHOLDS)  # a start makes many objects and no garbage: a tenth of its time
@@ -45,7 +44,10 @@ def _run(argv: Sequence[str] | None) -> int:
     )  # there Ctrl-C does not end the process: it stops a statement, or is the client's
     if argv is None and words[:1] not in keeps_default:
         outcome.stop_at_sigterm()
-    return outcome.run(lambda: _dispatch(words))
+    code = outcome.run(lambda: _dispatch(words))
+    if argv is None:
+        gc.freeze()  # the process ends: a last look through all objects would find what nobody waits for
+    return code
 
 
 def _dispatch(words: list[str]) -> int:

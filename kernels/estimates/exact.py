@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
 from uql.sampling.base import Estimate
@@ -25,7 +24,7 @@ def numbers(column: pa.ChunkedArray) -> list[Any]:
     """
     plain = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     is_number = any(of(column.type) for of in plain)
-    return list((column if is_number else pc.if_else(column.is_null(), None, "")).to_pylist())
+    return list(column.to_pylist()) if is_number else [None if null else "" for null in column.is_null().to_pylist()]
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:

@@ -92,7 +92,7 @@ def test_parameters_stand_inside_and_outside(labels):
     sql = both(
         "SELECT * FROM (SELECT film, id FROM reviews WHERE <pos> AND id < 20) PIVOT (count(id) FOR film IN ('Alien', 'Brazil'))"
     )[1]
-    assert con.uql(query, **values).fetchall() == labels.sql().execute(sql).fetchall()
+    assert con.uql(query, **values).fetchall() == labels.truth.execute(sql).fetchall()
 
 
 def test_no_table_is_left_behind(labels):
@@ -110,7 +110,7 @@ VALUES = """SELECT id, INTERVAL '3 days' AS a, [INTERVAL 2 MONTH] AS b, {'x': IN
 
 def test_python_values_and_data_frames_are_those_of_duckdb(labels):
     asked, over_labels, _ = both(VALUES)
-    result, relation = labels.uql(budget="all").uql(asked), labels.sql().sql(over_labels)
+    result, relation = labels.uql(budget="all").uql(asked), labels.truth.sql(over_labels)
     found, want = result.fetchall(), relation.fetchall()
     assert found == want
     assert [[type(v) for v in row] for row in found] == [[type(v) for v in row] for row in want]

@@ -84,7 +84,7 @@ def test_it_is_asked_once_over_sub_queries_too(query, rows):
 )
 def test_the_rows_are_those_of_sql_over_the_labels(labels, statement):
     query, over_labels, _ = both(statement)
-    want = [plain(row) for row in labels.sql().execute(over_labels).fetchall()]
+    want = [plain(row) for row in labels.truth.execute(over_labels).fetchall()]
     assert [plain(row) for row in labels.uql(budget="all").uql(query).fetchall()] == want
 
 

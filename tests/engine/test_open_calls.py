@@ -32,7 +32,7 @@ def test_what_was_paid_for_fits_in_any_budget(labels, tmp_path, statement):
     paid = con.uql(asked).fetchall()
     with con.settings(budget=0):
         again = con.uql(asked)
-        assert again.fetchall() == paid == labels.sql().execute(over_labels).fetchall()
+        assert again.fetchall() == paid == labels.truth.execute(over_labels).fetchall()
         assert again.exact
         assert again.cost.calls == 0
 

@@ -378,7 +378,7 @@ RARE = "FROM reviews WHERE <joke> AND <plot> AND stars = 5"
 def test_of_rows_that_were_not_asked_a_sub_query_says_nothing(labels, asked, where_found):
     statement = f"SELECT {asked} AS e"
     asked, over_labels, _ = both(statement)
-    truth, values = labels.sql().execute(over_labels).fetchall()[0][0], []
+    truth, values = labels.truth.execute(over_labels).fetchall()[0][0], []
     for budget in (1, 4, 16, "all"):
         result = labels.uql(budget=budget).uql(asked)
         values.append(result.fetchall()[0][0])

@@ -140,7 +140,7 @@ SEMANTIC = [
 @pytest.mark.parametrize("statement", SEMANTIC)
 def test_beside_a_text_a_constant_is_no_place_either(labels, statement):
     asked, over_labels, _ = both(statement)
-    want = [plain(row) for row in labels.sql().execute(over_labels).fetchall()]
+    want = [plain(row) for row in labels.truth.execute(over_labels).fetchall()]
     assert [plain(row) for row in labels.uql(budget="all").uql(asked).fetchall()] == want
 
 

@@ -18,7 +18,7 @@ def run(con, statement):
 
 
 def truth(labels, statement):
-    return labels.sql().execute(both(statement)[1]).fetchall()
+    return labels.truth.execute(both(statement)[1]).fetchall()
 
 
 @pytest.mark.parametrize(

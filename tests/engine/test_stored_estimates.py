@@ -156,7 +156,7 @@ def test_few_calls_over_groups_of_which_most_rows_are_known_give_a_number(labels
     for tail in ("", " AND stars > 0"):
         con.uql(both(f"SELECT count(*) FROM reviews WHERE <pos>{tail}")[0]).fetchall()
     found = con.uql(both("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film")[0])
-    truth = dict(labels.sql().execute("SELECT film, count(*) FROM reviews WHERE pos(text) GROUP BY film").fetchall())
+    truth = dict(labels.truth.execute("SELECT film, count(*) FROM reviews WHERE pos(text) GROUP BY film").fetchall())
     assert {film for film, _ in found.fetchall()} == set(truth)
     for (film, n), estimate in zip(found.fetchall(), found.estimates["n"], strict=True):
         assert n is not None

@@ -16,7 +16,7 @@ from labels import both
 )
 def test_a_sub_query_that_does_not_fit_in_the_budget_is_sampled(many, statement):
     asked, over_labels, _ = both(statement)
-    (want,) = many.sql().execute(over_labels).fetchone()
+    (want,) = many.truth.execute(over_labels).fetchone()
     for seed in range(3):
         found = many.uql(budget=96, seed=seed).uql(asked)
         estimate = found.estimates["n"]
@@ -28,5 +28,5 @@ def test_a_sub_query_that_does_not_fit_in_the_budget_is_sampled(many, statement)
 def test_where_a_key_is_there_twice_nothing_is_counted_twice(many):
     asked, over_labels, _ = both("SELECT count(*) AS n FROM films WHERE film IN (SELECT film FROM reviews WHERE <pos>)")
     found = many.uql(budget="all").uql(asked)
-    assert found.fetchall() == many.sql().execute(over_labels).fetchall()
+    assert found.fetchall() == many.truth.execute(over_labels).fetchall()
     assert found.exact

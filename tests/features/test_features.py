@@ -210,7 +210,7 @@ def test_equal_texts_are_one():
 
 
 def test_a_kept_lsa_is_the_same(tmp_path):
-    lsa = Lsa.fit(TEXTS)
+    lsa, _ = Lsa.fit_embed(TEXTS)
     save_lsa(tmp_path / "l", lsa)
     again = load_lsa(tmp_path / "l")
     assert again is not None and again.name == lsa.name

@@ -39,19 +39,9 @@ class Lsa:
         self._columns: dict[str, int] = {}  # of each term, made when texts are first embedded
 
     @classmethod
-    def fit(cls, texts: Sequence[str | None], seed: int = 0) -> Lsa:
-        """Fit on at most 50,000 of the texts, drawn with `seed`."""
-        return cls._fit(texts, seed)[0]
-
-    @classmethod
-    def fit_embed(cls, texts: Sequence[str | None], seed: int = 0) -> tuple[Lsa, Matrix | None]:
-        """Fit, and embed the same texts where all were fitted on: their words are counted once."""
-        lsa, counted = cls._fit(texts, seed)
-        return lsa, None if counted is None else lsa._project(counted)
-
-    @classmethod
-    def _fit(cls, texts: Sequence[str | None], seed: int) -> tuple[Lsa, Any]:
-        rng = np.random.default_rng(seed)
+    def fit_embed(cls, texts: Sequence[str | None]) -> tuple[Lsa, Matrix | None]:
+        """Fit on at most 50,000 of the texts, and embed them where all were fitted on: their words are counted once."""
+        rng = np.random.default_rng(0)
         whole = len(texts) <= FIT_ROWS
         rows = np.arange(len(texts)) if whole else np.sort(rng.choice(len(texts), FIT_ROWS, replace=False))
         terms, counts = vocabulary([(texts[i] or "")[:LONGEST] for i in rows])
@@ -61,11 +51,11 @@ class Lsa:
         weighted = _weighted(counts, idf)
         d = min(DIMENSIONS, min(weighted.shape) - 1)
         if d >= 1:
-            components = right_singular_vectors(weighted, d, seed)
+            components = right_singular_vectors(weighted, d, 0)
         else:
             components = np.asarray(weighted[:1].todense(), np.float32)
         lsa = cls(terms, idf, np.ascontiguousarray(components, np.float32))
-        return lsa, weighted if whole else None
+        return lsa, lsa._project(weighted) if whole else None
 
     @property
     def state(self) -> tuple[list[str], Matrix, Matrix]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.current_database import CurrentDatabase, current_database
-from uql.base.duckdb_functions import AggregateFunctions, aggregate_functions
+from uql.base.duckdb_functions import AggregateFunctions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
 from uql.base.schema import Field, Modality, Table
@@ -66,10 +66,10 @@ _CHOSEN = (
 )
 _RELATIONS = tuple(  # apart: DuckDB plans a union of them longer than it runs both
     f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema(),"
-    " contains(sql, 'COLLATE ')"
-    f" FROM system.main.duckdb_{kind}s()"
-    for kind in ("table", "view")
+    f" {named} FROM system.main.duckdb_{kind}s()"
+    for kind, named in (("table", "contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
 )
+_COLLATED_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND contains(sql, 'COLLATE ') LIMIT 1"
 _TRANSACTION = "SELECT txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
     "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
@@ -514,8 +514,7 @@ class Catalog:
     @cached_property
     def aggregates(self) -> AggregateFunctions:
         """The names of DuckDB's aggregate functions and of macros over them, lower case."""
-        with self._lock:
-            return aggregate_functions(self.cursor)
+        return AggregateFunctions(self.cursor)
 
     # -------------------------------------------------------------------------------------------------------- finding
     @contextlib.contextmanager
@@ -532,9 +531,12 @@ class Catalog:
 
     def _relations(self) -> list[tuple[Any, ...]]:
         """All tables and views: database, schema, name, comment, whether it is a view, the database and schema in use, and
-        whether its definition names a collation."""
+        whether the definition of a table names a collation, and whether a view is a user's.
+
+        DuckDB writes the definitions of all its views, 48 of its own among them, where one of them is read."""
         rows = self._listed or [row for sql in _RELATIONS for row in self._rows(sql)]
-        self.collated = any(named for *_, named in rows)
+        kinds = {row[4] for row in rows if row[-1]}  # of those that are to be looked at: views, tables
+        self.collated = False in kinds or (True in kinds and bool(self._rows(_COLLATED_VIEW)))
         if self._listed is not None:
             self._listed = rows
         return rows
