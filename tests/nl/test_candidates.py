@@ -233,6 +233,32 @@ def test_a_plot_is_drawn_from_the_rows_of_the_statement_that_won() -> None:
     assert nothing.answered and not nothing.plots
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the distribution of shops over cities?",
+        "Compare the number of shops of the cities.",
+        "the trend of shops per city",
+    ],
+)
+def test_a_distribution_a_comparison_or_a_trend_is_drawn(question: str) -> None:
+    counted = "SELECT city, count(*) AS shops FROM shops GROUP BY city"
+    answer, shop = voted(counted, counted, question=question, candidates=2)
+    assert len(answer.plots) == 1 and words.PLOTTED in shop.prompts(TASK)[0]
+    one = "SELECT min(id) AS first, max(id) AS last FROM shops"
+    answer, _ = voted(one, one, question=question, candidates=2)
+    assert answer.value == {"first": 1, "last": 3} and not answer.plots
+
+
+def test_a_word_for_a_picture_that_names_a_table_or_a_column_asks_for_none() -> None:
+    shop = Connected(said(*["SELECT name, seats FROM bars"] * 4), small=True)
+    shop.con.sql("CREATE TABLE bars AS SELECT * FROM (VALUES ('Ada', 20), ('Bo', 30)) t(name, seats)")
+    answer = ask(shop, question="Which seats does each bar have?", tables=["bars"])
+    assert len(answer.value) == 2 and not answer.plots and words.PLOTTED not in shop.prompts(TASK)[0]
+    answer = ask(shop, question="A chart of the seats of each bar", tables=["bars"])
+    assert len(answer.plots) == 1
+
+
 def test_small_models_vote_without_being_told_and_others_do_not() -> None:
     shop = Connected(said(LEEDS, LEEDS), small=True)
     assert shop.con.ask(QUESTION, without="reading").value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 2

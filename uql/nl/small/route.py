@@ -72,7 +72,7 @@ async def plan_by_vote(
     """
     whole = _with_results(ctx, scope, done_nodes)
     off = frozenset(without)
-    plot = plots and wants_plot(ctx.question)
+    plot = plots and wants_plot(ctx.question, whole)
     context = CandidateContext(ctx, whole, tuple(done_nodes), off, plot, why)
     voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
@@ -129,7 +129,7 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     node = Node(name, kind, winner.text, may_be_empty=True)
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
-    if context.plot and fields:
+    if context.plot and fields and (winner.table is None or winner.table.num_rows > 1):
         plot = _plot_of(ctx.question, free_name("plot", used), name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
