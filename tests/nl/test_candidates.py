@@ -19,6 +19,7 @@ from uql.nl.prompts import Wording, statements as words
 from uql.nl.prompts.statements import EXAMPLES, TASK
 from uql.nl.small import statements
 from uql.nl.small.candidates import SWITCHES
+from uql.ui.answers import answer_view
 
 LEEDS = "SELECT name FROM shops WHERE city = 'Leeds'"
 LEEDS_OTHERWISE = "SELECT s.name AS shop FROM shops s WHERE s.city LIKE 'Leeds' ORDER BY s.id DESC"
@@ -102,6 +103,14 @@ def test_where_candidates_disagree_the_answer_says_how_sure_it_is() -> None:
     assert answer.value == ["Ada", "Cy"] and not answer.exact
     assert "not sure: 1 of 3" in answer.notes[0] and "Bo" in answer.notes[0]
     assert "not sure" in str(answer) and "not sure" in answer.json["extra"]
+    assert answer_view(answer)["notes"][0] == answer.notes[0]  # on the page
+    answer, _ = voted(MISSING, LEEDS, YORK, MISSING, without=("reading", "repair"), candidates=4)
+    assert answer.notes[0].startswith("not sure: 1 of 4 candidates give this, 2 do not run; others: Bo by")
+
+
+def test_where_no_statement_runs_the_answer_shows_what_was_tried() -> None:
+    answer, _ = voted(MISSING, without=("reading", "repair"), candidates=1)
+    assert MISSING in answer.cannot and 'column "year" not found' in answer.cannot
 
 
 def test_that_nothing_fits_is_said_with_a_doubt() -> None:

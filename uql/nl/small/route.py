@@ -79,9 +79,9 @@ async def plan_by_vote(
     vote = tally(voting.writer.candidates)
     winner = vote.leader
     if winner is None:
-        failed = [c.problem for c in voting.writer.candidates if c.problem]
+        failed = dict.fromkeys(f"{' '.join(c.text.split())}: {c.problem}" for c in voting.writer.candidates)
         raise QuestionError(
-            f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
+            f"no candidate for a plan runs: {'; '.join([*failed][:2]) or voting.cut}",
             help="ask in other words, or write UQL",
         )
     used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in done_nodes))}
@@ -169,9 +169,11 @@ def _doubts(voting: _Voting, vote: Vote) -> list[str]:
     """How many candidates agree where none leads, and what the others found; that what they agree on is empty."""
     notes = []
     if not vote.leads:
+        failed = sum(bool(candidate.problem) for candidate in voting.writer.candidates)
         alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in vote.others[:2])
         notes.append(
             f"not sure: {vote.agree} of {vote.of} candidates give this"
+            + (f", {failed} do not run" if failed else "")
             + (f"; others: {alternatives}" if alternatives else "")
         )
     elif vote.leader is not None and vote.leader.empty:
