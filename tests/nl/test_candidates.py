@@ -105,7 +105,7 @@ def test_where_candidates_disagree_the_answer_says_how_sure_it_is() -> None:
     assert "not sure" in str(answer) and "not sure" in answer.json["extra"]
     assert answer_view(answer)["notes"][0] == answer.notes[0]  # on the page
     answer, _ = voted(MISSING, LEEDS, YORK, MISSING, without=("reading", "repair"), candidates=4)
-    assert answer.notes[0].startswith("not sure: 1 of 4 candidates give this, 2 do not run; others: Bo by")
+    assert answer.notes[0].startswith("not sure: 1 of 4 candidates give this, 2 failed; others: Bo by")
 
 
 def test_where_no_statement_runs_the_answer_shows_what_was_tried() -> None:

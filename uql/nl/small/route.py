@@ -129,7 +129,8 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     node = Node(name, kind, winner.text, may_be_empty=True)
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
-    if context.plot and fields and (winner.table is None or winner.table.num_rows > 1):
+    one_row = winner.table is not None and winner.table.num_rows == 1
+    if context.plot and fields and not (one_row and all(vega_type(f) == "quantitative" for f in fields)):
         plot = _plot_of(ctx.question, free_name("plot", used), name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
@@ -166,18 +167,16 @@ def _plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> No
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
 def _doubts(voting: _Voting, vote: Vote) -> list[str]:
-    """How many candidates agree where none leads, and what the others found; that what they agree on is empty."""
+    """How many candidates agree where none leads, and what the others found; that a limit left fewer of them."""
     notes = []
     if not vote.leads:
         failed = sum(bool(candidate.problem) for candidate in voting.writer.candidates)
         alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in vote.others[:2])
         notes.append(
             f"not sure: {vote.agree} of {vote.of} candidates give this"
-            + (f", {failed} do not run" if failed else "")
+            + (f", {failed} failed" if failed else "")
             + (f"; others: {alternatives}" if alternatives else "")
         )
-    elif vote.leader is not None and vote.leader.empty:
-        notes.append("not sure: nothing fits; a value may be written in another way in the data")
     if voting.cut:
         notes.append(f"only {len(voting.writer.candidates)} candidates voted: {voting.cut}")
     return notes
