@@ -137,10 +137,15 @@ def test_the_guard_refuses_what_is_no_harmless_query_over_the_tables(bad: str) -
         assert not answer.answered
 
 
+def test_a_time_limit_before_the_first_candidate_is_named_with_its_value() -> None:
+    answer, _ = voted(LEEDS, LEEDS, max_seconds=0.01)
+    assert answer.partial == "seconds" and answer.cannot == "max_seconds = 0.01 was reached before there was a plan"
+
+
 def test_the_budget_ends_the_vote_and_the_answer_says_so() -> None:
     answer, shop = voted(LEEDS, YORK, LEEDS, LEEDS, LEEDS, candidates=5, budget=2)
     assert answer.value == ["Ada", "Cy"] and len(shop.prompts(TASK)) == 2
-    assert any("only 2 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
+    assert any("only 2 of 5 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
 
 
 def test_a_statement_that_fails_is_mended_until_one_runs() -> None:

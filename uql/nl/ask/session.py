@@ -24,7 +24,7 @@ from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, i
 from uql.nl.ask.answer import Answer, PlanView, hidden_columns
 from uql.nl.ask.answer_metrics import semantic_hit
 from uql.nl.ask.context import AskContext, NodeEvent
-from uql.nl.ask.executor import FATAL, Executor, Limits
+from uql.nl.ask.executor import FATAL, Executor, Limits, limit_of
 from uql.nl.ask.node_runners import plan_text, result_text
 from uql.nl.ask.outputs import Output, Step, caveats
 from uql.nl.ask.plan_checks import Checked, brief, check_plan, error_line
@@ -289,8 +289,10 @@ class _Asking:
                 await self._write()
                 await self._trace()
         except BudgetError as error:
-            self.result.partial = self.result.partial or "budget"
-            self.result.cannot = self.result.cannot or error.message
+            limit = limit_of(self.ctx)
+            self.result.partial = self.result.partial or (self.ctx.gate.budget.exhausted if limit else "") or "budget"
+            ended = f"{limit} was reached before there was a plan" if limit else error.message
+            self.result.cannot = self.result.cannot or ended
             self._note_found()
         except FATAL:
             raise

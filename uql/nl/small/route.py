@@ -17,6 +17,7 @@ from uql.base.errors import BudgetError, GuardError, QuestionError
 from uql.base.schema import Field
 from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
+from uql.nl.ask.executor import limit_of
 from uql.nl.ask.plan_checks import Checked, check_plan, vega_type
 from uql.nl.ask.planner import Planned, wants_plot
 from uql.nl.plan import read_plan as forms
@@ -107,7 +108,7 @@ class _Voting:
         except BudgetError as error:
             if all(candidate.key is None for candidate in candidates):
                 raise
-            self.cut = error.message
+            self.cut = limit_of(self.writer.context.ctx) or error.message
 
 
 def _with_results(ctx: AskContext, scope: Scope, done_nodes: Sequence[Node]) -> Scope:
@@ -178,7 +179,7 @@ def _doubts(voting: _Voting, vote: Vote) -> list[str]:
             + (f"; others: {alternatives}" if alternatives else "")
         )
     if voting.cut:
-        notes.append(f"only {len(voting.writer.candidates)} candidates voted: {voting.cut}")
+        notes.append(f"only {len(voting.writer.candidates)} of {voting.most} candidates voted: {voting.cut}")
     return notes
 
 
