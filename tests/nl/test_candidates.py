@@ -116,7 +116,7 @@ def test_where_no_statement_runs_the_answer_shows_what_was_tried() -> None:
 def test_that_nothing_fits_is_said_with_a_doubt() -> None:
     answer, _ = voted(NONE, NONE, NONE)
     assert answer.notes == ["not sure: nothing fits; a value may be written in another way in the data"]
-    assert not answer.exact
+    assert not answer.exact and answer.shown == "none: no rows match"
     answer, _ = voted(NONE, NONE, without=("reading", "empty"))
     assert not answer.notes
 

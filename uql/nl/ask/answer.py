@@ -185,6 +185,8 @@ class Answer:
         lines += [str(self.json[key]) for key in ("details", "inference") if self.json.get(key)]
         if isinstance(self.value, list | dict) and (rows or self.plots or not said):
             for name, table in self.tables.items():
+                if not table.num_rows:
+                    continue
                 ran = self.results[name].outcome
                 fields = {f.name: f.type for f in self.results[name].fields}
                 types = [fields.get(column, "") for column in table.column_names]
