@@ -28,7 +28,7 @@ from uql.llm.gate import Gate, Run
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot
 from uql.llm.ledger_sqlite import SQLite
-from uql.llm.providers.base import Answer, CallError, Problem
+from uql.llm.providers.base import Answer, CallError, Limits, Problem
 from uql.llm.questions import Choice, Extract, Predicate, Row, Score, Write
 
 SETTINGS = Settings(ledger=":memory:")
@@ -286,6 +286,17 @@ def test_seconds_end_a_run(run) -> None:
                 and answers.failures[-1].kind == "budget"
                 and "seconds" in answers.failures[-1].message
             )
+
+    run(go())
+
+
+def test_seconds_end_the_wait_for_a_model_whose_work_cannot_be_taken_back(run) -> None:
+    async def go() -> None:
+        provider = Scripted(latency_s=60.0, limits=Limits(concurrency=1, timed=False))
+        async with gate(provider, max_seconds=0.1) as g:
+            async with asyncio.timeout(20):
+                answers = await g.ask(SO, [row("one"), row("two")])
+            assert len(provider.calls) == 1 and len(answers.failures) == 2 and g.budget.exhausted == "seconds"
 
     run(go())
 

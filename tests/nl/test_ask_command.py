@@ -42,6 +42,18 @@ def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(folder: Path, capsys: 
     assert "1 call," in said.err and "call" not in said.out
 
 
+def test_a_few_rows_are_printed_once_as_rows_and_values_of_one_column_as_words(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("shop.duckdb", "How many shops are in each city?") == 0
+    said = capsys.readouterr().out
+    assert said.count("Leeds") == 1 and "│ Leeds" in said and said.startswith("┌")
+    names = {"kind": "uql", "name": "n", "sql": "SELECT name FROM shops ORDER BY name"}
+    (folder / "names.toml").write_text(REPLY % ("", json.dumps(names)))
+    assert ask("shop.duckdb", "Which shops are there?", script="names.toml") == 0
+    assert capsys.readouterr().out == "Ada, Bo, Cy\n"
+
+
 def test_a_figure_is_printed_with_its_cell_and_the_rows_behind_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -203,7 +203,7 @@ def test_a_sub_query_of_the_mode_meta_says_what_its_statement_rests_on() -> None
 
 def test_a_budget_too_small_for_any_estimate_is_no_answer() -> None:
     answer = asked(uql_node("n", COUNT), budget=1)
-    assert not answer.answered and answer.partial and "its only value is None" in answer.cannot
+    assert not answer.answered and answer.partial and "its only value is NULL" in answer.cannot
 
 
 def test_a_figure_that_python_made_points_to_its_value() -> None:

@@ -19,6 +19,7 @@ from uql.nl.prompts import Wording, statements as words
 from uql.nl.prompts.statements import EXAMPLES, TASK
 from uql.nl.small import statements
 from uql.nl.small.candidates import SWITCHES
+from uql.ui.answers import answer_view
 
 LEEDS = "SELECT name FROM shops WHERE city = 'Leeds'"
 LEEDS_OTHERWISE = "SELECT s.name AS shop FROM shops s WHERE s.city LIKE 'Leeds' ORDER BY s.id DESC"
@@ -102,12 +103,20 @@ def test_where_candidates_disagree_the_answer_says_how_sure_it_is() -> None:
     assert answer.value == ["Ada", "Cy"] and not answer.exact
     assert "not sure: 1 of 3" in answer.notes[0] and "Bo" in answer.notes[0]
     assert "not sure" in str(answer) and "not sure" in answer.json["extra"]
+    assert answer_view(answer)["notes"][0] == answer.notes[0]  # on the page
+    answer, _ = voted(MISSING, LEEDS, YORK, MISSING, without=("reading", "repair"), candidates=4)
+    assert answer.notes[0].startswith("not sure: 1 of 4 candidates give this, 2 failed; others: Bo by")
+
+
+def test_where_no_statement_runs_the_answer_shows_what_was_tried() -> None:
+    answer, _ = voted(MISSING, without=("reading", "repair"), candidates=1)
+    assert MISSING in answer.cannot and 'column "year" not found' in answer.cannot
 
 
 def test_that_nothing_fits_is_said_with_a_doubt() -> None:
     answer, _ = voted(NONE, NONE, NONE)
     assert answer.notes == ["not sure: nothing fits; a value may be written in another way in the data"]
-    assert not answer.exact
+    assert not answer.exact and answer.shown == "none: no rows match"
     answer, _ = voted(NONE, NONE, without=("reading", "empty"))
     assert not answer.notes
 
@@ -128,10 +137,15 @@ def test_the_guard_refuses_what_is_no_harmless_query_over_the_tables(bad: str) -
         assert not answer.answered
 
 
+def test_a_time_limit_before_the_first_candidate_is_named_with_its_value() -> None:
+    answer, _ = voted(LEEDS, LEEDS, max_seconds=0.01)
+    assert answer.partial == "seconds" and answer.cannot == "max_seconds = 0.01 was reached before there was a plan"
+
+
 def test_the_budget_ends_the_vote_and_the_answer_says_so() -> None:
     answer, shop = voted(LEEDS, YORK, LEEDS, LEEDS, LEEDS, candidates=5, budget=2)
     assert answer.value == ["Ada", "Cy"] and len(shop.prompts(TASK)) == 2
-    assert any("only 2 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
+    assert any("only 2 of 5 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
 
 
 def test_a_statement_that_fails_is_mended_until_one_runs() -> None:
@@ -231,6 +245,32 @@ def test_a_plot_is_drawn_from_the_rows_of_the_statement_that_won() -> None:
     assert '"mark": "line"' in answer.plan.plan["plot"].body and '"field": "city"' in answer.plan.plan["plot"].body
     nothing, _ = voted("SELECT count(*) FROM shops", candidates=1, question="Plot the number of shops.")
     assert nothing.answered and not nothing.plots
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the distribution of shops over cities?",
+        "Compare the number of shops of the cities.",
+        "the trend of shops per city",
+    ],
+)
+def test_a_distribution_a_comparison_or_a_trend_is_drawn(question: str) -> None:
+    counted = "SELECT city, count(*) AS shops FROM shops GROUP BY city"
+    answer, shop = voted(counted, counted, question=question, candidates=2)
+    assert len(answer.plots) == 1 and words.PLOTTED in shop.prompts(TASK)[0]
+    one = "SELECT min(id) AS first, max(id) AS last FROM shops"
+    answer, _ = voted(one, one, question=question, candidates=2)
+    assert answer.value == {"first": 1, "last": 3} and not answer.plots
+
+
+def test_a_word_for_a_picture_that_names_a_table_or_a_column_asks_for_none() -> None:
+    shop = Connected(said(*["SELECT name, seats FROM bars"] * 4), small=True)
+    shop.con.sql("CREATE TABLE bars AS SELECT * FROM (VALUES ('Ada', 20), ('Bo', 30)) t(name, seats)")
+    answer = ask(shop, question="Which seats does each bar have?", tables=["bars"])
+    assert len(answer.value) == 2 and not answer.plots and words.PLOTTED not in shop.prompts(TASK)[0]
+    answer = ask(shop, question="A chart of the seats of each bar", tables=["bars"])
+    assert len(answer.plots) == 1
 
 
 def test_small_models_vote_without_being_told_and_others_do_not() -> None:

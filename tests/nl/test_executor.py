@@ -88,7 +88,10 @@ def test_an_error_that_concerns_every_call_is_raised() -> None:
     [
         (Output(pa.table({"n": [1]})), None),
         (Output(pa.table({"n": pa.array([], pa.int64())})), EMPTY),
-        (Output(pa.table({"n": pa.array([None], pa.int64())})), "its only value is None"),
+        (
+            Output(pa.table({"n": pa.array([None], pa.int64())})),
+            "its only value is NULL: no row fits, or none has a value",
+        ),
         (Output(pa.table({"n": ["unknown"]})), "its only value is 'unknown'"),
         (Output(pa.table({"a": pa.array([None, None], pa.int64())})), "all its values are NULL"),
         (Output(value="Error: division by zero"), "its value says nothing"),

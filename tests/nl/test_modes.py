@@ -352,3 +352,17 @@ def test_interleaved_asks_the_whole_question_where_no_steps_can_be_read() -> Non
     )
     answer = shop.con.ask("Which shop is in York?", mode="interleaved")
     assert answer.text == "Bo"
+
+
+def test_what_a_small_model_is_not_sure_of_in_a_step_is_said_with_the_answer() -> None:
+    shop = Connected(
+        [
+            Scripted("steps", {"steps": []}, again=True),
+            columns("nothing"),
+            *(Scripted("statement", f"SELECT name FROM shops WHERE id = {n}") for n in (2, 1, 3, 4, 2)),
+        ],
+        small=True,
+    )
+    answer = shop.con.ask("Which shop is in York?", mode="interleaved")
+    assert answer.text == "Bo" and not answer.exact
+    assert answer.notes[0].startswith("result1: not sure: 2 of 5 candidates give this; others: Ada by")

@@ -309,3 +309,19 @@ def test_a_plot_is_drawn_from_what_is_read() -> None:
     )
     answer, _ = ask(*[reply] * 3, question="Plot the number of complaining letters per shop.")
     assert len(answer.plots) == 1 and "PROMPT" in answer.uql
+
+
+def test_that_nothing_fits_what_was_read_is_said_with_a_doubt() -> None:
+    nothing = COMPLAINS + "SELECT count(*) FROM letters WHERE complains AND shop_id = 2"
+    answer, _ = ask(nothing, nothing, candidates=2)
+    assert answer.value == 0 and not answer.exact
+    assert answer.notes == ["not sure: nothing fits; a value may be written in another way in the data"]
+    some = COMPLAINS + "SELECT count(*) FROM letters WHERE complains AND shop_id = 1"
+    answer, _ = ask(some, some, candidates=2)
+    assert answer.value == 10 and answer.exact
+
+
+def test_a_column_without_a_name_has_that_of_the_statement_as_it_was_written() -> None:
+    reply = COMPLAINS + "SELECT shop_id, count(letters.complains) FROM letters GROUP BY shop_id"
+    answer, _ = ask(reply, reply, candidates=2)
+    assert [*answer.value[0]] == ["shop_id", "count(letters.complains)"]

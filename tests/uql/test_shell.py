@@ -26,6 +26,7 @@ import uql
 from uql.cli import main
 from uql.llm.providers.base import Price
 from uql.llm.run_record import Cost
+from uql.nl.ask.answer import Answer
 from uql.shell.app import Shell, history_file, mistake
 from uql.shell.lexer import SEMANTIC, UQLLexer, highlighted
 
@@ -233,24 +234,19 @@ def test_a_question_without_words_is_not_asked(typed: Typed) -> None:
 def test_a_question_shows_its_uql_first_and_asks_where_it_is_dear(
     usd: float, typed_in: str, runs: bool, typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Answer:
-        cost = Cost(calls=3)
-
-        def __str__(self) -> str:
-            return "there are 6"
-
     def ask(con: uql.Connection, question: str, *, confirm: Any, confirm_over: float) -> Any:
         assert question == "how many"
-        said = Answer()
         if not confirm(SimpleNamespace(usd_most=usd), "n: uql\n  SELECT COUNT(*) FROM reviews"):
-            said = "it was not confirmed"  # type: ignore[assignment]
-            return type("Refused", (), {"cost": Cost(), "__str__": lambda _: said})()
-        return said
+            return Answer(question, cannot="it was not confirmed")
+        return Answer(
+            question, "there are 6", value=6, cost=Cost(calls=3), notes=["not sure: 1 of 2"], readings=("a", "b")
+        )
 
     monkeypatch.setattr(uql.Connection, "ask", ask)
     out = typed("? how many", *([typed_in] if typed_in else []))
     assert "SELECT COUNT(*) FROM reviews\n" in out
-    assert out.endswith("there are 6\n") is runs
+    assert out.endswith("there are 6\nnot sure: 1 of 2\nmay also mean: b\n") is runs
+    assert out.endswith("This cannot be answered: it was not confirmed\n") is not runs
     assert ("more than confirm_over" in out) is (usd > 1)
     assert typed.shell.total.calls == (3 if runs else 0)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from uql.show.progress import Progress
 
 app = new_app()
-_ROWS = 40
 _WHY_ROWS, _WHY_CHARS = 5, 300
 
 
@@ -184,7 +183,9 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
 
         print(json.dumps(answer.to_json(), default=plainly, ensure_ascii=False, indent=2))
     elif answer.answered:
-        _print(answer, output)
+        print(printable_lines(answer.shown))
+        for plot in answer.plots:
+            narrate(f"a plot: {plot.title}{'' if output is not None else '; -o FOLDER writes it'}")
         if show_uql and answer.uql:
             print(printable_lines(f"\n{answer.uql}"))
         if show_why:
@@ -206,31 +207,6 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
         f"{usd}{plural(len(answer.steps), 'step')}, {plural(answer.cost.calls, 'call')}{cached}, {answer.seconds:.1f} s"
     )
     return _failed(answer) if not answer.answered else Code.BUDGET if answer.partial else Code.OK
-
-
-def _print(answer: Answer, output: str | None) -> None:
-    """The words, and the rows where they are more than that."""
-    from uql.nl.ask.aggregator import speaks
-    from uql.show import render
-
-    print(printable(answer.text))
-    for key in ("details", "inference"):
-        if answer.json.get(key):
-            print(printable(str(answer.json[key])))
-    single = len(answer.tables) == 1 and isinstance(answer.value, dict) and not answer.plots
-    if isinstance(answer.value, list | dict) and not (single and speaks(answer.value) == answer.text):
-        for name, table in answer.tables.items():
-            ran = answer.results[name].outcome
-            fields = {f.name: f.type for f in answer.results[name].fields}
-            types = (
-                ran.types
-                if ran is not None and len(ran.types) == table.num_columns
-                else [fields.get(column, "") for column in table.column_names]
-            )
-            estimates = ran.estimates if ran is not None else {}
-            print(render.table(table, types=types, estimates=estimates, max_rows=_ROWS, width=None))
-    for plot in answer.plots:
-        narrate(f"a plot: {plot.title}{'' if output is not None else '; -o FOLDER writes it'}")
 
 
 def _print_why(answer: Answer) -> None:

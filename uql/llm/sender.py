@@ -360,8 +360,8 @@ class Sender:
             began = time.monotonic()
             left = self._budget.seconds_left
             timeout = request.timeout_s * (1 if several else len(parts)) if provider.limits.timed else None
-            if timeout is not None and left is not None:
-                timeout = max(0.01, min(timeout, left))
+            if left is not None:
+                timeout = max(0.01, left if timeout is None else min(timeout, left))
             try:
                 async with asyncio.timeout(timeout):
                     if isinstance(request, RowsRequest):

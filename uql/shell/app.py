@@ -227,7 +227,9 @@ class Shell:
             self.say("stopped; what was answered is kept")
             return
         self.total += answer.cost
-        self.say(str(answer))
+        self.say("\n".join([answer.shown, *answer.notes] if answer.answered else [str(answer)]))
+        for reading in answer.readings[1:]:
+            self.say(f"may also mean: {reading}")
 
     def _planned(self, price: Any, plan: Any) -> bool:
         """Shows the plan of a question before it runs; where it is dear, asks."""

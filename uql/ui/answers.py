@@ -18,7 +18,7 @@ def answer_view(answer: Answer) -> dict[str, Any]:
         {"name": n.name, "kind": n.kind.value, "inputs": list(n.inputs), "status": answer.plan.states.get(n.name, "")}
         for n in (plan.nodes if plan is not None else ())
     ]
-    notes = [f"partial: {answer.partial}"] if answer.partial else []
+    notes = [*answer.notes, *([f"partial: {answer.partial}"] if answer.partial else [])]
     notes += [f"it may also mean: {reading}" for reading in answer.readings[1:]]
     if answer.unsupported:
         notes.append(f"not found in the results: {', '.join(answer.unsupported)}")

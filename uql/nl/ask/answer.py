@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uql.base.errors import DataError
 from uql.llm.run_record import Cost
 from uql.nl.ask import rerun
-from uql.nl.ask.aggregator import Citation
+from uql.nl.ask.aggregator import Citation, speaks
 from uql.nl.ask.outputs import Output, Step
 from uql.nl.papers.operators import Ranked
 from uql.nl.plan.dag import NodeKind, Plan
@@ -33,7 +33,7 @@ _SHAPES = {
     NodeKind.ANSWER: ("([", "])"),
 }
 
-
+ROWS_SHOWN = 40  # of each result, on a terminal
 _WITHOUT_ROWS = (NodeKind.PLOT, NodeKind.ANSWER)
 
 
@@ -172,6 +172,27 @@ class Answer:
                 lines += [f"-- {node.name} is made by Python:", *(f"--   {line}" for line in node.body.splitlines())]
                 if output is not None and output.table is not None:
                     lines += rerun.written_out(output.table, node.name)
+        return "\n".join(lines)
+
+    @property
+    def shown(self) -> str:
+        """What a terminal shows: the words, and the rows where they say more; rows of several columns stand for themselves."""
+        from uql.show import render
+
+        said = len(self.tables) == 1 and speaks(self.value) == self.text
+        rows = isinstance(self.value, list) and any(isinstance(row, dict) for row in self.value)
+        lines = [] if said and rows else [self.text]
+        lines += [str(self.json[key]) for key in ("details", "inference") if self.json.get(key)]
+        if isinstance(self.value, list | dict) and (rows or self.plots or not said):
+            for name, table in self.tables.items():
+                if not table.num_rows:
+                    continue
+                ran = self.results[name].outcome
+                fields = {f.name: f.type for f in self.results[name].fields}
+                types = [fields.get(column, "") for column in table.column_names]
+                types = ran.types if ran is not None and len(ran.types) == len(types) else types
+                estimates = ran.estimates if ran is not None else {}
+                lines.append(render.table(table, types=types, estimates=estimates, max_rows=ROWS_SHOWN, width=None))
         return "\n".join(lines)
 
     def why(self, citation: Citation | int) -> Why | dict[str, Any]:

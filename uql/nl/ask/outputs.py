@@ -122,7 +122,8 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
         return None if node.may_be_empty else EMPTY
     table = without_bounds(output)
     if table.num_rows == 1 and table.num_columns == 1 and says_nothing(table.column(0)[0].as_py()):
-        return f"its only value is {table.column(0)[0].as_py()!r}"
+        value = table.column(0)[0].as_py()
+        return f"its only value is {'NULL: no row fits, or none has a value' if value is None else repr(value)}"
     if all(column.null_count == table.num_rows for column in table.columns):
         return "all its values are NULL"
     return None

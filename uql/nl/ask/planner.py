@@ -23,7 +23,7 @@ from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.result_schema import Shapes
 from uql.nl.prompts import Wording, planner as words
 from uql.nl.prompts.plans import examples_text
-from uql.nl.schema.discover import schema_text, tokens_of
+from uql.nl.schema.discover import schema_text, tokens_of, words_of
 from uql.nl.schema.scope import Scope, Source
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 TRIES = 3  # the plan, and at most two more after its faults are shown
 SHOWN = 1_500  # characters of a plan that goes back
 SHOTS, SHORT = 4, 3_500  # examples in a prompt, and the tokens of one that has half as many
-_PLOT = re.compile(r"\b(plots?|charts?|graphs?|draw|diagram|histogram|scatter|visuali[sz]e|bar|pie)\b", re.IGNORECASE)
+_PLOT = re.compile(
+    r"\b(plots?|charts?|graphs?|draw|diagram|histogram|scatter|visuali[sz]e|bar|pie|trends?|distribution|compare|comparison)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +186,10 @@ def _cannot(why: str, tries: int) -> Planned:
     return Planned(Checked(Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),)), {}, ()), tries, why)
 
 
-def wants_plot(question: str) -> bool:
-    """Does the question ask for a picture?"""
-    return _PLOT.search(question) is not None
+def wants_plot(question: str, scope: Scope) -> bool:
+    """Does the question ask for a picture, a trend, a distribution or a comparison? A word of a table's or column's name asks for none."""
+    names = [text for name, source in scope.sources.items() for text in (name, *(f.name for f in source.fields))]
+    return bool(words_of(" ".join(_PLOT.findall(question))) - words_of(" ".join(names)))
 
 
 def _fields_of(ctx: AskContext, name: str) -> tuple[Field, ...]:

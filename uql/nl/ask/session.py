@@ -24,7 +24,7 @@ from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, i
 from uql.nl.ask.answer import Answer, PlanView, hidden_columns
 from uql.nl.ask.answer_metrics import semantic_hit
 from uql.nl.ask.context import AskContext, NodeEvent
-from uql.nl.ask.executor import FATAL, Executor, Limits
+from uql.nl.ask.executor import FATAL, Executor, Limits, limit_of
 from uql.nl.ask.node_runners import plan_text, result_text
 from uql.nl.ask.outputs import Output, Step, caveats
 from uql.nl.ask.plan_checks import Checked, brief, check_plan, error_line
@@ -45,6 +45,7 @@ from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
+from uql.nl.small.vote import is_empty
 from uql.session.events import finished
 
 if TYPE_CHECKING:
@@ -288,8 +289,10 @@ class _Asking:
                 await self._write()
                 await self._trace()
         except BudgetError as error:
-            self.result.partial = self.result.partial or "budget"
-            self.result.cannot = self.result.cannot or error.message
+            limit = limit_of(self.ctx)
+            self.result.partial = self.result.partial or (self.ctx.gate.budget.exhausted if limit else "") or "budget"
+            ended = f"{limit} was reached before there was a plan" if limit else error.message
+            self.result.cannot = self.result.cannot or ended
             self._note_found()
         except FATAL:
             raise
@@ -428,6 +431,7 @@ class _Asking:
             self._tell_planned(self.executor.plan)
         if run.problem:
             self.executor.fail("steps", run.problem)
+        self.doubts = tuple(f"{name}: {doubt}" for name, doubts in run.doubts.items() for doubt in doubts)
         return True
 
     async def _replan(self, healthy: list[Node], why: str, step: AskContext) -> Checked:
@@ -558,7 +562,7 @@ class _Asking:
         result.rests_on = answer.rests_on
         missing = [f"{name} has no answer: {brief(why, 200)}" for name, why in self.executor.failed.items()]
         caveats_ = self._caveats(result.rests_on or tuple(f.node for f in findings))
-        result.notes = [*self.doubts, *answer.notes, *missing, *caveats_]
+        result.notes = [*self.doubts, *self._nothing_fits(findings), *answer.notes, *missing, *caveats_]
         self._add_to_extra(result.notes)
         if answer.cannot:
             return
@@ -569,6 +573,15 @@ class _Asking:
         result.citations, result.unsupported = citations(f"{result.text}\n{result.json.get('details', '')}", findings)
         if result.unsupported:
             self._add_to_extra([f"figures that stand in no result: {', '.join(result.unsupported)}"])
+
+    def _nothing_fits(self, findings: Sequence[Finding]) -> list[str]:
+        """That what a small model's statements agree on is empty, also once its texts and images are read."""
+        tables = [f.output.table for f in findings if f.node in self.result.rests_on]
+        voted = self.most and self.options.plan is None and "empty" not in switched_off(self.options.without)
+        if not voted or not tables or any("not sure" in doubt for doubt in self.doubts):
+            return []
+        empty = all(table is not None and is_empty(table) for table in tables)
+        return ["not sure: nothing fits; a value may be written in another way in the data"] if empty else []
 
     def _add_to_extra(self, notes: Sequence[str]) -> None:
         extra = "; ".join(filter(None, [str(self.result.json.get("extra", "")), *notes]))

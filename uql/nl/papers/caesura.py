@@ -75,6 +75,9 @@ class Interleaved:
     ends: set[str] = field(default_factory=set)  # outputs that no other step of their plan reads: parts of the answer
     problem: str = ""
     replans: int = 0
+    doubts: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # of a small model's vote, by the output of the step
 
     async def run(self) -> None:
         """Plans, maps and runs until every step has its output, or a limit is reached (`problem` says which)."""
@@ -177,6 +180,7 @@ class Interleaved:
         decision = await plan_by_vote(
             context, scope, done_nodes=done_nodes, used_names=list(self.executor.outputs), why=why
         )
+        self.doubts[step.output] = decision.doubts
         old = {node.name for node in done_nodes}
         nodes = [n for n in decision.planned.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
         last = nodes[-1]

@@ -143,7 +143,13 @@ def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
         texts.append(_quoted(use))
         return exp.column(f"{_PLACE}{len(texts) - 1}_")
 
-    text = _filled(sqlglot.parse_one(sql, read="duckdb"), columns, scope, place).sql(dialect="duckdb")
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for item in tree.expressions if isinstance(tree, exp.Select) else ():
+        if not isinstance(item, exp.Alias | exp.Column) and any(
+            _places(item, columns)
+        ):  # count(late), as it was written
+            item.replace(exp.alias_(item.copy(), item.sql(dialect="duckdb").lower(), quoted=True))
+    text = _filled(tree, columns, scope, place).sql(dialect="duckdb")
     return re.sub(rf"{_PLACE}(\d+)_", lambda found: texts[int(found[1])], text)
 
 

@@ -17,6 +17,7 @@ from uql.base.errors import BudgetError, GuardError, QuestionError
 from uql.base.schema import Field
 from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
+from uql.nl.ask.executor import limit_of
 from uql.nl.ask.plan_checks import Checked, check_plan, vega_type
 from uql.nl.ask.planner import Planned, wants_plot
 from uql.nl.plan import read_plan as forms
@@ -72,16 +73,16 @@ async def plan_by_vote(
     """
     whole = _with_results(ctx, scope, done_nodes)
     off = frozenset(without)
-    plot = plots and wants_plot(ctx.question)
+    plot = plots and wants_plot(ctx.question, whole)
     context = CandidateContext(ctx, whole, tuple(done_nodes), off, plot, why)
     voting = _Voting(context, 1 if "sampling" in off else most)
     await voting.run()
     vote = tally(voting.writer.candidates)
     winner = vote.leader
     if winner is None:
-        failed = [c.problem for c in voting.writer.candidates if c.problem]
+        failed = dict.fromkeys(f"{' '.join(c.text.split())}: {c.problem}" for c in voting.writer.candidates)
         raise QuestionError(
-            f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
+            f"no candidate for a plan runs: {'; '.join([*failed][:2]) or voting.cut}",
             help="ask in other words, or write UQL",
         )
     used = {name.lower() for name in (*ctx.sources, *used_names, *(node.name for node in done_nodes))}
@@ -107,7 +108,7 @@ class _Voting:
         except BudgetError as error:
             if all(candidate.key is None for candidate in candidates):
                 raise
-            self.cut = error.message
+            self.cut = limit_of(self.writer.context.ctx) or error.message
 
 
 def _with_results(ctx: AskContext, scope: Scope, done_nodes: Sequence[Node]) -> Scope:
@@ -129,7 +130,8 @@ def _plan(context: CandidateContext, winner: Candidate, used: Collection[str]) -
     node = Node(name, kind, winner.text, may_be_empty=True)
     checked = check_plan(forms.finished([node], context.done_nodes), ctx.sources, ctx.settings)
     fields = checked.fields.get(name)
-    if context.plot and fields:
+    one_row = winner.table is not None and winner.table.num_rows == 1
+    if context.plot and fields and not (one_row and all(vega_type(f) == "quantitative" for f in fields)):
         plot = _plot_of(ctx.question, free_name("plot", used), name, fields)
         if plot is not None:
             checked = check_plan(forms.finished([node, plot], context.done_nodes), ctx.sources, ctx.settings)
@@ -166,18 +168,18 @@ def _plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> No
 
 # ------------------------------------------------------------------------------------------------------ what is said of it
 def _doubts(voting: _Voting, vote: Vote) -> list[str]:
-    """How many candidates agree where none leads, and what the others found; that what they agree on is empty."""
+    """How many candidates agree where none leads, and what the others found; that a limit left fewer of them."""
     notes = []
     if not vote.leads:
+        failed = sum(bool(candidate.problem) for candidate in voting.writer.candidates)
         alternatives = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in vote.others[:2])
         notes.append(
             f"not sure: {vote.agree} of {vote.of} candidates give this"
+            + (f", {failed} failed" if failed else "")
             + (f"; others: {alternatives}" if alternatives else "")
         )
-    elif vote.leader is not None and vote.leader.empty:
-        notes.append("not sure: nothing fits; a value may be written in another way in the data")
     if voting.cut:
-        notes.append(f"only {len(voting.writer.candidates)} candidates voted: {voting.cut}")
+        notes.append(f"only {len(voting.writer.candidates)} of {voting.most} candidates voted: {voting.cut}")
     return notes
 
 
