@@ -48,6 +48,36 @@ def test_the_query_comes_from_a_file_or_a_pipe(
     assert json.loads(capsys.readouterr().out) == [{"n": 3}]
 
 
+@pytest.mark.parametrize("format_", ["table", "json"])
+def test_queries_that_are_given_each_after_an_option_of_its_own_are_run_in_order(
+    format_: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = ["-c", "SELECT 'first' AS a -- no more", "-c", "", "-c", "SELECT 'second' AS a"]
+    assert main([*queries, *(["--json"] if format_ == "json" else [])]) == 0
+    out, err = capsys.readouterr()
+    assert ("first" in out) == (format_ == "table") and "second" in out
+    assert ("the rows of 1 statement before the last are not written" in err) == (format_ == "json")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-m", "local", "--model", "oracle:oracle.toml"], "-m / --model is given twice"),
+        (["-o", "a.csv", "-o", "b.csv"], "-o / --output is given twice"),
+        (["--var", "a=1", "--var", "a=2"], "--var a=… is given twice"),
+        (["--set", "budget=1", "--set", "budget=2"], "--set budget=… is given twice"),
+        (["--budget", "1", "--set", "budget=2"], "budget is given twice, by --set too"),
+    ],
+)
+def test_an_option_of_which_one_value_would_be_lost_is_refused(
+    words: list[str], said: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["-c", "SELECT 1 AS a", *words]) == 2
+    out, err = capsys.readouterr()
+    assert not out and said in err and not Path("a.csv").exists()
+    assert main(["-c", "SELECT 1 AS a", "--csv", "--csv", "--set", "budget=1", "--set", "seed=2"]) == 0
+
+
 def test_formats_hold_the_same_rows(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outs = {}
     for flag in ("--csv", "--json", "--markdown"):

@@ -69,7 +69,10 @@ def open_ledger(ledger: str | None) -> LedgerFile:
 
 def settings_of(others: Sequence[str] | None = None, **named: Any) -> dict[str, Any]:
     """The settings that were given: by options of their own, where not None, and by `--set`. Raises: UsageError."""
-    return {name: value for name, value in named.items() if value is not None} | pairs("--set", others)
+    own, set_ = {name: value for name, value in named.items() if value is not None}, pairs("--set", others)
+    for name in own.keys() & set_.keys():
+        raise UsageError(f"{name} is given twice, by --set too", help="give it once")
+    return own | set_
 
 
 def pairs(
@@ -82,11 +85,13 @@ def pairs(
         values: as given; None: the option was not.
         form, example: what the error shows.
     """
-    by_name = {}
+    by_name: dict[str, str] = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"{option} {value!r} is not {form}", help=f"as {option} {example}")
+        if name.strip() in by_name:
+            raise UsageError(f"{option} {name.strip()}=… is given twice", help="give it once")
         by_name[name.strip()] = rest.strip()
     return by_name
 

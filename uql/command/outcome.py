@@ -91,12 +91,15 @@ def command(app: typer.Typer, name: str | None = None, epilog: str | None = None
     """
     import typer
 
+    from uql.command.once import OptionsOnce
+
     def add(function: F) -> F:
         @wraps(function)
         def called(*arguments: Any, **named: Any) -> None:
             raise typer.Exit(run(lambda: function(*arguments, **named)))
 
-        app.command(name, epilog=epilog, context_settings={"help_option_names": ["-h", "--help"]})(called)
+        settings = {"help_option_names": ["-h", "--help"]}
+        app.command(name, cls=OptionsOnce, epilog=epilog, context_settings=settings)(called)
         return function
 
     return add
