@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 
 class OptionsOnce(TyperCommand):
@@ -14,7 +14,7 @@ class OptionsOnce(TyperCommand):
         if args:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             for option in given:
-                single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+                single = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
                 if single and given.count(option) > 1:
                     ctx.fail(f"{' / '.join(option.opts)} is given twice: give it once")
         return super().parse_args(ctx, args)
