@@ -150,8 +150,8 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     Raises: BindError (UQL212) where the item has several COLUMNS(…).
     """
     if isinstance(item.expr, ast.Like) and isinstance(item.expr.operand, Star):
-        name, star = Name(("name",)), item.expr.operand
-        condition = ast.Lambda(name.parts, replace(item.expr, operand=name))
+        tested, star = Name(("name",)), item.expr.operand
+        condition = ast.Lambda(tested.parts, replace(item.expr, operand=tested))
         return _renamed(
             item, _that_pass(condition, _chosen(Call("columns", (star,)), scope, statement), item.span, statement)
         )
