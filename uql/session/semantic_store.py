@@ -18,7 +18,7 @@ import duckdb
 
 from uql.base.errors import BindError, DataError
 from uql.base.sql_text import literal, quote
-from uql.kernels.duck import Duck, collation_sql
+from uql.kernels.duck import Duck, collated
 from uql.kernels.kept_proxy import StatedSet
 from uql.sources.catalog import ESTIMATED
 
@@ -247,7 +247,7 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
 
     all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
-        f"{cast(quote(field.name), kind)}{collation_sql(field)} AS {quote(field.name)}"
+        f"{collated(cast(quote(field.name), kind), field)} AS {quote(field.name)}"
         for field, kind in zip(table.schema, all_types, strict=True)
     ]
     temporary, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
