@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -152,11 +153,14 @@ def check_target(
     statement: CreateTable | Insert | CopyQuery,
     items: tuple[BoundItem, ...],
     source: str,
+    *,
+    folder: bool = True,
 ) -> None:
     """What is certain to fail when the rows are there fails before they are paid for, at the place of the target.
 
     Args:
         items: the columns that its query gives.
+        folder: may COPY write to any folder, as shards do, or one that a statement before it makes or empties?
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
     from uql.kernels.finish import null_columns
@@ -175,7 +179,7 @@ def check_target(
         raise error(f"there is a table {target} already", "UQL203", way)
     if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
         raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
-    if isinstance(statement, CopyQuery) and Path(target).is_dir():
+    if isinstance(statement, CopyQuery) and not folder and os.path.isdir(target):  # False of a name that is too long
         if not re.search(_MANY_FILES, statement.options, re.IGNORECASE):
             raise error(f"{target} is a folder", "UQL509", "name a file in it, or write PARTITION_BY (column)")
         if any(Path(target).iterdir()) and not re.search(r"\b(append|overwrite)", statement.options, re.IGNORECASE):
