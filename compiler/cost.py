@@ -408,7 +408,9 @@ def calls_of(block: Block, statistics: BlockStatistics) -> Calls:
     returned = passing
     if block.order.rows_needed is not None:
         returned = passing.capped(block.order.rows_needed)
-        if block.filter.goal is Goal.FIRST or block.counts_items:
+        if block.counts_items and block.project.distinct:  # how many are equal is not known
+            passing = Range(returned.low, min(2 * returned.expected, passing.expected), passing.high)
+        elif block.filter.goal is Goal.FIRST or block.counts_items:
             passing = returned
     for stage in block.filter.left_over(block.values.stages):
         once = _once(passing, rows, stage, statistics)

@@ -117,12 +117,17 @@ RULES: Rules = {
     ),
     "quantifier : ANY | ALL": lambda p: "ALL" if p[1].upper() == "ALL" else "ANY",
     "range : range IN rows | range NOT IN rows": lambda p: ast.InQuery(p[1], p[len(p) - 1], negated=len(p) == 5),
-    "range : range like concat | range NOT like concat": lambda p: ast.Like(
-        p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5
+    "range : range like concat | range NOT like concat | starred like concat | starred NOT like concat": lambda p: (
+        ast.Like(p[1], as_string(p[len(p) - 1]), p[len(p) - 2], negated=len(p) == 5)
     ),
-    "range : range like concat ESCAPE concat": lambda p: ast.Like(p[1], as_string(p[3]), p[2], escape=as_string(p[5])),
-    "range : range NOT like concat ESCAPE concat": lambda p: ast.Like(
+    "range : range like concat ESCAPE concat | starred like concat ESCAPE concat": lambda p: ast.Like(
+        p[1], as_string(p[3]), p[2], escape=as_string(p[5])
+    ),
+    "range : range NOT like concat ESCAPE concat | starred NOT like concat ESCAPE concat": lambda p: ast.Like(
         p[1], as_string(p[4]), p[3], True, as_string(p[6])
+    ),
+    "range : starred SIMILAR TO concat | starred NOT SIMILAR TO concat": lambda p: ast.Like(
+        p[1], as_string(p[len(p) - 1]), "SIMILAR TO", negated=len(p) == 6
     ),
     "range : range BETWEEN concat AND concat": lambda p: ast.Between(p[1], as_string(p[3]), as_string(p[5])),
     "range : range NOT BETWEEN concat AND concat": lambda p: ast.Between(p[1], as_string(p[4]), as_string(p[6]), True),
@@ -248,7 +253,9 @@ _LIKE = {"~~": "LIKE", "~~*": "ILIKE", "~~~": "GLOB"}
 
 def p_matches(p: P) -> None:
     """range : range MATCHES concat
-    | range TILDE concat"""
+    | range TILDE concat
+    | starred MATCHES concat
+    | starred TILDE concat"""
     negated, op = p[2].startswith("!"), p[2].lstrip("!")
     p[0] = ast.Like(p[1], as_string(p[3]), _LIKE.get(op, op), negated=negated)
 

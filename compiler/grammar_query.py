@@ -56,7 +56,7 @@ RULES: Rules = {
     "chosen : SELECT DISTINCT ON LPAREN expressions RPAREN item_list": lambda p: (tuple(p[7]), False, tuple(p[5])),
     "chosen : SELECT DISTINCT ON text item_list": lambda p: (tuple(p[5]), False, (p[4],)),
     "clause : chosen": lambda p: Clause("SELECT", p[1]),
-    "item : expr | starred | expr NAME | expr AS identifier": lambda p: SelectItem(
+    "item : expr | starred | expr NAME | expr AS identifier | expr AS STRING": lambda p: SelectItem(
         p[1], p[len(p) - 1] if len(p) > 2 else None
     ),
     "item : identifier COLON expr": lambda p: SelectItem(p[3], p[1]),

@@ -425,12 +425,15 @@ class Block(PhysicalPlan):
 
     @property
     def counts_items(self) -> bool:
-        """Does LIMIT count the items of lists that the rows have, and is the order of the rows known before the lists are?"""
-        if self.order.limit is None:
+        """Does LIMIT count what only the answers tell, and is the order of the rows known before? The items of lists that the rows
+        have, or the different rows of DISTINCT."""
+        if self.order.limit is None or self.aggregate.present or self.has_window:
             return False
+        if self.project.distinct:
+            asked = any(is_semantic(item.expr) for item in self.project.items)
+            return asked and not (self.order.keys or self.filter.formula or self.needs_every_row)
         keys = [key.expr for key in self.order.keys]
-        plain = not (self.aggregate.present or self.project.distinct or self.has_window or needs_every_row(*keys))
-        return plain and not any(map(is_semantic, keys)) and self.needs_every_row
+        return self.needs_every_row and not (needs_every_row(*keys) or any(map(is_semantic, keys)))
 
     @property
     def stops_at_first(self) -> bool:

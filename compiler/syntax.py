@@ -115,9 +115,9 @@ class Binary(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Like(Expr):
-    operand: Expr
+    operand: Expr  # of a SELECT item a `Star` too: the columns with such a name
     pattern: Expr
-    op: str = "LIKE"  # LIKE, ILIKE, GLOB, ~, ~*
+    op: str = "LIKE"  # LIKE, ILIKE, GLOB, ~, ~*; SIMILAR TO of a star alone
     negated: bool = False
     escape: Expr | None = None
 

@@ -368,11 +368,6 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
     labels_in_quotes,
     options_in_brackets,
     parameter_elsewhere,
-    lambda p: (
-        p.kind(-1) == "STAR"
-        and p.kind() in ("LIKE", "ILIKE", "GLOB", "SIMILAR")
-        and "write COLUMNS('pattern') with a regular expression of the names"
-    ),
     select_into,
     nothing_inside,
     written_otherwise,

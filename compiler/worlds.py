@@ -338,7 +338,9 @@ class _World:
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < selectivity
         rows &= self._there(site, dict(block.inner.derived))
         if block.counts_items and block.order.rows_needed is not None:  # lists may be short: then it goes on
-            most = block.order.rows_needed * (2 if self.chance("items") > 0.5 else 1)
+            chance, most = self.chance("items"), block.order.rows_needed
+            further = max(1.0, site.n / max(1, most)) ** chance if block.project.distinct else 1 + (chance > 0.5)
+            most = int(most * further)
             block = replace(block, order=replace(block.order, limit=most, offset=0))
             if block.filter.formula is None:
                 rows &= np.cumsum(rows) <= most

@@ -70,7 +70,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     # --------------------------------------------------------------------------------------------- names and types
     "UQL200": ErrorCode(
-        "An argument of a method of the Python interface is not one expression.",
+        "An argument of a method of the Python interface is not one expression, or not of the kind that it takes.",
         'Pass each expression as an argument of its own; `uql.sem` takes a text, as in `uql.sem("the customer is '
         'angry")`.',
         situation='`con.table("reviews").select("film; stars")`',

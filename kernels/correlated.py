@@ -26,7 +26,7 @@ from uql.compiler.syntax import Binary, Call, Column, Exists, Expr, InQuery, Nod
 from uql.compiler.walk import is_semantic, rewrite, walk, with_children
 from uql.kernels import asking
 from uql.kernels.base import Context
-from uql.kernels.duck import collation_sql, quote, sub_query
+from uql.kernels.duck import collated, quote, sub_query
 from uql.kernels.finish import Output, cast
 from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
@@ -124,10 +124,9 @@ async def run_for_each(
     listed = ", ".join(f"{cast('NULL', item.type)} AS c{i}" for i, item in enumerate(items))
     results = pa.concat_tables(tables, promote_options="permissive") if tables else None
     same = " AND ".join(f"v.{key} IS NOT DISTINCT FROM o.{key}" for key in keys)
-    collations = ["" for _ in items] if results is None else map(collation_sql, results.schema)
     typed = ", ".join(
-        f"{cast(f'c{i}', item.type)}{collate} AS c{i}"
-        for i, (item, collate) in enumerate(zip(items, collations, strict=False))
+        f"{cast(f'c{i}', item.type) if results is None else collated(cast(f'c{i}', item.type), results.schema.field(i))} AS c{i}"
+        for i, item in enumerate(items)
     )
     source = f"(SELECT {typed}, __k, row_number() OVER () AS __p FROM __results)"
     sql = (

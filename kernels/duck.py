@@ -41,16 +41,38 @@ def typed_columns(table: pa.Table, types: Sequence[str]) -> str:
     parts = [
         f"CAST({quote(field.name)} AS {type}) AS {quote(field.name)}"
         if _LOST.search(type)
-        else quote(field.name) + (f"{collate} AS {quote(field.name)}" if (collate := collation_sql(field)) else "")
+        else as_named(collated(quote(field.name), field), field.name)
         for field, type in zip(table.schema, all_types, strict=True)
     ]
     return ", ".join(parts)
 
 
-def collation_sql(field: pa.Field) -> str:
-    """COLLATE and the collation that a column of `Duck.output` has; "" where it has none."""
-    name = (field.metadata or {}).get(_COLLATION, b"").decode()
-    return f" COLLATE {'.'.join(map(quote, name.split('.')))}" if name else ""
+def as_named(value: str, name: str) -> str:
+    return value if value == quote(name) else f"{value} AS {quote(name)}"
+
+
+def collated(value: str, field: pa.Field) -> str:
+    """SQL of a value with the collations that a column of `Duck.output` has, also those in its lists, structs and maps."""
+    kept = (field.metadata or {}).get(_COLLATION)
+    if not kept:
+        return value
+    like = _value_of(json.loads(kept))
+    # CASE has the type of both of its values, with its collations
+    return f"{value}{like[2:]}" if like.startswith("'' ") else f"CASE WHEN TRUE THEN {value} ELSE {like} END"
+
+
+def _value_of(type: Mapping[str, Any]) -> str:
+    """SQL of a value that has the collations of a type, as DuckDB's plans write it; "NULL" where it has none."""
+    of = type["type_info"] or {}
+    if name := of.get("collation"):
+        return f"'' COLLATE {'.'.join(map(quote, name.split('.')))}"
+    parts = {part["first"]: _value_of(part["second"]) for part in of.get("child_types", ())}
+    if type["id"] == "STRUCT" and all(parts) and {*parts.values()} != {"NULL"}:
+        return f"struct_pack({', '.join(f'{quote(name)} := {part}' for name, part in parts.items())})"
+    inside = _value_of(of["child_type"]) if type["id"] in ("LIST", "MAP") else "NULL"
+    if inside == "NULL":
+        return inside
+    return f"[{inside}]" if type["id"] == "LIST" else f"map_from_entries([{inside}])"
 
 
 def content_sql(rows: str) -> str:
@@ -123,8 +145,8 @@ class Duck:
         described = json.loads(self.scalar(f"SELECT system.main.json_serialize_plan('FROM temp.{shape}')"))
         types = described["plans"][0]["children"][0]["returned_types"]
         for place, type in enumerate(types[: table.num_columns]):
-            if name := (type["type_info"] or {}).get("collation"):
-                field = table.schema.field(place).with_metadata({_COLLATION: name})
+            if _value_of(type) != "NULL":
+                field = table.schema.field(place).with_metadata({_COLLATION: json.dumps(type)})
                 table = table.set_column(place, field, table.column(place))
         return table
 

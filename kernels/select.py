@@ -73,7 +73,7 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
 
 
 async def _first_items(block: Block, relation: Relation, ctx: Context) -> Output:
-    """The items that LIMIT leaves of lists that the model makes: of as many rows as items are needed, then of twice as many, and so on."""
+    """What LIMIT counts once it is answered, items of lists or different rows: of as many rows as are needed, then of twice as many …"""
     every = np.arange(relation.n, dtype=np.int64)
     count, notes = block.order.rows_needed or 0, len(ctx.notes)
     each = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
@@ -87,11 +87,13 @@ async def _first_items(block: Block, relation: Relation, ctx: Context) -> Output
         output.exact = output.exact and chosen.exact
         if output.table.num_rows == block.order.limit or len(chosen.rids) < count:
             return output
-        count *= 2
-        if not ctx.purse.fits(count * each):
+        room = ctx.room(0, each)
+        further = 2 * count if room is None else min(2 * count, room + (count if block.filter.formula is None else 0))
+        if further <= count:
             ctx.partial, output.exact = True, False
             ctx.notes.append(f"first {output.table.num_rows} of {block.order.limit}: the budget ended")
             return output
+        count = further
         del ctx.notes[notes:]
 
 

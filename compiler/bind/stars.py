@@ -13,7 +13,7 @@ from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression
-from uql.compiler.syntax import Call, Column, Expr, ListExpr, Named, SelectItem, Span, Star, String, TypeName
+from uql.compiler.syntax import Call, Column, Expr, ListExpr, Name, Named, SelectItem, Span, Star, String, TypeName
 from uql.compiler.walk import rewrite, walk
 
 MOST_NESTED = 1_000  # structs in one another that unnest(…, recursive := true) takes apart
@@ -149,6 +149,12 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
         statement: answers what DuckDB has to say of a lambda.
     Raises: BindError (UQL212) where the item has several COLUMNS(…).
     """
+    if isinstance(item.expr, ast.Like) and isinstance(item.expr.operand, Star):
+        tested, star = Name(("name",)), item.expr.operand
+        condition = ast.Lambda(tested.parts, replace(item.expr, operand=tested))
+        return _renamed(
+            item, _that_pass(condition, _chosen(Call("columns", (star,)), scope, statement), item.span, statement)
+        )
     if scope.find(("columns",), item.span) is not None:
         return [item]
     item = replace(item, expr=rewrite(item.expr, lambda node: _unpacked(node, scope, statement)))
@@ -158,12 +164,34 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     if len(calls) > 1:
         raise _wrong(item.span, "one item takes one COLUMNS(…)")
     (call,) = calls
-    items = []
+    chosen = []
     for name, column in _chosen(call, scope, statement):
         value = column.expr
         expr = rewrite(item.expr, lambda node, value=value: value if node == call else node)  # type: ignore[misc]
-        items.append(SelectItem(expr, item.alias or column.alias or name, span=item.span))
-    return items
+        chosen.append((name, replace(column, expr=expr)))
+    pattern = call.args[0].value if isinstance(call.args[0], String) else ""
+    return _renamed(item, chosen, pattern)
+
+
+def _renamed(item: SelectItem, chosen: list[tuple[str, SelectItem]], pattern: str = "") -> list[SelectItem]:
+    r"""The columns that an item stands for under the name it gives them, in which \0 is a column's name and \1 the first group of
+    the pattern by which it was chosen."""
+
+    def part(at: re.Match[str], name: str) -> str:
+        found, group = re.search(pattern, name), int(at[1])
+        if not group:
+            return name
+        return found[group] or "" if found is not None and group <= len(found.groups()) else ""
+
+    alias = item.alias
+    return [
+        SelectItem(
+            column.expr,
+            column.alias or name if alias is None else re.sub(r"\\(\d)", lambda at, name=name: part(at, name), alias),  # type: ignore[misc]
+            span=item.span,
+        )
+        for name, column in chosen
+    ]
 
 
 def _is_columns(node: object) -> TypeGuard[Call]:
@@ -206,20 +234,31 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
                     raise scope.unknown((name,), call.span)
             selection = [by_name[name.lower()] for name in names]
         case ast.Lambda(names=(_,)):
-            listed = ListExpr(tuple(String(name) for name, _ in columns))
-            sql = expression(Call("list_transform", (listed, argument)))
-            try:
-                flags = statement.catalog.value(f"SELECT {sql}")
-            except statement.types.error as error:
-                raise _wrong(call.span, f"COLUMNS: {str(error).splitlines()[0]}") from None
-            selection = (
-                [pair for pair, flag in zip(columns, flags, strict=True) if flag] if isinstance(flags, list) else []
-            )
+            return _that_pass(argument, columns, call.span, statement)
         case _:
             raise _wrong(call.span, "COLUMNS takes *, a pattern, a list of names, or a lambda over names")
-    if not selection:
-        raise _wrong(call.span, f"COLUMNS(…) names none of the columns {', '.join(name for name, _ in columns)}")
-    return selection
+    return _some(selection, columns, call.span)
+
+
+def _that_pass(
+    condition: ast.Lambda, columns: list[tuple[str, SelectItem]], span: Span, statement: Statement
+) -> list[tuple[str, SelectItem]]:
+    """The columns for whose names a lambda holds, as DuckDB says."""
+    sql = expression(Call("list_transform", (ListExpr(tuple(String(name) for name, _ in columns)), condition)))
+    try:
+        flags = statement.catalog.value(f"SELECT {sql}")
+    except statement.types.error as error:
+        raise _wrong(span, f"COLUMNS: {str(error).splitlines()[0]}") from None
+    passed = [pair for pair, flag in zip(columns, flags, strict=True) if flag] if isinstance(flags, list) else []
+    return _some(passed, columns, span)
+
+
+def _some(
+    chosen: list[tuple[str, SelectItem]], columns: list[tuple[str, SelectItem]], span: Span
+) -> list[tuple[str, SelectItem]]:
+    if not chosen:
+        raise _wrong(span, f"COLUMNS(…) names none of the columns {', '.join(name for name, _ in columns)}")
+    return chosen
 
 
 def _name(expr: Expr) -> str:

@@ -131,7 +131,10 @@ def settle(
     for members in families.values():
         wants = [uses[index].want for index in members]
         text = uses[members[0]].text
-        stated = is_statement(text) and all(w.place is Place.PRESENCE for w in wants)  # true or false, or not known
+        is_group = any(w.place is Place.GROUP for w in wants)
+        stated = is_statement(text) and (
+            is_group or all(w.place is Place.PRESENCE for w in wants)
+        )  # true, false, not known
         if _is_open(wants) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)

@@ -18,6 +18,8 @@ STATEMENTS = [
     f"SELECT count(*) FROM (SELECT k FROM t WHERE {HELD} INTERSECT SELECT s FROM t)",
     f"SELECT count(*) FROM (SELECT s FROM t WHERE {HELD} EXCEPT SELECT k FROM t WHERE id < 3)",
     f"SELECT id FROM (SELECT s COLLATE NOCASE AS n, id FROM t WHERE {HELD} LIMIT 99) WHERE n = 'X' ORDER BY id",
+    f"SELECT l, s, count(*) FROM (SELECT [k] AS l, {{'a b': k, 'n': 1}} AS s FROM t WHERE {HELD} LIMIT 99) GROUP BY l, s ORDER BY l",
+    f"SELECT count(*) FROM (SELECT [[k]] AS l, [{{'a': k}}] AS s FROM t WHERE {HELD} UNION SELECT [[k]], [{{'a': k}}] FROM t)",
     f"PIVOT (SELECT k FROM t WHERE {HELD}) ON k USING count(*)",
     f"SELECT x.id, q.n FROM t x, LATERAL (SELECT x.k AS n FROM t y WHERE y.id = 1 AND {HELD.replace('body', 'y.body')} OR y.id = 2 LIMIT 1) q"
     " ORDER BY x.id",
@@ -49,6 +51,21 @@ def test_a_table_of_a_query_keeps_collations(con):
     assert con.sql("SELECT count(*) FROM kept WHERE k = 'X'").fetchall() == [want]
     assert con.uql("SELECT count(*) FROM other WHERE k = 'X'").fetchall() == [want]
     assert len(con.uql(f"SELECT id, k FROM t WHERE {HELD}").filter("k = 'X'").fetchall()) == want[0]
+
+
+@pytest.mark.parametrize("made", ["CREATE TABLE kept AS {}", "{} TO kept", "CREATE SEMANTIC TABLE kept AS {} KEY (id)"])
+def test_a_table_of_a_query_keeps_the_collations_in_lists_and_structs(con, made):
+    columns = (
+        "id, [k, 'b'] AS l, {'a': k, 'n': id} AS s, CASE WHEN id > 9 THEN [{'a': [k]}] END AS deep, MAP {k: 1} AS m"
+    )
+    con.uql(made.format(f"SELECT {columns} FROM t WHERE {HELD}")).fetchall()
+    for query in (
+        "SELECT count(DISTINCT l), count(DISTINCT s.a), count(DISTINCT deep), count(deep) FROM {}",
+        "SELECT id FROM {} WHERE l = ['X', 'B'] OR s.a = 'Z' OR deep = [{{'a': ['Y']}}] ORDER BY id",
+        "SELECT l[1], s.a, deep, m::VARCHAR FROM {} ORDER BY id",
+    ):
+        want = con.sql(query.format(f"(SELECT {columns} FROM t WHERE held)")).fetchall()
+        assert con.sql(query.format("kept")).fetchall() == want, query
 
 
 def test_a_semantic_table_keeps_collations_and_follows_a_change_of_case(con):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hash_model import HashModel
 from row_model import RowModel
 
 import uql
@@ -130,3 +131,37 @@ def test_the_order_halves_what_lies_between():
         for asked in (1, 3, 7, 15):
             places = np.flatnonzero(turn[mine] < asked)
             assert np.diff(places, prepend=-1, append=mine.sum()).max() <= mine.sum() / (asked + 1) * 2 + 1
+
+
+KINDS = 'SELECT DISTINCT "the kind" USING (text) AS kind FROM kinds'
+
+
+def kinds(of, **settings):
+    """A table whose i-th row is of kind i modulo `of`; the model that reads it."""
+    model = HashModel(answers=lambda question, row: f"kind {int(row.cells[0].value) % of}")
+    con = uql.connect(model=model, ledger=":memory:", **settings)
+    con.execute("CREATE TABLE kinds AS SELECT i AS id, i::VARCHAR AS text FROM range(1000) r(i)")
+    return con, model
+
+
+@pytest.mark.parametrize(("of", "limit", "calls"), [(7, 5, 5), (7, 7, 7), (40, 7, 7), (3, 3, 3)])
+def test_different_values_of_a_text_are_asked_until_limit_has_them(of, limit, calls):
+    con, model = kinds(of)
+    asked = con.uql(f"{KINDS} LIMIT {limit}")
+    quote = asked.quote().calls
+    assert len(set(asked.fetchall())) == limit and asked.exact and not asked.partial
+    assert quote.low <= model.calls == calls <= quote.high
+    assert con.uql(f"{KINDS} LIMIT {limit} OFFSET {of - limit}").fetchall() and model.calls <= 2 * of
+
+
+def test_where_a_budget_ends_before_limit_has_its_different_values_it_is_said():
+    con, model = kinds(3)
+    calls = []
+    for budget in (6, 11, 32):
+        asked = con.uql(f"{KINDS} LIMIT 5 WITH (budget = {budget})")
+        again = con.uql(f"{KINDS} LIMIT 5 WITH (budget = {budget})")
+        assert sorted(asked.fetchall()) == [("kind 0",), ("kind 1",), ("kind 2",)]
+        assert asked.partial and not asked.exact and "first 3 of 5: the budget ended" in asked.notes
+        assert again.fetchall() == asked.fetchall() and again.cost.calls == 0
+        calls.append(model.calls)
+    assert calls == [6, 11, 32]

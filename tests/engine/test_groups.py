@@ -23,6 +23,19 @@ def test_many_counts_memberships(con, world):
     assert result.exact
 
 
+@pytest.mark.parametrize("into", ["", " INTO 2"])
+def test_a_statement_as_a_key_has_the_groups_true_and_false(into):
+    con = uql.connect(model=HashModel(), ledger=":memory:", budget="all")
+    con.execute("CREATE TABLE notes AS SELECT i AS id, 'note ' || i AS body FROM range(60) r(i)")
+    said = dict(con.uql('SELECT id, "the note is good"::BOOLEAN FROM notes').fetchall())
+    result = con.uql(f'SELECT g, COUNT(*) AS n FROM notes GROUP BY "the note is good"{into} AS g ORDER BY g')
+    counts = [(truth, list(said.values()).count(truth)) for truth in (False, True)]
+    if into:
+        assert result.types == ["VARCHAR", "BIGINT"]
+    else:
+        assert result.fetchall() == counts and result.types == ["BOOLEAN", "BIGINT"] and result.cost.calls == 0
+
+
 def test_many_beside_a_column_and_having(con, world):
     result = con.uql(
         'SELECT film, s, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY film, "the subjects" MANY AS s '

@@ -10,6 +10,7 @@ import pytest
 
 import uql
 from uql.base.errors import BindError, BudgetError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.session.semantic_store import definitions
 
 POSITIVE = '"the review is positive"'
 MADE = f'CREATE SEMANTIC TABLE liked AS SELECT id, stars, "the main topic" AS topic FROM live WHERE {POSITIVE} KEY (id)'
@@ -272,6 +273,9 @@ def test_values_for_more_rows_than_the_budget_has_calls_are_refused_before_anyth
         ("ALTER TABLE live RENAME text TO words", "UQL522", "no column text"),
         ("DROP TABLE live", "UQL522", "no table live"),
         ("DROP TABLE liked", "UQL522", "liked was dropped"),
+        ("ALTER TABLE liked RENAME TO loved", "UQL522", "liked was dropped or renamed"),
+        ("ALTER TABLE liked RENAME topic TO about", "UQL522", "liked has no column topic any more"),
+        ("ALTER TABLE liked DROP topic", "UQL522", "liked has no column topic any more"),
         ("CREATE OR REPLACE TABLE liked AS SELECT 1 AS id", "UQL522", "liked is another table"),
     ],
 )
@@ -285,10 +289,31 @@ def test_what_no_longer_fits_is_said_before_anybody_is_asked_and_nothing_changes
         con.refresh("liked")
     assert raised.value.code == code and raised.value.help
     assert not [e for e in events if e.kind == "call"]
-    if "liked" not in spoil:
+    if "liked" not in spoil:  # else it is the table itself that was changed
         assert con.sql("SELECT id, topic FROM liked ORDER BY id").fetchall() == [
             (i, t) for i, _, t in truth(world, 0, 40)
         ]
+
+
+def test_rows_that_were_deleted_from_the_table_itself_come_back_for_no_call(world, shop):
+    con = opened(world, shop)
+    rows = told(con.uql(MADE))[0]
+    for gone in ("DELETE FROM liked WHERE id < 9", "TRUNCATE liked"):
+        change(con, gone)
+        missing = rows - one(con, "SELECT count(*) FROM liked")
+        assert told(con.refresh("liked")) == (rows, missing, 0, 0, 0)
+        assert con.sql("SELECT id, stars, topic FROM liked ORDER BY id").fetchall() == truth(world, 0, 40)
+
+
+def test_a_table_of_a_version_that_did_not_note_its_rows_is_refreshed(world, shop):
+    con = opened(world, shop)
+    rows = told(con.uql(MADE))[0]
+    (definition,) = definitions(con.session.duck)
+    change(con, f"ALTER TABLE {definition.rows_sql} DROP COLUMN __there")
+    assert told(con.refresh("liked")) == (rows, 0, 0, 0, 0)
+    change(con, "INSERT INTO live FROM reviews WHERE id >= 40 AND id < 60")
+    con.refresh("liked")
+    assert con.sql("SELECT id, stars, topic FROM liked ORDER BY id").fetchall() == truth(world, 0, 60)
 
 
 @pytest.mark.parametrize(

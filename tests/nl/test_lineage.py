@@ -27,6 +27,9 @@ def hidden(kind: NodeKind, body: str, *columns: str) -> set[str]:
         ("SELECT count(owner_phone) AS n, max(owner_phone) AS m FROM shops", ("n", "m"), {"m"}),
         ("SELECT c AS d FROM (SELECT owner_phone AS c FROM shops) AS t", ("d",), {"d"}),
         ("SELECT * FROM shops", ("name", "owner_phone"), {"owner_phone"}),
+        ("SELECT * RENAME (owner_phone AS c) FROM shops", ("name", "c"), {"name", "c"}),
+        ("SELECT * LIKE 'owner%' AS 'a_\\0', count(*) AS n FROM shops", ("a_owner_phone", "n"), {"a_owner_phone", "n"}),
+        ("SELECT COLUMNS('owner.*') AS c FROM shops", ("c",), {"c"}),
         ("SELECT name AS n FROM shops", ("n",), set()),
     ],
 )
@@ -65,6 +68,7 @@ FULL = {
         "SELECT x.p FROM shops AS s, LATERAL (SELECT s.owner_phone AS p) AS x",
         "SELECT unnest([name, owner_phone]) AS p FROM shops",
         "SELECT string_agg(owner_phone, ',') AS p FROM shops",
+        "SELECT * RENAME (owner_phone AS p) FROM shops",
     ],
 )
 def test_private_values_are_in_no_prompt_whatever_a_query_makes_of_them(sql: str) -> None:

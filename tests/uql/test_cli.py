@@ -48,6 +48,17 @@ def test_the_query_comes_from_a_file_or_a_pipe(
     assert json.loads(capsys.readouterr().out) == [{"n": 3}]
 
 
+@pytest.mark.parametrize("format_", ["table", "json"])
+def test_queries_that_are_given_each_after_an_option_of_its_own_are_run_in_order(
+    format_: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = ["-c", "SELECT 'first' AS a -- no more", "-c", "", "-c", "SELECT 'second' AS a"]
+    assert main([*queries, *(["--json"] if format_ == "json" else [])]) == 0
+    out, err = capsys.readouterr()
+    assert ("first" in out) == (format_ == "table") and "second" in out
+    assert ("the rows of 1 statement before the last are not written" in err) == (format_ == "json")
+
+
 def test_formats_hold_the_same_rows(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outs = {}
     for flag in ("--csv", "--json", "--markdown"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from dataclasses import dataclass
 from datetime import date
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import duckdb
+import numpy as np
 import pytest
 from hash_model import HashModel
 
@@ -469,6 +471,34 @@ def test_a_result_is_a_sequence_of_rows(con: uql.Connection) -> None:
         r["moodx"]
     with pytest.raises(IndexError):
         r[3]
+
+
+@pytest.mark.parametrize("query", [POSITIVE, "SELECT 1 AS a"], ids=["asked", "plain"])
+@pytest.mark.parametrize(
+    ("method", "arguments", "said"),
+    [
+        ("fetchmany", (-1,), "size is a whole number from 0 on, not -1"),
+        ("fetchmany", (1.5,), "not 1.5"),
+        ("why", ("x",), "row is a whole number, not 'x'"),
+        ("why", (1.0,), "not 1.0"),
+        ("correct", ("x", True), "not 'x'"),
+        ("to_arrow_reader", (0,), "batch_size is a whole number from 1 on, not 0"),
+        ("limit", ("x",), "rows is a whole number"),
+        ("show", (None,), "max_rows is a whole number"),
+        ("bars", ("x",), "width is a whole number"),
+        ("to_table", ("",), "a table is given by its name"),
+    ],
+)
+def test_an_argument_that_a_method_cannot_take_is_said(
+    con: uql.Connection, query: str, method: str, arguments: tuple[object, ...], said: str
+) -> None:
+    with pytest.raises(BindError, match=f"UQL200: .*{re.escape(said)}"):
+        getattr(con.uql(query), method)(*arguments)
+
+
+def test_a_whole_number_of_numpy_is_one(con: uql.Connection) -> None:
+    r = con.uql(POSITIVE)
+    assert len(r.fetchmany(np.int64(2))) == 2 and r.why(np.int64(0)).evidence and r.fetchmany(0) == []
 
 
 def test_a_result_may_stand_after_from_and_wherever_arrow_is_read(con: uql.Connection) -> None:

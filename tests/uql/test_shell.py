@@ -152,6 +152,27 @@ def test_a_wrong_command_is_told_the_right_one(typed: Typed) -> None:
     assert "choices: table, csv, json, markdown" in out
 
 
+@pytest.mark.parametrize("leave", ["\\q", "exit", "quit;", ".exit"])
+def test_commands_of_psql_and_duckdb_are_known(typed: Typed, leave: str) -> None:
+    out = typed(
+        "\\d reviews",
+        "\\dt",
+        "help",
+        ".output rows.csv",
+        "SELECT 1 AS a;",
+        ".mode boxes",
+        ".read",
+        leave,
+        "SELECT 77 AS b;",
+    )
+    assert out.count("reviews (6 rows): id integer") == 2 and "leave, as Ctrl-D does" in out
+    assert "1 row written to rows.csv" in out
+    assert (
+        "error: rows cannot be shown as boxes; choices: table" in out and "error: .read takes the name of a file" in out
+    )
+    assert "77" not in out and typed.code == 0
+
+
 def test_explain_asks_nobody(typed: Typed) -> None:
     out = typed(".explain " + POSITIVE, ".cost")
     assert "SemFilter" in out

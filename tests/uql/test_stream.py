@@ -64,12 +64,47 @@ def test_what_the_statement_raises_is_raised(con):
         list(con.uql("""SELECT CAST('x' || body AS INTEGER), "its mood" FROM notes LIMIT 5""").stream())
 
 
-def test_leaving_the_loop_does_not_end_the_statement(con):
+@pytest.mark.parametrize("how", ["break", "close"])
+def test_leaving_the_loop_ends_the_statement_and_keeps_what_was_paid(con, how):
     result = con.uql(COUNT)
-    for _ in result.stream():
-        break
-    assert result.cost.calls >= 390
-    assert not result.partial
+    moments = iter(result.stream())
+    for moment in moments:
+        if moment.estimates:
+            break
+    if how == "close":
+        moments.close()
+    del moments  # where a loop is left, nothing holds its iterator
+    paid = result.cost.calls
+    assert 0 < paid < 390
+    assert result.partial
+    assert con.uql(COUNT).cost.calls <= 400 - paid
+
+
+def test_leaving_a_loop_of_asyncio_ends_the_statement(con):
+    result = con.uql(COUNT)
+
+    async def work():
+        moments = aiter(result.stream())
+        async for _ in moments:
+            break
+        await moments.aclose()
+
+    asyncio.run(work())
+    assert result.partial and result.cost.calls < 390
+
+
+def test_a_statement_that_waits_for_another_sends_nothing_once_its_loop_is_left(con):
+    first, second = con.uql(COUNT), con.uql(MEAN)
+    waiting, moments = second.stream(), iter(first.stream())
+    next(moments)
+    later = iter(waiting)
+    asked = threading.Thread(target=lambda: next(later))
+    asked.start()
+    list(moments)
+    asked.join(30)
+    later.close()
+    assert not first.partial and first.cost.calls >= 390
+    assert second.partial
 
 
 def test_plain_sql_has_its_last_moment_alone(con):

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from uql.session.session import CANCELLED
 from uql.show.progress import REFRESH_S, Counts
 
 if TYPE_CHECKING:
@@ -42,8 +44,8 @@ class Moment:
 class Stream:
     """The moments of a statement that begins to run when the first one is asked for, in a thread of its own.
 
-    A moment comes with every new estimate, and otherwise at most every 0.1 s; the last one is `done`. To leave the loop does not
-    end the statement: an interval read many times until it pleases does not hold as often as it says. Its rows wait for its end.
+    A moment comes with every new estimate, and otherwise at most every 0.1 s; the last one is `done`. To leave the loop, or to close
+    it, ends the statement as `con.interrupt()` does: what was answered is kept, and its result says that it is partial.
 
     Args:
         statement: of the result.
@@ -56,7 +58,8 @@ class Stream:
     def __iter__(self) -> Iterator[Moment]:
         moments: SimpleQueue[Moment | None] = SimpleQueue()  # None: the statement has ended
         stop = None if self._session is None else self._session.on_event(_Listener(moments.put))
-        thread = ThreadPoolExecutor(1, thread_name_prefix="uql-stream")
+        left = Event()  # nobody reads the moments any more
+        thread = ThreadPoolExecutor(1, thread_name_prefix="uql-stream", initializer=CANCELLED.set, initargs=(left,))
         running = thread.submit(self._statement.run)
         running.add_done_callback(lambda _: moments.put(None))
         thread.shutdown(wait=False)
@@ -75,6 +78,8 @@ class Stream:
         finally:
             if stop is not None:
                 stop()
+            if self._session is not None and not running.done():
+                self._session.interrupt(left)
         outcome = running.result()
         cost = outcome.cost
         yield Moment(cost.calls, cost.cached, cost.failed, cost.usd or 0.0, dict(outcome.estimates), done=True)

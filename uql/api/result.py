@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from operator import index
 from pathlib import Path as P
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overload
 
 from uql.base.arrow_values import durations, for_pandas, python_values
-from uql.base.errors import ConfigError, DataError, memory_errors
+from uql.base.errors import BindError, ConfigError, DataError, memory_errors
 from uql.session.prepared import PreparedStatement
 from uql.session.statements import errors_as_ours
 from uql.sources.frames import MADE_BY
@@ -130,6 +131,7 @@ class Result:
         """
         import pyarrow as pa
 
+        batch_size = _whole("batch_size", batch_size, 1)
         table = self.arrow(intervals=intervals)
         return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=batch_size))
 
@@ -145,6 +147,7 @@ class Result:
     @memory_errors()
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """The next rows, at most `size`."""
+        size = _whole("size", size)
         if self._unfetched is None:
             self._unfetched = iter(self)
         return list(islice(self._unfetched, size))
@@ -178,6 +181,7 @@ class Result:
 
     def limit(self, rows: int, offset: int = 0) -> Result:
         """The first rows, after `offset` of them."""
+        rows, offset = _whole("rows", rows), _whole("offset", offset)
         return self._then("limit", f"{rows}, {offset}", lambda rel, _: rel.limit(rows, offset))
 
     def aggregate(self, expressions: str, group_by: str = "") -> Result:
@@ -237,7 +241,7 @@ class Result:
         """Prints the rows, the intervals, and a line on what it cost."""
         from uql.show.render import text
 
-        print(text(self.run(), max_rows=max_rows))
+        print(text(self.run(), max_rows=_whole("max_rows", max_rows)))
 
     def plot(self, kind: Literal["bar", "line", "histogram", "scatter", "images"] | None = None) -> Plot:
         """The plot that fits the rows (`uql.show.charts.chart`), shown by a notebook; `.save("x.svg")` writes .svg, .png or .html."""
@@ -249,7 +253,7 @@ class Result:
         """Bars for a terminal, `width` characters at most, each with its number and interval."""
         from uql.show.charts import bars
 
-        return bars(self.run(), width)
+        return bars(self.run(), _whole("width", width))
 
     def write_parquet(self, path: str | Path) -> None:
         """The rows as a Parquet file, an estimated column x with x_low and x_high."""
@@ -399,12 +403,15 @@ class Result:
         """
         from uql.engine.provenance import Why
 
+        row = _whole("row", row, None)
         trace = self.run().trace
-        if trace is not None:
-            return trace.why(row)
+        return trace.why(row) if trace is not None else Why(self._checked(row), ())
+
+    def _checked(self, row: int) -> int:
+        """The position of a row that the result has. Raises: IndexError."""
         if not 0 <= row < len(self):
             raise IndexError(f"there is no row {row}: the result has {len(self):,}")
-        return Why(row, ())
+        return row
 
     def correct(self, row: int, value: Any, column: str | None = None) -> Correction:
         """Keeps a person's answer about an output row: later queries take it in the place of any model's, without a call.
@@ -420,9 +427,7 @@ class Result:
         Raises: DataError (UQL524) where the value does not fit, the row stands for several, or there is none to correct;
             (UQL515) where nothing is kept of the row.
         """
-        outcome = self.run()
-        if not isinstance(row, int) or not 0 <= row < len(self):
-            raise IndexError(f"there is no row {row}: the result has {len(self):,}")
+        row, outcome = self._checked(_whole("row", row, None)), self.run()
         if outcome.trace is None:
             raise DataError("this row has no answer of a model, so there is nothing to correct", code="UQL524")
         correction = outcome.trace.correct(row, value, column)
@@ -432,7 +437,10 @@ class Result:
 
     def to_table(self, name: str) -> None:
         """The rows as a table of the database, as `TO name` stores them."""
-        self._statement.store(name, self.run())
+        if not isinstance(name, str) or not name:
+            raise BindError(f"a table is given by its name, not by {name!r}", code="UQL200")
+        with errors_as_ours():
+            self._statement.store(name, self.run())
 
     def explain(self) -> str:
         """The plan, how each quoted text was read, and the price. Makes no call."""
@@ -443,6 +451,20 @@ class Result:
         """The price: calls, tokens, USD and seconds, each low, expected and high. Makes no call."""
         with errors_as_ours():
             return self._statement.quote()
+
+
+def _whole(name: str, value: Any, least: int | None = 0) -> int:
+    """An argument that is a whole number, of numpy too. Raises: BindError (UQL200).
+
+    Args:
+        name: of the argument.
+        value: as given.
+        least: that it may be; None: any.
+    """
+    if not isinstance(value, SupportsIndex) or (least is not None and index(value) < least):
+        bound = "" if least is None else f" from {least} on"
+        raise BindError(f"{name} is a whole number{bound}, not {value!r}", code="UQL200")
+    return index(value)
 
 
 def _tuples(table: pa.Table, types: list[str]) -> list[tuple[Any, ...]]:

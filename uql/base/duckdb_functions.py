@@ -39,19 +39,22 @@ class AggregateFunctions(Container[str]):
 
     @cached_property
     def _built_in(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The built-in aggregates, and the built-in functions that are none.
-
-        DuckDB in a child never loads an extension. Under enable_external_access = false their folder cannot be listed.
-        """
-        extensions: frozenset[str] = frozenset()
-        if isinstance(self._connection, duckdb.DuckDBPyConnection):
+        """The built-in aggregates, and the built-in functions that are none."""
+        if not isinstance(self._connection, duckdb.DuckDBPyConnection):
+            return self._of(frozenset(), self._connection)  # DuckDB in a child never loads an extension
+        with self._connection.cursor() as own:  # the other one may be in use by now
             try:
-                loaded = self._connection.execute(_LOADED).fetchall()
-            except duckdb.PermissionException:
-                return _listed(self._connection)
-            extensions = frozenset(name for (name,) in loaded)
+                loaded = own.execute(_LOADED).fetchall()
+            except (
+                duckdb.PermissionException
+            ):  # enable_external_access = false: the folder of extensions cannot be listed
+                return _listed(own)
+            return self._of(frozenset(name for (name,) in loaded), own)
+
+    @staticmethod
+    def _of(extensions: frozenset[str], connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
         if extensions not in _known:
-            _known[extensions] = _listed(self._connection)
+            _known[extensions] = _listed(connection)
         return _known[extensions]
 
     def forget_macros(self) -> None:

@@ -90,7 +90,12 @@ def _has_blank(word: str) -> bool:
 def _query(
     database: options.Database = None,
     command: Annotated[
-        str | None, typer.Option("-c", "--command", help="The query; without -c and -f it is read from standard input.")
+        list[str] | None,
+        typer.Option(
+            "-c",
+            "--command",
+            help="The query; without -c and -f it is read from standard input. Several are run in order, as one script.",
+        ),
     ] = None,
     file: Annotated[
         str | None, typer.Option("-f", "--file", help="A file with the query; - is standard input.")
@@ -129,7 +134,7 @@ def _query(
         print(f"uql {__version__}")
         return 0
     request = Request(
-        text=text_of(command, file),
+        text=text_of(None if command is None else "\n;\n".join(filter(str.strip, command)), file),
         format=options.format_of(output, csv, as_json, markdown),
         output=Path(output) if output is not None else None,
         parameters=constants(parameters),

@@ -68,7 +68,7 @@ from uql.kernels import (
 from uql.kernels.answers import RowError
 from uql.kernels.asking import misfits
 from uql.kernels.base import Context, Memory, Stored
-from uql.kernels.duck import Duck, collation_sql, content_sql, quote, typed_columns
+from uql.kernels.duck import Duck, collated, content_sql, quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
 from uql.kernels.estimates.groups import Groups
@@ -108,7 +108,7 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     tables = {"__left": left.table.rename_columns(names), "__right": right.table.rename_columns(names)}
     sides = [
         ", ".join(
-            f"{cast(field.name, item.type)}{collation_sql(field)} AS {field.name}"
+            f"{collated(cast(field.name, item.type), field)} AS {field.name}"
             for field, item in zip(table.schema, plan.items, strict=True)
         )
         for table in tables.values()

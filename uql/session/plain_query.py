@@ -163,6 +163,7 @@ def _is_other(node: object, piece: Piece) -> bool:
             | ast.TableFunction()
             | ast.TableName(file=True)
             | ast.Call(name="columns" | "unnest")
+            | ast.Like(operand=ast.Star())
         ):
             return True
         case ast.OrderKey(expr=ast.Parameter()) | ast.GroupKey(expr=ast.Parameter()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -72,6 +73,10 @@ async def in_context(
         if drawing is not None and ledger is not None and statement.before is None:
             replay = replays.take(drawing, id, calls, rates, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
+                if (
+                    replay.begins and replay.new is not None
+                ):  # all budgets of a run together make no more calls than the largest
+                    replay = replace(replay, new=max(0, replay.new - replays.paid(replay.root, ledger)[0]))
                 described = memory.descriptions  # made by the run that drew first: the texts mean the same again
                 memory = Statistics.of(replay.rates)
                 memory.descriptions = described

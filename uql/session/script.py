@@ -259,7 +259,7 @@ def _writes(
     result = prepare(session, bound, source)
     if isinstance(tree, Insert) and not tree.columns:
         tree = replace(tree, columns=listed(catalog, tree.name, len(bound.query.items)))
-    check_target(catalog.cursor, tree, bound.query.items, source)
+    check_target(catalog.cursor, tree, bound.query.items, source, folder=session.cluster is not None)
     if isinstance(tree, CreateTable) and tree.if_not_exists and is_there(catalog.cursor, tree):
         return done(catalog, text_outcome([], None), "nothing to do", source)
     written = (

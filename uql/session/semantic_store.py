@@ -18,7 +18,7 @@ import duckdb
 
 from uql.base.errors import BindError, DataError
 from uql.base.sql_text import literal, quote
-from uql.kernels.duck import Duck, collation_sql
+from uql.kernels.duck import Duck, collated
 from uql.kernels.kept_proxy import StatedSet
 from uql.sources.catalog import ESTIMATED
 
@@ -247,7 +247,7 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
 
     all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
-        f"{cast(quote(field.name), kind)}{collation_sql(field)} AS {quote(field.name)}"
+        f"{collated(cast(quote(field.name), kind), field)} AS {quote(field.name)}"
         for field, kind in zip(table.schema, all_types, strict=True)
     ]
     temporary, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
@@ -304,6 +304,18 @@ def _same(one: str, two: str, key: Sequence[str]) -> str:
     return " AND ".join(f"{one}.{quote(k)} IS NOT DISTINCT FROM {two}.{quote(k)}" for k in key)
 
 
+def check_columns(duck: Duck, definition: Definition) -> None:
+    """Raises: DataError (UQL522) where the table has lost a column."""
+    now = {name.lower() for name in duck.arrow(f"SELECT * FROM {definition.sql} LIMIT 0").column_names}
+    lost = [name for name, _ in definition.columns if name.lower() not in now]
+    if lost:
+        raise DataError(
+            f"{definition.name} has no column {', '.join(lost)} any more; its definition is still kept",
+            code="UQL522",
+            help=f"give it back its name (ALTER TABLE), or CREATE OR REPLACE SEMANTIC TABLE {definition.name} AS … creates it again",
+        )
+
+
 def say(duck: Duck, definition: Definition, exact: bool) -> None:
     """The table's comment, by which it is known, and by which statements that read an estimate say so.
 
@@ -331,7 +343,7 @@ def digest(columns: Sequence[str]) -> str:
 def know(
     duck: Duck, definition: Definition, candidates: str, scope: str | None, flagged: Mapping[str, pa.Table]
 ) -> None:
-    """Notes the candidates of a source.
+    """Notes the candidates of a source, and which of them are rows of the table.
 
     Args:
         candidates: a temporary table of key and `__digest` of every candidate.
@@ -340,13 +352,16 @@ def know(
             answered.
     """
     run, key = duck.connection.execute, definition.key
+    there = f"EXISTS (FROM {definition.sql} AS t WHERE {_same('r', 't', key)}) AS __there"
+    rows = f"SELECT *, {there} FROM {quote(candidates)} AS r"
     if scope is None:
-        run(f"CREATE OR REPLACE TABLE {definition.rows_sql} AS SELECT * FROM {quote(candidates)}")
-    else:
+        run(f"CREATE OR REPLACE TABLE {definition.rows_sql} AS {rows}")
+    for flag in ("__by_small", "__there"):  # of an earlier version, too
+        run(f"ALTER TABLE {definition.rows_sql} ADD COLUMN IF NOT EXISTS {flag} BOOLEAN")
+    if scope is not None:
         looked = f"(SELECT 1 FROM {quote(scope)} AS s WHERE {_same('r', 's', key)})"
         run(f"DELETE FROM {definition.rows_sql} AS r WHERE EXISTS {looked}")
-        run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(candidates)} AS r WHERE EXISTS {looked}")
-    run(f"ALTER TABLE {definition.rows_sql} ADD COLUMN IF NOT EXISTS __by_small BOOLEAN")  # of an earlier version, too
+        run(f"INSERT INTO {definition.rows_sql} BY NAME {rows} WHERE EXISTS {looked}")
     for flag, change in ((OPEN, "__digest = NULL"), (BY_SMALL, "__by_small = TRUE")):
         if flag in flagged:
             same = f"EXISTS (SELECT 1 FROM __flagged AS s WHERE {_same('r', 's', key)})"
@@ -354,7 +369,8 @@ def know(
 
 
 def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.Table | None) -> tuple[str, int, int]:
-    """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone.
+    """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone. Rows of the table that
+    somebody else deleted are looked at again.
 
     Args:
         candidates: name of the temporary table of keys and digests as they are now.
@@ -364,9 +380,11 @@ def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.T
     keys, old = (", ".join(f"{side}.{quote(k)}" for k in definition.key) for side in "sr")
     tables = {} if answered is None else {"__answered": answered}
     also = "" if answered is None else f" OR EXISTS (FROM __answered AS r WHERE {same})"
+    known = f"(FROM {definition.rows_sql} UNION ALL BY NAME SELECT FALSE AS __there WHERE FALSE)"  # an earlier version has no flag
+    kept = f"(r.__there IS NOT TRUE OR EXISTS (FROM {definition.sql} AS t WHERE {_same('t', 'r', definition.key)}))"
     scope, n = duck.create(
         f"SELECT {keys}, FALSE AS __gone FROM {quote(candidates)} AS s "
-        f"WHERE NOT EXISTS (FROM {definition.rows_sql} AS r WHERE {same} AND r.__digest = s.__digest){also} UNION ALL "
+        f"WHERE NOT EXISTS (FROM {known} AS r WHERE {same} AND r.__digest = s.__digest AND {kept}){also} UNION ALL "
         f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(candidates)} AS s ON {same}",
         tables,
     )

@@ -148,7 +148,7 @@ def _create(session: Session, piece: CreateSemanticTable, source: str, frames: M
 def _refresh(session: Session, definition: Definition) -> Outcome:
     kind = store.kind_of(session.catalog.cursor, definition.schema, definition.name)
     if kind != "semantic":
-        what = "was dropped" if kind is None else f"is another {kind} now"
+        what = "was dropped or renamed" if kind is None else f"is another {kind} now"
         raise DataError(
             f"{definition.name} {what}; its definition is still kept",
             code="UQL522",
@@ -335,6 +335,8 @@ class _Work:
 
     def _done(self, first: bool) -> Outcome:
         definition = self.definition
+        if not first:
+            store.check_columns(self.duck, definition)
         candidates = self._row_digests() if definition.by_row else None
         scope, pending = None, 1
         if candidates is not None and not first:

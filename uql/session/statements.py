@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may sta
 _MACRO = re.compile(r"\s*CREATE\b.*?\b(?:MACRO|FUNCTION)\b", re.IGNORECASE | re.DOTALL)
 _SET = re.compile(r"\s*SET\b", re.IGNORECASE)
 _NAMES_NOTHING = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+_MANY_FILES = (
+    r"\b(partition_by|per_thread_output|file_size_bytes|row_groups_per_file)\b"  # of COPY: its target is a folder
+)
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 
 
@@ -149,11 +153,14 @@ def check_target(
     statement: CreateTable | Insert | CopyQuery,
     items: tuple[BoundItem, ...],
     source: str,
+    *,
+    folder: bool = True,
 ) -> None:
     """What is certain to fail when the rows are there fails before they are paid for, at the place of the target.
 
     Args:
         items: the columns that its query gives.
+        folder: may COPY write to any folder, as shards do, or one that a statement before it makes or empties?
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
     from uql.kernels.finish import null_columns
@@ -172,6 +179,11 @@ def check_target(
         raise error(f"there is a table {target} already", "UQL203", way)
     if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
         raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
+    if isinstance(statement, CopyQuery) and not folder and os.path.isdir(target):  # False of a name that is too long
+        if not re.search(_MANY_FILES, statement.options, re.IGNORECASE):
+            raise error(f"{target} is a folder", "UQL509", "name a file in it, or write PARTITION_BY (column)")
+        if any(Path(target).iterdir()) and not re.search(r"\b(append|overwrite)", statement.options, re.IGNORECASE):
+            raise error(f"the folder {target} is not empty", "UQL509", "OVERWRITE, OVERWRITE_OR_IGNORE or APPEND")
     nulls = null_columns(unique_names([item.name for item in items]), [item.type for item in items])
     try:
         connection.execute("EXPLAIN " + written(statement, f"SELECT {nulls} LIMIT 0")).fetchall()
@@ -213,6 +225,9 @@ def written(statement: CreateTable | Insert | CopyQuery, rows: str, made_by: str
         columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
         return f"INSERT INTO {dotted(statement.name)}{columns} {rows}"
     options = statement.options
+    if "return_stats" in options.lower():
+        help = "RETURN_FILES lists the files; COPY of a table's name gives statistics: COPY name TO … (RETURN_STATS)"
+        raise DataError("RETURN_STATS is not read beside a query", code="UQL509", help=help)
     formats = re.findall(r"\bFORMAT\W+(\w+)", options, re.IGNORECASE) or [statement.path.rpartition(".")[2]]
     if made_by is not None and formats[0].lower() == "parquet" and "kv_metadata" not in options.lower():
         note = f"KV_METADATA {{{literal(MADE_BY)}: {literal(made_by)}}}"

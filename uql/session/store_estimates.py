@@ -190,8 +190,11 @@ def together(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def counted(outcome: Outcome, rows: Sequence[tuple[object, ...]]) -> Outcome:
-    """The outcome of a statement that wrote the rows of another: their count, as DuckDB gives it."""
+    """The outcome of a statement that wrote the rows of another: their count, and the files (RETURN_FILES), as DuckDB gives them."""
     import pyarrow as pa
 
-    table = pa.table({"Count": pa.array([row[0] for row in rows], pa.int64())})
-    return replace(outcome, table=table, types=["BIGINT"], estimates={}, unverified=[], trace=None)
+    columns = {"Count": pa.array([row[0] for row in rows], pa.int64())}
+    if rows and len(rows[0]) > 1:
+        columns["Files"] = pa.array([row[1] for row in rows], pa.list_(pa.string()))
+    types = ["BIGINT", "VARCHAR[]"][: len(columns)]
+    return replace(outcome, table=pa.table(columns), types=types, estimates={}, unverified=[], trace=None)

@@ -142,7 +142,7 @@ class Shell:
         text = line.strip()
         if not text or not text.rstrip(";").strip():
             return
-        if text.startswith("."):
+        if _is_command(text):
             run_command(self, text)
         elif text.startswith("?"):
             self._ask(text[1:].strip().rstrip(";").strip())
@@ -344,11 +344,11 @@ def _history() -> History:
 def complete(text: str) -> bool:
     """Is the input one that Enter runs? Statements end with ;, commands and questions with their line.
 
-    >>> complete("SELECT 1"), complete("SELECT ';"), complete("SELECT 1;"), complete(".help"), complete("? why")
-    (False, False, True, True, True)
+    >>> complete("SELECT 1"), complete("SELECT ';"), complete("SELECT 1;"), complete(".help"), complete("? why"), complete("exit")
+    (False, False, True, True, True, True)
     """
     stripped = text.strip()
-    if not stripped or stripped[0] in ".?":
+    if not stripped or stripped[0] == "?" or _is_command(stripped):
         return True
     if not stripped.endswith(";"):
         return False
@@ -365,7 +365,7 @@ def mistake(con: Connection, text: str) -> str:
     """
     import duckdb
 
-    if not text.strip() or text.lstrip()[0] in ".?":
+    if not text.strip() or text.lstrip()[0] == "?" or _is_command(text.strip()):
         return ""
     try:
         for tree, _ in parse_script(text):
@@ -381,6 +381,11 @@ def mistake(con: Connection, text: str) -> str:
         unfinished = not text.rstrip().endswith(";") and (error.end >= len(typed) or error.code == "UQL107")
         return "" if unfinished else printable(f"{error.code}: {error.message}")
     return ""
+
+
+def _is_command(text: str) -> bool:
+    """A dot command, or one of psql's, which begin with \\ or are a word alone."""
+    return text[0] in ".\\" or text.rstrip(";").lower() in OTHERS
 
 
 def _writes(source: str) -> bool:
@@ -467,9 +472,10 @@ def page(shell: Shell, argument: str) -> None:
 def mode(shell: Shell, argument: str) -> None:
     """how rows are shown: table, csv, json, markdown"""
     name = argument.strip().lower()
-    if name in MODES:
-        shell.mode = name
-    else:
+    if name and name not in MODES:
+        raise UsageError(f"rows cannot be shown as {name}; choices: {', '.join(MODES)}")
+    shell.mode = name or shell.mode
+    if not name:
         shell.say(f"rows are shown as {shell.mode}; choices: {', '.join(MODES)}")
 
 
@@ -523,6 +529,8 @@ def schema(shell: Shell, argument: str) -> None:
 
 def read(shell: Shell, argument: str) -> None:
     """run the statements of a file: .read daily.uql"""
+    if not argument.strip():
+        raise UsageError(".read takes the name of a file")
     path = Path(argument.strip()).expanduser()
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
@@ -591,10 +599,18 @@ COMMANDS: dict[str, Callable[[Shell, str], None]] = {
 }
 
 
+OTHERS = {
+    "\\d": ".tables", "\\dt": ".tables", "\\i": ".read", "\\o": ".once", "\\?": ".help", "\\q": ".quit",
+    "help": ".help", "exit": ".quit", "quit": ".quit", ".exit": ".quit", ".output": ".once",
+}  # fmt: skip
+"""What these are called in psql and in DuckDB's own shell."""
+
+
 def run_command(shell: Shell, line: str) -> None:
-    """One dot command. Raises Leave."""
+    """One command. Raises Leave."""
     name, _, argument = line.partition(" ")
-    command = COMMANDS.get(name.lower().rstrip(";"))
+    known = name.lower().rstrip(";")
+    command = COMMANDS.get(OTHERS.get(known, known))
     try:
         if command is None:
             raise UsageError(f"there is no command {name}; {suggestion(name, COMMANDS)}.help lists them")

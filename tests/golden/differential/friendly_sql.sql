@@ -7,6 +7,17 @@
 !SELECT *, <topic> AS t FROM reviews ORDER BY id
 !SELECT id, COLUMNS('st.*') FROM reviews WHERE <pos> ORDER BY id
 !SELECT min(COLUMNS(['id', 'stars'])) FROM reviews WHERE <pos>
+!SELECT * LIKE 's%', id FROM reviews WHERE <pos> ORDER BY id
+!SELECT * NOT LIKE '%t%', <topic> AS t FROM reviews ORDER BY id
+!SELECT r.* ILIKE '%$T%' ESCAPE '$' FROM reviews r WHERE <pos> ORDER BY r.id
+!SELECT * EXCLUDE (stars) SIMILAR TO '(s|f).*', id FROM reviews WHERE <pos> ORDER BY id
+!SELECT * NOT SIMILAR TO 't.*' FROM reviews WHERE <pos> ORDER BY id
+!SELECT * GLOB 'f*' AS 'the_\0' FROM reviews WHERE <pos> ORDER BY the_film
+!SELECT * !~~ 't%' FROM reviews WHERE <pos> ORDER BY id
+!SELECT COLUMNS('^(.)(ilm|tars)$') AS '\2_\1\3', id FROM reviews WHERE <pos> ORDER BY id
+!SELECT COLUMNS('^(.)(ilm|tars)$') AS "\2_\1", id FROM reviews WHERE <pos> ORDER BY id
+!SELECT max(COLUMNS(* EXCLUDE (text, tags, meta))) AS 'most \0' FROM reviews WHERE <pos>
+!SELECT film AS 'the film', count(*) AS 'n' FROM reviews WHERE <pos> GROUP BY film ORDER BY n, film
 !FROM reviews SELECT id WHERE <pos> ORDER BY id
 !FROM reviews WHERE <pos> ORDER BY id
 !FROM one

@@ -338,7 +338,7 @@ class Oracle:
             truth = self.truth(text, row)[0]
             for value in truth if isinstance(truth, list | tuple) else [truth]:
                 if value is not None:
-                    labels.setdefault(str(value))
+                    labels.setdefault(str(value).lower() if isinstance(value, bool) else str(value))
         return list(labels)
 
     def attribute_of(self, text: str) -> dict[str, Any]:

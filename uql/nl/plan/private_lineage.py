@@ -72,10 +72,10 @@ def _of_query(tree: syntax.Node, columns: Sequence[str], private: Collection[str
     tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
     rows = {name.lower() for node in tables for name in _called(node)}
     whole = any(isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in rows for node in nodes)
-    if whole or any(getattr(node, "columns", ()) for node in tables):
+    if whole or any(map(_renames, nodes)) or any(getattr(node, "columns", ()) for node in tables):
         return frozenset(
             name.lower() for name in columns
-        )  # whole rows, and AS t(a, b): names by places, are not followed
+        )  # whole rows, columns chosen or named together, and AS t(a, b): names by places, are not followed
     selects = [node for node in nodes if isinstance(node, Select)]
     unions = [_branches(node) for node in nodes if isinstance(node, Union)]
     size = -1
@@ -101,6 +101,16 @@ def _of_query(tree: syntax.Node, columns: Sequence[str], private: Collection[str
         positions = [i for i, item in enumerate(branch.items) if _names(item.expr, private_names)]
         private_columns |= {columns[i].lower() for i in positions if i < len(columns)}
     return frozenset(private_columns)
+
+
+def _renames(node: syntax.Node) -> bool:
+    """May it give columns other names than AS does? A star with RENAME or REPLACE, or of names LIKE a pattern; COLUMNS(…)."""
+    match node:
+        case Star(replaced=replaced, renamed=renamed):
+            return bool(replaced or renamed)
+        case syntax.Like(operand=Star()) | Call(name="columns"):
+            return True
+    return False
 
 
 def _called(table: syntax.Node) -> tuple[str, ...]:
