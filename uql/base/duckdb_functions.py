@@ -40,21 +40,17 @@ class AggregateFunctions(Container[str]):
     @cached_property
     def _built_in(self) -> tuple[frozenset[str], frozenset[str]]:
         """The built-in aggregates, and the built-in functions that are none."""
-        if not isinstance(self._connection, duckdb.DuckDBPyConnection):
-            return self._of(frozenset(), self._connection)  # DuckDB in a child never loads an extension
-        with self._connection.cursor() as own:  # the other one may be in use by now
+        extensions, own = frozenset[str](), self._connection
+        if isinstance(own, duckdb.DuckDBPyConnection):  # else it is DuckDB in a child, which never loads one
+            own = own.cursor()  # the connection may be in use by now
             try:
-                loaded = own.execute(_LOADED).fetchall()
+                extensions = frozenset(name for (name,) in own.execute(_LOADED).fetchall())
             except (
                 duckdb.PermissionException
             ):  # enable_external_access = false: the folder of extensions cannot be listed
                 return _listed(own)
-            return self._of(frozenset(name for (name,) in loaded), own)
-
-    @staticmethod
-    def _of(extensions: frozenset[str], connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
         if extensions not in _known:
-            _known[extensions] = _listed(connection)
+            _known[extensions] = _listed(own)
         return _known[extensions]
 
     def forget_macros(self) -> None:
