@@ -337,6 +337,26 @@ def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_pat
             assert said(con.uql(text)) == expected and len(model.paid) == paid
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("stop", [9, 30])
+def test_a_run_that_was_broken_off_makes_no_more_calls_in_all_than_its_budget(
+    tmp_path: Path, stop: int, rows: int
+) -> None:
+    class Stopping(Mumbling):
+        async def answer(self, request: Request) -> Reply:
+            if len(self.paid) == stop:
+                con.interrupt()
+            return await super().answer(request)
+
+    model = Stopping()
+    with connect(tmp_path, model, rows_per_request=rows) as con:
+        broken = con.uql(f"{STATEMENTS['count']} WITH (budget = 60)")
+        assert broken.partial and stop < len(model.paid) < 60
+        assert broken.run_id is not None
+        con.resume(broken.run_id).fetchall()
+    assert 50 < len(model.paid) <= 60
+
+
 class Refusing(Paid):
     """Gives no answer for some rows."""
 

@@ -513,8 +513,9 @@ class Ledger:
             "WHERE run = ? OR (length(?) >= 4 AND substr(run, 1, length(?)) = ?) ORDER BY run = ? DESC LIMIT 2"
         )
         paid = (
-            "SELECT COALESCE(SUM(input_tokens + output_tokens), 0), COALESCE(SUM(usd), 0.0) FROM call_rows "
-            "WHERE subject IN (SELECT id FROM subjects WHERE run = ?)"
+            "SELECT COALESCE(SUM(CASE WHEN s.kind = 'call' THEN c.rows END), 0), "
+            "COALESCE(SUM(c.input_tokens + c.output_tokens), 0), COALESCE(SUM(c.usd), 0.0) "
+            "FROM call_rows c JOIN subjects s ON s.id = c.subject WHERE s.run = ?"
         )
 
         def work(db: Database) -> StoredRun | None:

@@ -168,6 +168,7 @@ class StoredRun:
     status: str  # running (or killed), done, partial, failed, interrupted
     started: float  # seconds since the epoch
     details: str  # JSON, of those who started it
+    paid_calls: int
     tokens: int
     usd: float
 

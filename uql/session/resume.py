@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from uql.sources.catalog import Catalog
 
 OWN = {"ledger", "progress", "offline", "endpoints", "prices", "plugins"}  # settings of a sitting, not of a run
+BROKEN_OFF = ("running", "interrupted", "failed")  # "running": its process was killed
 TABLES = ("uql_runs", "uql_calls", "uql_errors", "uql_corrections")
 _NAMED = re.compile(rf"\b({'|'.join(TABLES)})\b", re.IGNORECASE)
 
@@ -74,7 +75,8 @@ class StatementInput:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def budget(self, settings: Settings, calls: int | None) -> Budget | None:
-        """What a later sitting may spend: of tokens and USD what is left. A run that had reached such a limit is granted it anew."""
+        """What a later sitting may spend: of tokens and USD what is left, of calls too where a run was broken off. A run that had
+        reached such a limit is granted it anew; the rows without an answer of one that ended are asked beside its budget."""
         from uql.llm.budget import Budget
 
         if self.before is None:
@@ -86,7 +88,10 @@ class StatementInput:
             tokens = None if tokens is None else max(0, tokens - self.before.tokens)
             usd = None if usd is None else max(0.0, usd - self.before.usd)
         steps = self.before.steps if own else ()
-        return Budget(calls=calls, tokens=tokens, usd=usd, seconds=settings.max_seconds, steps=steps)
+        new = None
+        if calls is not None and self.before.status in BROKEN_OFF:
+            new = max(0, calls - max(steps, default=0) - self.before.paid_calls)
+        return Budget(calls=calls, tokens=tokens, usd=usd, seconds=settings.max_seconds, steps=steps, new=new)
 
     def run(
         self,
