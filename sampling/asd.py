@@ -182,13 +182,14 @@ class AsdSampler(Draws):
         return [2 * (pairs // waves + (t < pairs % waves)) for t in range(waves)] if pairs else []
 
     def more(self, budget: int, look: int = 0) -> None:
-        """As in `Draws.more`; further rows come in two more waves."""
+        """As in `Draws.more`; further rows come in two more waves, or in more where these would be long."""
         planned = len(self._first) + len(self._waiting) + sum(self._sizes[len(self._waves) :])
         added = budget - self.n_proposed - planned
         super().more(budget, look)
         free = int((~self._is_asked).sum()) - planned
         pairs = max(0, min(added, free)) // 2
-        self._sizes += [2 * n for n in (pairs - pairs // 2, pairs // 2) if n]
+        waves = min(max(2 * pairs // SHORTEST, 2), MOST_WAVES)
+        self._sizes += [2 * n for t in range(waves) if (n := pairs // waves + (t < pairs % waves))]
 
     def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Draws.tell`."""

@@ -45,7 +45,7 @@ REOPENED = 3  # calls that are kept for rows in no group: a name, a check that i
 FIRST_ROWS = 2 * sem_group.SHOWN
 # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
 CAUTIOUS = 0.6
-GROWTH = 1.1  # times as many rows at least, from one look to the next
+GROWTH = (1.1, 2.0)  # times as many rows at least and at most, from one look to the next
 # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
 TOLD_AGAIN = 1.25
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with: its rows are known ones
@@ -308,7 +308,8 @@ async def _draw(
                     if _free_to_grow(ctx):
                         room = _granted(needed, state.n_asked, n, per_row + per_passing, ctx)
                     needed = int(CAUTIOUS * needed)
-                size_of_look = min(max(needed, math.ceil(GROWTH * state.n_asked)), room)
+                least, most = (math.ceil(growth * state.n_asked) for growth in GROWTH)
+                size_of_look = min(max(needed, least), most, room)
                 if size_of_look >= state.n_asked + 2:
                     sampler.more(size_of_look)
                     continue
@@ -319,7 +320,7 @@ async def _draw(
             grown = _room(ctx.purse.remaining_in_step, n, reserve, per_row + (per_passing if has_names else len(after)))
             room = by_calls = n_units + max(0, grown)
             if watched:
-                size_of_look = min(max(size_of_look, math.ceil(GROWTH * state.n_asked)), room)
+                size_of_look = min(max(size_of_look, math.ceil(GROWTH[0] * state.n_asked)), room)
             if watched or guided is not None or classes is not None:  # a uniform sample ends with the calls
                 sampler.more(size_of_look if watched else room)
             continue

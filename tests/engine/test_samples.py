@@ -1,5 +1,6 @@
 """How a query uses samples: shares without WHERE, rows that the ledger knows, tokens as budget, small groups."""
 
+import itertools
 import re
 
 import pytest
@@ -8,6 +9,7 @@ from hash_model import HashModel
 import uql
 from uql.base.errors import BudgetError
 from uql.llm.providers.base import Price
+from uql.sampling.asd import AsdSampler
 
 POSITIVE = '"the review is positive"'
 
@@ -211,9 +213,9 @@ def test_an_error_is_reached_by_as_many_calls_as_it_takes(large, budget):
     assert 64 <= result.cost.calls <= 600
 
 
-def guessed(price=None, **settings):
+def guessed(price=None, rates=None, **settings):
     """A table of texts that tell nothing of the answers."""
-    con = uql.connect(model=HashModel(price=price), ledger=":memory:", **settings)
+    con = uql.connect(model=HashModel(rates, price), ledger=":memory:", **settings)
     con.sql(
         "SELECT i AS id, 'note ' || i || ' of a customer, which says nothing' AS text FROM range(3000) r(i)"
     ).create("notes")
@@ -233,6 +235,21 @@ def test_the_calls_of_an_error_are_told_before_they_are_made():
     assert before < calls <= before + heard[at].calls
     assert half_width(result.estimates["n"]) <= 0.1 and not result.partial
     assert 128 < calls < 600  # a uniform sample takes 340
+
+
+def test_an_error_of_a_rare_condition_is_foretold_again_before_the_rows_are_more_than_twice_as_many(monkeypatch):
+    """A pilot that saw few yeses foretells far more rows than a sample takes that learns on the way."""
+    sizes, more = [], AsdSampler.more
+
+    def noted(sampler, budget, look=0):
+        sizes.append(budget)
+        more(sampler, budget, look)
+
+    monkeypatch.setattr(AsdSampler, "more", noted)
+    con = guessed(rates={"the note is kind": 0.1})
+    assert half_width(con.uql(GUESSED.replace("0.1", "0.25")).estimates["n"]) <= 0.25
+    assert len(sizes) > 2
+    assert all(after <= 2 * before for before, after in itertools.pairwise(sizes))
 
 
 def test_an_error_that_is_dear_is_refused_with_what_it_takes():

@@ -60,6 +60,18 @@ def test_asd_goes_on_when_the_budget_grows():
     assert holds(second, world.truth.sum())
 
 
+def test_a_sample_that_goes_on_far_beyond_a_few_rows_tells_as_much_as_one_drawn_at_once():
+    world, widths = World.of(5000, 0.03, d=32), []
+    for seed in range(8):
+        for first in (100, 600):
+            sampler = AsdSampler(5000, first, rng=np.random.default_rng(seed), features=world.features)
+            told(sampler, world.truth)
+            sampler.more(600)
+            found = told(sampler, world.truth).estimate()
+            widths.append((found.high - found.low) / found.value)
+    assert np.median(np.divide(widths[::2], widths[1::2])) < 1.1
+
+
 def test_looks_make_wider_intervals_of_the_same_rows():
     world = World.of(2000, 0.2)
     sampler = AGGREGATE["uniform"](2000, 100, rng=np.random.default_rng(0))
