@@ -115,5 +115,7 @@ def test_an_exact_count_keeps_little_of_its_rows_while_duckdb_counts_them(monkey
     monkeypatch.setattr(Relation, "joined", noted)
     tracemalloc.start()
     assert con.uql(query).fetchall() == [(n // 2,)]
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert peak < 62 * n  # bytes; they were 72
     assert kept[0] < 30 * n  # bytes; with the sample that the rows were drawn in they were 56
