@@ -358,7 +358,7 @@ class Relation:
             return joined
         by_place = answers
         if len(rids) < self.n or not (rids[1:] > rids[:-1]).all():  # not every row in order
-            places = np.full(self.n, -1, dtype=np.int32 if self.n < 2**31 else np.int64)
+            places: NDArray[Any] = np.full(self.n, -1, dtype=np.int32 if self.n < 2**31 else np.int64)
             places[rids] = np.arange(len(rids), dtype=places.dtype)
             missing = places < 0
             if self.n - int(missing.sum()) < len(rids):  # one is wanted twice
