@@ -282,9 +282,10 @@ def overrule(relation: Relation, ctx: Context) -> bool:
     changed = False
     for answers in list(relation.answers.values()):
         column = answers.column
-        question, rids = relation.question(column), np.flatnonzero(answers.asked_mask).astype(np.int64)
-        if not len(rids) or not ctx.gate.people.knows(question):
+        question = relation.question(column)
+        if not answers.asked_mask.any() or not ctx.gate.people.knows(question):
             continue
+        rids = np.flatnonzero(answers.asked_mask)
         for together in answers.origin.shown_with:
             corrections = ctx.gate.people.answers(question, relation.rows(rids, together), since=ctx.gate.drawn_until)
             if corrections:

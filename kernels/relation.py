@@ -356,11 +356,14 @@ class Relation:
         joined = f"{sql} AS a JOIN {table} AS r ON r.rowid = a.__rid", {"__answers": answers}
         if self.n > max(SMALL, 2 * len(rids)):
             return joined
-        places = np.full(self.n, -1, dtype=np.int64)
-        places[rids] = np.arange(len(rids))
-        if int((places >= 0).sum()) < len(rids):  # one is wanted twice
-            return joined
-        by_place = answers.take(pa.array(places, mask=places < 0))
+        by_place = answers
+        if len(rids) < self.n or not (rids[1:] > rids[:-1]).all():  # not every row in order
+            places: NDArray[Any] = np.full(self.n, -1, dtype=np.int32 if self.n < 2**31 else np.int64)
+            places[rids] = np.arange(len(rids), dtype=places.dtype)
+            missing = places < 0
+            if self.n - int(missing.sum()) < len(rids):  # one is wanted twice
+                return joined
+            by_place = answers.take(pa.array(places, mask=missing))
         return f"{sql} AS a POSITIONAL JOIN {table} AS r SEMI JOIN (SELECT 1) ON r.rowid = a.__rid", {
             "__answers": by_place
         }
@@ -402,10 +405,10 @@ def to_arrow(values: NDArray[np.object_]) -> pa.Array:
     >>> to_arrow(np.array([2**53 + 1, None], dtype=object)).to_pylist(), to_arrow(np.array([timedelta(days=2)])).to_pylist()
     ([9007199254740993, None], ['2 days 0 seconds 0 microseconds'])
     """
-    present = [v for v in values if v is not None]
-    if all(isinstance(v, bool) for v in present):
-        return pa.array(list(values), type=pa.bool_())
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
+    types = set(map(type, values)) - {type(None)}
+    if types <= {bool}:
+        return pa.array(values, type=pa.bool_())
+    if bool not in types and all(issubclass(t, int | float) for t in types):
         with suppress(pa.ArrowInvalid, OverflowError):  # an integer that neither int64 nor a float holds
             return pa.array(list(values))
     return pa.array([None if v is None else _cast_text(v) for v in values], type=pa.string())

@@ -101,12 +101,14 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     failed = _failed(of.columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
-        groups = _exact(of, sampled)
+        passing = sampled.passing
+        del sampled, failed  # of ten million rows 0.3 GB
+        groups = _exact(of, passing)
         return doubted(groups, of) if relation.doubtful else groups
     if block.aggregate.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
         ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")
-        groups = _exact(of, sampled)
+        groups = _exact(of, sampled.passing)
         for call, by_group in groups.estimates.items():
             groups.estimates[call] = [
                 replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in by_group
@@ -173,10 +175,10 @@ def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> Indices |
 
 
 # -------------------------------------------------------------------------------------------------------------- exact
-def _exact(of: Aggregation, sampled: Sampled) -> Groups:
+def _exact(of: Aggregation, passing: Rids) -> Groups:
     """The groups by DuckDB's own aggregates over the rows that pass."""
     block, relation, ctx = of.block, of.relation, of.ctx
-    joined, arrays = relation.joined(np.sort(sampled.passing), of.columns)
+    joined, arrays = relation.joined(np.sort(passing), of.columns)
     listed = [many for key in block.aggregate.keys if (many := many_of(key.expr)) is not None]
     if listed:  # one row a membership
         names_of = ", ".join(quote(many.name) for many in listed)

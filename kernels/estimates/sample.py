@@ -259,7 +259,7 @@ async def _draw(
     if ledger_rows is not None:
         state.rows.append(ledger_rows[0])
         state.truths.append(ledger_rows[1])
-        if small is None:
+        if small is None and after:
             pending.append(ledger_rows[0][ledger_rows[1].yes])
     if watched:
         sampler.more(size_of_look)
@@ -296,7 +296,7 @@ async def _draw(
                         sampler.more(room)
                         continue
             if watched and excess is not None and step > 0:
-                if pending and after:  # what the rows that pass hold, as far as it is not asked yet
+                if pending:  # what the rows that pass hold, as far as it is not asked yet
                     await classify(after, block, np.concatenate(pending), relation, ctx, sampled=True)
                     pending = []
                 times = excess(state.sampled())
@@ -341,15 +341,16 @@ async def _draw(
                 break
             continue
         state.tell(rids, truth)
-        pending.append(rids[truth.yes])
-        if after and waiting + len(pending[-1]) >= sem_group.SHOWN:
-            await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
-            pending, has_names = [], True
-        if not (after and pending):
+        if after:
+            pending.append(rids[truth.yes])
+            if waiting + len(pending[-1]) >= sem_group.SHOWN:
+                await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
+                pending, has_names = [], True
+        if not pending:
             _report(block, state, purpose, ctx)
         if ended:
             break
-    if after and pending:
+    if pending:
         await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
     return state.sampled()
 

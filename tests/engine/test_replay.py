@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -547,3 +548,20 @@ def test_rows_that_limit_lacked_and_others_have_paid_for_are_told_apart_from_an_
         more = con.uql(statement)
         assert len(more) == 9 and more.exact and more.cost.calls == 0
         assert "goes on with run" in more.notes[-1] and "other statements have paid for since" in more.notes[-1]
+
+
+def test_failures_of_the_run_that_drew_are_looked_up_only_where_an_answer_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[int] = []
+    failures = Ledger.failures
+
+    async def noted(ledger: Ledger, run: str, keys: Sequence[bytes]) -> Any:
+        looked_up.append(len(keys))
+        return await failures(ledger, run, keys)
+
+    monkeypatch.setattr(Ledger, "failures", noted)
+    for _ in range(2):
+        with connect(tmp_path, HashModel({"it is so": 0.4}), rows=60) as con:
+            con.uql("SELECT id FROM t WHERE \"it is so\" WITH (budget = 'all')").fetchall()
+    assert not [n for n in looked_up if not n]

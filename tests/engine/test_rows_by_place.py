@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from hash_model import HashModel
 
+import uql
 from uql.base.schema import Field
+from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column
+from uql.kernels import asking
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
 from uql.kernels.duck import Duck
 from uql.kernels.relation import SMALL, Relation
 
@@ -67,3 +74,48 @@ def test_answers_stand_beside_their_own_rows(connection: duckdb.DuckDBPyConnecti
         joined, arrays = relation.joined(rids, [], __number=rids)
         table = relation.in_order(['"t.id"', "__number", "__rid"], joined, arrays)
         assert [column.to_pylist() for column in table.columns] == [rids.tolist()] * 3
+
+
+@pytest.mark.parametrize("every, most", [(1, 10), (2, 12)])
+def test_few_bytes_a_row_place_answers_beside_a_table(
+    connection: duckdb.DuckDBPyConnection, every: int, most: int
+) -> None:
+    relation = numbered(connection, 400_000)
+    rids = np.arange(0, relation.n, every)
+    relation.joined(rids[:100], [])
+    tracemalloc.start()
+    joined, arrays = relation.joined(rids, [])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < most * relation.n  # 8 of them number the answers; before they were 25 and 17
+    assert relation.in_order(['"t.id"'], joined, arrays).column(0).to_numpy().tolist() == rids.tolist()
+
+
+def test_an_exact_count_keeps_little_of_its_rows_while_duckdb_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 400_000
+
+    async def answered(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
+        for column in stage.columns:
+            answers = relation[column]
+            answers.values[rids[::2]], answers.values[rids[1::2]] = True, False
+            answers.asked_mask[rids] = True
+
+    monkeypatch.setattr(asking, "ask", answered)
+    con = uql.connect(ledger=":memory:", model=HashModel())
+    con.execute(f"CREATE TABLE t AS SELECT 'text ' || range AS text FROM range({n})")
+    query = """SELECT COUNT(*) FROM t WHERE "it is so" WITH (budget = 'all')"""
+    con.uql(query.replace('"it', "text = 'text 1' AND \"it")).fetchall()
+    kept: list[int] = []
+    joined = Relation.joined
+
+    def noted(*given: Any, **extra: Any) -> Any:
+        kept.append(tracemalloc.get_traced_memory()[0])
+        return joined(*given, **extra)
+
+    monkeypatch.setattr(Relation, "joined", noted)
+    tracemalloc.start()
+    assert con.uql(query).fetchall() == [(n // 2,)]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 62 * n  # bytes; they were 72
+    assert kept[0] < 30 * n  # bytes; with the sample that the rows were drawn in they were 56

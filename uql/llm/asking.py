@@ -58,7 +58,7 @@ def known_answers(
         found: list[Answer | None] = list(map(answers.get, single))
         if own is not single:
             found = [answer or answers.get(key) for answer, key in zip(found, own, strict=True)]
-        each = {id(a): a for a in found if a is not None and a.value is not None}  # equal ones are one object
-        wrong = {number for number, a in each.items() if not shape.holds(a.value)}
+        each = dict(zip(map(id, found), found, strict=True))  # equal ones are one object
+        wrong = {number for number, a in each.items() if a and a.value is not None and not shape.holds(a.value)}
         columns.append([None if id(a) in wrong else a for a in found] if wrong else found)
     return columns

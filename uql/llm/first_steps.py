@@ -26,7 +26,7 @@ class FirstSteps:
 
     def note(self, keys: Sequence[bytes], step: int) -> None:
         """These keys are asked in a step; of those that were asked in it or before it nothing more is held."""
-        heads = np.unique(_heads(keys))
+        heads = np.sort(_heads(keys))
         new = heads[self._first(heads) > step]
         arrays = self._held.setdefault(step, [])
         while arrays and len(arrays[-1]) <= LONGER * len(new):

@@ -572,11 +572,13 @@ class Gate:
                 columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
                 for keys, column in zip(chunk.keys, columns, strict=True):
                     mine.settle_each(keys, column)
-            failed = await self._failed_before(chunk, answers) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
             beyond: list[int] = []
-            by_row = zip(*columns, strict=True) if not all(map(all, columns)) else ()
+            whole = all(map(all, columns))
+            drawn_again = self.run.root and not self.run.again
+            failed = await self._failed_before(chunk, answers) if drawn_again and not whole else {}
+            by_row = zip(*columns, strict=True) if not whole else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
             for slot in rest.values():

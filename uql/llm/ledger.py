@@ -314,12 +314,8 @@ class Ledger:
             log.warning("%d answers of the ledger %s are damaged; they are asked again", len(self.damaged), self.path)
         if since == math.inf:
             return answers, {}
-        kept = ((row[0], *row[-2:]) for row in rows if row[0] in answers)
-        return answers, {
-            key: calls
-            for key, calls, at in kept
-            if isinstance(calls, int) and isinstance(at, float) and since <= at <= LATEST
-        }
+        later = (row for row in rows if isinstance(row[-1], float) and since <= row[-1] <= LATEST)
+        return answers, {row[0]: row[-2] for row in later if row[0] in answers and isinstance(row[-2], int)}
 
     async def note(self, heads: Sequence[bytes]) -> None:
         """Note that these questions are about to be asked of rows, so that `ever_asked` tells them from new ones."""

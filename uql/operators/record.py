@@ -30,7 +30,9 @@ class Subject(StrEnum):
     ROWS = "many rows at once"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(
+    unsafe_hash=True, slots=True
+)  # never changed; not frozen, since that makes millions of them in four times the time
 class Cell:
     """One column of one row, as shown to the model: text, or the bytes of an image or a sound with their media type."""
 
@@ -42,7 +44,7 @@ class Cell:
     seconds: float = field(default=0.0, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)  # as Cell
 class Row:
     """What a question is about: the cells shown, and the values of structured columns that stand in holes of the question."""
 
