@@ -50,6 +50,7 @@ STATEMENTS = {
 
 
 def connect(folder: Path, model: Any, rows: int = 900, ledger: str | None = None, **settings: Any) -> uql.Connection:
+    folder.mkdir(exist_ok=True)
     con = uql.connect(folder / "t.duckdb", model=model, ledger=ledger or str(folder / "l.sqlite"), **settings)
     words = ", ".join(f"'{word}'" for word in WORDS)
     con.sql(
@@ -336,6 +337,22 @@ def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_pat
         assert 96 < paid <= 200
         for text, expected in runs.items():
             assert said(con.uql(text)) == expected and len(model.paid) == paid
+
+
+@pytest.mark.parametrize("name", ["sub-query", "for each value"])
+def test_a_run_that_was_broken_off_while_a_sub_query_was_answered_goes_on(tmp_path: Path, name: str) -> None:
+    class Stopping(Paid):
+        async def answer(self, request: Request) -> Reply:
+            if len(self.paid) == 3:
+                con.interrupt()
+            return await super().answer(request)
+
+    with connect(tmp_path / "whole", HashModel({"it is so": 0.3})) as con:
+        expected = con.uql(STATEMENTS[name]).fetchall()
+    with connect(tmp_path / "broken", Stopping()) as con:
+        broken = con.uql(STATEMENTS[name])
+        assert broken.partial and broken.run_id is not None
+        assert con.resume(broken.run_id).fetchall() == expected
 
 
 @pytest.mark.parametrize("rows", [1, 3])

@@ -212,6 +212,7 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
 # ------------------------------------------------------------------------------------------------- queries in the block
 async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carried.Inner]:
     """The block with all queries in it answered, its candidate rows with the labels they are put to, and what the inner ones estimated."""
+    answered = block.inner.derived or block.inner.nested or any(part.derived for part in block.inner.correlated)
     block, inner = await _run_inner(block, ctx)
     ctx.begin_steps()
     block = carried.with_ends(block, inner)
@@ -224,7 +225,8 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     parts: list[Correlated | PerValue] = [*block.inner.correlated, *block.inner.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
     pushed = conjunction([t for t in terms if t not in later])
-    relation, exact = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
+    scan = replace(block.scan, where=pushed)
+    relation, exact = await _candidates(replace(block, scan=scan), ctx, compared=not answered)
 
     async def run(plan: PhysicalPlan) -> tuple[Output, bool]:
         before = dict(ctx.stored)
@@ -439,8 +441,12 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
     )
 
 
-async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
-    """The rows that DuckDB leaves for the model, materialised, and whether they are exact: no pair of a join has no answer."""
+async def _candidates(block: Block, ctx: Context, *, compared: bool) -> tuple[Relation, bool]:
+    """The rows that DuckDB leaves for the model, materialised, and whether they are exact: no pair of a join has no answer.
+
+    Args:
+        compared: may they not be others when the run is resumed? Those that follow from answers may.
+    """
     fields = fields_of(block)
     if block.scan.join is not None:
         if ctx.settings.proxy is not None:
@@ -466,7 +472,7 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
             else:
                 name, n = ctx.duck.create(settled_sql(block, ctx.duck))
         relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
-    if ctx.draws is not None and ctx.draws.persistent:
+    if compared and ctx.draws is not None and ctx.draws.persistent:
         if sides is not None:
             content = pair_pool.content(sides, ctx.duck)
         elif table is not None:
