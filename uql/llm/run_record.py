@@ -17,7 +17,6 @@ class Run:
     # answers paid for from then on are draws of its own, in whatever order; None: it keeps no draws
     started: float | None = None
     root: str = ""  # the run that drew first; "": this one
-    lacked: bool = False  # that one had fewer rows than were wanted, since its budget ended
     again: bool = False  # a later sitting under the same id: rows that failed are asked once more
     part: bool = False  # of a run that another process has begun, and ends: this one asks some of its rows
 

@@ -124,8 +124,7 @@ async def execute(
         session, bound.text, settings, calls, work, bound.semantic, shared, statement, drawing
     )
     if gate.run.root and not gate.run.again and gate.run.started is not None:
-        others = gate.run.lacked and not ctx.partial
-        ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls, others=others))
+        ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls))
     exhausted = gate.interrupted or gate.budget.exhausted in LIMITS
     outcome = Outcome(
         output.table,

@@ -66,22 +66,18 @@ class Replay:
     rates: Mapping[str, Any] = field(default_factory=dict)  # that its plan was made with
     done: bool = False  # the sitting was had, and ended well
     begins: bool = False  # the sitting is a new one
-    lacked: bool = False  # the sitting was had, and its budget ended before it had the rows that were wanted
 
 
-def replayed(root: str, since: float, calls: int, *, others: bool = False) -> str:
+def replayed(root: str, since: float, calls: int) -> str:
     """What a result says that takes up the draws of a run.
 
     Args:
         root: the run's id.
         since: seconds since the epoch, when it began.
         calls: that are still to be made; 0: it answers all.
-        others: it has rows that the run lacked, which other statements have paid for since.
     """
     run = f"run {root} of {datetime.fromtimestamp(since):%Y-%m-%d %H:%M}"
-    note = f"answered from {run}" if not (calls or others) else f"goes on with {run}, which is not paid for again"
-    if others and not calls:
-        note += ", by answers that other statements have paid for since"
+    note = f"answered from {run}" if not calls else f"goes on with {run}, which is not paid for again"
     return f"{note}; `WITH (fresh = true)` draws anew"
 
 
@@ -302,7 +298,6 @@ def _pick_replay(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Rep
         json.loads(had[0].rates),
         sitting is not None and sitting.status in ENDED,
         sitting is None,
-        sitting is not None and sitting.status == "unfinished",
     )
 
 

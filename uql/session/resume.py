@@ -138,7 +138,7 @@ class StatementInput:
             details = signed(id, self.text or text, details)
         since = None if replay is None else replay.since
         root = "" if replay is None or replay.root == id else replay.root
-        return Run(id, session.seed, self.text or text, details, since, root, replay is not None and replay.lacked)
+        return Run(id, session.seed, self.text or text, details, since, root)
 
 
 def find(token: str, ledger: Ledger, *, trust: bool = False) -> Before:
