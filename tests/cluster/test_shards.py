@@ -88,6 +88,27 @@ def test_a_file_in_which_a_column_has_another_name_is_an_error_that_names_both(t
     assert raised.value.code == "UQL503" and "union_by_name" in str(raised.value.help)
 
 
+@pytest.mark.parametrize("rows", [30, 7])
+def test_a_file_that_was_changed_under_an_open_connection_is_an_error_and_not_another_answer(
+    tmp_path: Path, rows: int
+) -> None:
+    lake = write(tmp_path / "lake", 90)
+    query = 'SELECT kind, COUNT(*) AS n FROM reviews WHERE "the review is positive" GROUP BY kind ORDER BY kind'
+    other = f"SELECT * REPLACE (body || '!' AS body) FROM read_parquet('{lake}/reviews/part1.parquet') LIMIT {rows}"
+    settings = {"ledger": str(tmp_path / "l.sqlite"), "budget": 20}
+    with opened(lake, "process", 2, **settings) as con:
+        con.uql(query).fetchall()
+        duckdb.execute(f"COPY ({other}) TO '{tmp_path}/new.parquet'")
+        (tmp_path / "new.parquet").replace(lake / "reviews" / "part1.parquet")
+        for again in (query, query.replace("kind", "stars")):
+            with pytest.raises(DataError, match=r"part1.parquet was changed since the connection was opened") as raised:
+                con.uql(again).run()
+            assert raised.value.code == "UQL503" and "anew" in str(raised.value.help)
+        assert con.uql("SELECT count(*) FROM films").fetchall() == [(50,)]
+    with opened(lake, "process", 2, **settings) as con:
+        assert con.uql(query).fetchall() and con.uql(query).cost.calls == 0
+
+
 def test_a_file_that_is_no_parquet_is_an_error_that_says_what_to_do_with_it(tmp_path: Path) -> None:
     (write(tmp_path / "lake", 90) / "reviews" / "part9.parquet").write_text("id,kind")
     with pytest.raises(DataError, match=r"reviews cannot be read: .*part9.parquet") as raised:

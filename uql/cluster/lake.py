@@ -26,6 +26,7 @@ class LakeTable:
         rows: of each file.
         content: a hash of what the files' footers say: of names, types, sizes, and least and greatest values.
         columns: SQL of the columns, with the types that the first file gives them in DuckDB: a share may begin with another.
+        states: when each file was last written, in ns since the epoch, and its bytes.
     """
 
     name: str
@@ -33,11 +34,22 @@ class LakeTable:
     rows: tuple[int, ...]
     content: int
     columns: str = "*"
+    states: tuple[tuple[int, int], ...] = ()
 
     @property
     def total(self) -> int:
         """Rows of all files."""
         return sum(self.rows)
+
+    def check_unchanged(self) -> None:
+        """Raises: DataError (UQL503) where a file was written since the connection was opened: runs are known by what was there then."""
+        for file, state in zip(self.files, self.states, strict=False):
+            if not Path(file).exists() or _state(file) != state:
+                raise DataError(
+                    f"the file {file} was changed since the connection was opened",
+                    code="UQL503",
+                    help="open the connection anew: rows that did not change keep their answers",
+                )
 
     def share(self, shard: int, shards: int) -> str:
         """SQL of the rows that one of several shards reads: a run of rows, as many as another's but for one.
@@ -68,7 +80,12 @@ class LakeTable:
 
 
 def reading(files: Sequence[str], columns: str = "*", options: str = "") -> str:
-    """SQL that reads Parquet files, in this order."""
+    """SQL that reads Parquet files, in this order.
+
+    Args:
+        columns: SQL of what is read of each row.
+        options: of read_parquet, after a comma.
+    """
     return f"SELECT {columns} FROM read_parquet([{', '.join(map(file_literal, files))}]{options})"
 
 
@@ -127,8 +144,13 @@ def _table(name: str, files: list[str], duck: duckdb.DuckDBPyConnection) -> Lake
     for file in files:
         content.update(_footer(Path(file)))
     columns = ", ".join(f"CAST({quote(column)} AS {type_}) AS {quote(column)}" for column, type_, *_ in described)
-    numbers = tuple(rows[file] for file in files)
-    return LakeTable(name, tuple(files), numbers, int.from_bytes(content.digest(), "big"), columns)
+    numbers, states = tuple(rows[file] for file in files), tuple(map(_state, files))
+    return LakeTable(name, tuple(files), numbers, int.from_bytes(content.digest(), "big"), columns, states)
+
+
+def _state(file: str) -> tuple[int, int]:
+    status = Path(file).stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _footer(file: Path) -> bytes:
