@@ -64,6 +64,58 @@ def test_parts_of_a_table_find_the_rows_of_the_whole() -> None:
     assert found[lowest(found, 500)].tolist() == first_rows(10_000, 500).tolist()
 
 
+@pytest.mark.parametrize("second", ["i + 0.4", "i::TINYINT", "i::VARCHAR"])
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_shards_read_each_file_with_the_types_of_the_first(tmp_path: Path, second: str, shards: int) -> None:
+    duck = duckdb.connect()
+    (tmp_path / "reviews").mkdir()
+    rows = "'Review ' || i AS body FROM range"
+    duck.execute(f"COPY (SELECT i AS id, {rows}(60) t(i)) TO '{tmp_path}/reviews/a.parquet'")
+    duck.execute(
+        f"COPY (SELECT {rows}(60, 120) t(i)) TO '{tmp_path}/b.parquet'".replace("'Rev", f"{second} AS id, 'Rev")
+    )
+    (tmp_path / "b.parquet").rename(tmp_path / "reviews" / "b.parquet")
+    query = 'SELECT id FROM reviews WHERE id % 10 = 7 AND ("the review is positive" OR true) ORDER BY id'
+    with opened(tmp_path, "process", shards) as con:
+        assert con.uql(query).fetchall() == [(i,) for i in range(7, 120, 10)]
+
+
+def test_a_file_in_which_a_column_has_another_name_is_an_error_that_names_both(tmp_path: Path) -> None:
+    write(tmp_path / "lake", 90)
+    duckdb.execute(f"COPY (SELECT 1 AS id, 'x' AS text) TO '{tmp_path}/lake/reviews/part9.parquet'")
+    with pytest.raises(DataError, match=r"part9.parquet has no column kind, which .*part0.parquet has") as raised:
+        opened(tmp_path / "lake", "process", 2)
+    assert raised.value.code == "UQL503" and "union_by_name" in str(raised.value.help)
+
+
+@pytest.mark.parametrize("rows", [30, 7])
+def test_a_file_that_was_changed_under_an_open_connection_is_an_error_and_not_another_answer(
+    tmp_path: Path, rows: int
+) -> None:
+    lake = write(tmp_path / "lake", 90)
+    query = 'SELECT kind, COUNT(*) AS n FROM reviews WHERE "the review is positive" GROUP BY kind ORDER BY kind'
+    other = f"SELECT * REPLACE (body || '!' AS body) FROM read_parquet('{lake}/reviews/part1.parquet') LIMIT {rows}"
+    settings = {"ledger": str(tmp_path / "l.sqlite"), "budget": 20}
+    with opened(lake, "process", 2, **settings) as con:
+        con.uql(query).fetchall()
+        duckdb.execute(f"COPY ({other}) TO '{tmp_path}/new.parquet'")
+        (tmp_path / "new.parquet").replace(lake / "reviews" / "part1.parquet")
+        for again in (query, query.replace("kind", "stars")):
+            with pytest.raises(DataError, match=r"part1.parquet was changed since the connection was opened") as raised:
+                con.uql(again).run()
+            assert raised.value.code == "UQL503" and "anew" in str(raised.value.help)
+        assert con.uql("SELECT count(*) FROM films").fetchall() == [(50,)]
+    with opened(lake, "process", 2, **settings) as con:
+        assert con.uql(query).fetchall() and con.uql(query).cost.calls == 0
+
+
+def test_a_file_that_is_no_parquet_is_an_error_that_says_what_to_do_with_it(tmp_path: Path) -> None:
+    (write(tmp_path / "lake", 90) / "reviews" / "part9.parquet").write_text("id,kind")
+    with pytest.raises(DataError, match=r"reviews cannot be read: .*part9.parquet") as raised:
+        opened(tmp_path / "lake", "process", 2)
+    assert raised.value.code == "UQL503" and "out of the folder" in str(raised.value.help)
+
+
 @pytest.mark.parametrize("rows", [(4, 4), (1, 0, 7, 3), (10,), (0, 2), (5, 5, 5, 5, 5)])
 def test_shards_part_a_table_without_a_row_lost_or_twice(tmp_path: Path, rows: tuple[int, ...]) -> None:
     duck, first = duckdb.connect(), 0

@@ -99,6 +99,19 @@ def test_what_was_read_in_between_leaves_the_numbers_of_a_statement_alone(tmp_pa
             assert said(con.uql(own)) == first and len(model.paid) == paid
 
 
+@pytest.mark.parametrize("statement", ["SELECT COUNT(*) AS n", "SELECT id"])
+def test_who_has_another_copy_of_the_table_and_read_other_rows_of_it_gets_the_numbers_of_the_ledger(
+    tmp_path: Path, statement: str
+) -> None:
+    model, ledger = Paid(), str(tmp_path / "team.sqlite")
+    own = f'{statement} FROM t WHERE "it is so" AND k = 1 WITH (budget = 60)'
+    with connect(tmp_path / "ada", model, ledger=ledger) as ada, connect(tmp_path / "bob", model, ledger=ledger) as bob:
+        first = said(ada.uql(own))
+        bob.uql('SELECT COUNT(*) AS n FROM t WHERE "it is nice" WITH (budget = 30)').fetchall()
+        paid = len(model.paid)
+        assert said(bob.uql(own)) == first and len(model.paid) == paid
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_the_same_statement_again_gives_the_same_numbers_for_no_call(tmp_path: Path, name: str) -> None:

@@ -142,6 +142,12 @@ def test_texts_keep_their_features_whatever_else_of_the_table_is_read(tmp_path):
     assert len(list(tmp_path.rglob("terms.txt"))) <= 4
 
 
+def test_texts_have_the_same_features_whatever_was_read_before(tmp_path):
+    alone = table_features(TEXTS[:100], key="t").matrix
+    table_features(TEXTS, key="t", cache_dir=tmp_path)
+    assert np.array_equal(table_features(TEXTS[:100], key="t", cache_dir=tmp_path).matrix, alone)
+
+
 def test_another_embedder_drops_the_cache(tmp_path):
     table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting("one"))
     other = Counting("two")

@@ -86,7 +86,10 @@ class Cluster:
         return sum(self.counts(sql))
 
     def counts(self, sql: str) -> list[int]:
-        """The same, of each shard."""
+        """The same, of each shard. Raises: DataError (UQL503), also where a file of the lake was changed since it was opened."""
+        for table in self.tables.values():
+            if self.share_of(table) in sql:
+                table.check_unchanged()
         if sql not in self._counts:
             most = max(table.total for table in self.tables.values())
             self._counts[sql] = [number(answer, most) for answer in self._each("count", [(sql,)] * self.shards)]

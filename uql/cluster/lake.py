@@ -25,25 +25,39 @@ class LakeTable:
         files: paths, sorted.
         rows: of each file.
         content: a hash of what the files' footers say: of names, types, sizes, and least and greatest values.
+        columns: SQL of the columns, with the types that the first file gives them in DuckDB: a share may begin with another.
+        states: when each file was last written, in ns since the epoch, and its bytes.
     """
 
     name: str
     files: tuple[str, ...]
     rows: tuple[int, ...]
     content: int
+    columns: str = "*"
+    states: tuple[tuple[int, int], ...] = ()
 
     @property
     def total(self) -> int:
         """Rows of all files."""
         return sum(self.rows)
 
+    def check_unchanged(self) -> None:
+        """Raises: DataError (UQL503) where a file was written since the connection was opened: runs are known by what was there then."""
+        for file, state in zip(self.files, self.states, strict=False):
+            if not Path(file).exists() or _state(file) != state:
+                raise DataError(
+                    f"the file {file} was changed since the connection was opened",
+                    code="UQL503",
+                    help="open the connection anew: rows that did not change keep their answers",
+                )
+
     def share(self, shard: int, shards: int) -> str:
         """SQL of the rows that one of several shards reads: a run of rows, as many as another's but for one.
 
-        >>> LakeTable("t", ("a.parquet", "b.parquet"), (4, 4), 0).share(0, 2)
-        "SELECT * FROM read_parquet(['a.parquet'])"
-        >>> LakeTable("t", ("a.parquet",), (4,), 0).share(1, 2)
-        "SELECT * EXCLUDE (file_row_number) FROM read_parquet(['a.parquet'], file_row_number = true) WHERE file_row_number BETWEEN 2 AND 3"
+        >>> LakeTable("t", ("a.parquet", "b.parquet"), (4, 4), 0, "i::INTEGER AS i").share(0, 2)
+        "SELECT i::INTEGER AS i FROM read_parquet(['a.parquet'])"
+        >>> LakeTable("t", ("a.parquet",), (4,), 0, "i::INTEGER AS i").share(1, 2)
+        "SELECT i::INTEGER AS i FROM read_parquet(['a.parquet'], file_row_number = true) WHERE file_row_number BETWEEN 2 AND 3"
         """
         start, stop = (self.total * i // shards for i in (shard, shard + 1))
         parts: list[str] = []
@@ -57,17 +71,22 @@ class LakeTable:
             if end - begin == rows:
                 whole.append(file)
             else:
-                parts += [reading(whole)] if whole else []
+                parts += [reading(whole, self.columns)] if whole else []
                 whole = []
-                numbered = reading([file], ", file_row_number = true").replace("*", "* EXCLUDE (file_row_number)", 1)
+                numbered = reading([file], self.columns, ", file_row_number = true")
                 parts.append(f"{numbered} WHERE file_row_number BETWEEN {begin} AND {end - 1}")
-        parts += [reading(whole)] if whole else []
-        return " UNION ALL BY NAME ".join(parts) or f"{reading(self.files)} LIMIT 0"
+        parts += [reading(whole, self.columns)] if whole else []
+        return " UNION ALL ".join(parts) or f"{reading(self.files, self.columns)} LIMIT 0"
 
 
-def reading(files: Sequence[str], options: str = "") -> str:
-    """SQL that reads Parquet files, in this order."""
-    return f"SELECT * FROM read_parquet([{', '.join(map(file_literal, files))}]{options})"
+def reading(files: Sequence[str], columns: str = "*", options: str = "") -> str:
+    """SQL that reads Parquet files, in this order.
+
+    Args:
+        columns: SQL of what is read of each row.
+        options: of read_parquet, after a comma.
+    """
+    return f"SELECT {columns} FROM read_parquet([{', '.join(map(file_literal, files))}]{options})"
 
 
 def view(name: str, sql: str) -> str:
@@ -102,12 +121,36 @@ def _table(name: str, files: list[str], duck: duckdb.DuckDBPyConnection) -> Lake
     try:
         rows = dict(duck.execute(f"SELECT file_name, num_rows FROM parquet_file_metadata([{listed}])").fetchall())
         duck.execute(view(quote(name), reading(files)))
+        described = duck.execute(f"DESCRIBE {reading(files)}").fetchall()
+        in_first = duck.execute(f"DESCRIBE {reading(files[:1], options=', hive_partitioning = false')}").fetchall()
+        names_sql = f"SELECT file_name, list(lower(name)) FROM parquet_schema([{listed}]) GROUP BY file_name"
+        names = dict(duck.execute(names_sql).fetchall())
     except duckdb.Error as error:
-        raise DataError(f"the Parquet files of {name} cannot be read: {first_line(error)}", code="UQL503") from error
+        raise DataError(
+            f"the Parquet files of {name} cannot be read: {first_line(error)}",
+            code="UQL503",
+            help="take a file that is none out of the folder, or begin its name with _ or a dot",
+        ) from error
+    for file in files:
+        missing = [column for column, *_ in in_first if column.lower() not in names[file]]
+        if missing:
+            raise DataError(
+                f"the file {file} has no column {missing[0]}, which {files[0]} has",
+                code="UQL503",
+                help=f"files of one table have the columns of its first: COPY (FROM read_parquet('{name}/**/*.parquet', "
+                f"union_by_name = true)) TO '{name}.parquet' makes one of them, with NULL where a column is missing",
+            )
     content = blake2b(digest_size=8)
     for file in files:
         content.update(_footer(Path(file)))
-    return LakeTable(name, tuple(files), tuple(rows[file] for file in files), int.from_bytes(content.digest(), "big"))
+    columns = ", ".join(f"CAST({quote(column)} AS {type_}) AS {quote(column)}" for column, type_, *_ in described)
+    numbers, states = tuple(rows[file] for file in files), tuple(map(_state, files))
+    return LakeTable(name, tuple(files), numbers, int.from_bytes(content.digest(), "big"), columns, states)
+
+
+def _state(file: str) -> tuple[int, int]:
+    status = Path(file).stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _footer(file: Path) -> bytes:

@@ -18,13 +18,13 @@ from uql.base.blas import one_thread
 from uql.base.extras import install
 from uql.features.cache import Half, Progress, VectorCache, alone, content_hashes, distinct, forget_pages, save_array
 from uql.features.embedder import Embedder, Matrix, unit_rows
-from uql.features.lsa import Lsa, load_lsa, save_lsa
+from uql.features.lsa import FIT_ROWS, Lsa, load_lsa, save_lsa
 from uql.features.static import static_embedder
 
 COMPONENTS = 96  # principal components kept of each block
 SLICE = 8_192  # rows held as float32 at a time
 LARGE = 128_000_000  # bytes of a matrix that is rather kept in a file
-REFIT_SHARE = 0.25  # of texts that a kept LSA was not made for: above, another one is fitted
+REFIT_SHARE = 0.25  # of more than FIT_ROWS texts that a kept LSA was not made for: above, another one is fitted
 LSAS = ("lsa", "lsa-2", "lsa-3", "lsa-4")  # that are kept of a key; the last one makes way for another
 WITHOUT_STATIC = f"wordllama is not installed: features are LSA alone ({install('local')})"
 
@@ -195,10 +195,8 @@ def _folder(cache_dir: Path, key: str) -> Path:
 def _lsa(
     texts: Sequence[str | None], hashes: NDArray[np.void], folder: Path | None, progress: Progress | None
 ) -> tuple[Lsa, Half]:
-    """The first of the kept LSAs that was made for most of the texts, with the vectors of the others added, or a new fit.
-
-    Which one it is depends on the texts and on what was kept before they were first seen, not on what other queries read since:
-    a query that is run again has the same features.
+    """The LSA of these texts, kept or fitted, with their vectors: whatever was kept here before, so that a statement draws the same
+    rows beside another copy of its table. Of more than FIT_ROWS the first kept one that was made for most of them is good enough.
     """
     place = None
     for place in [] if folder is None else [folder / name for name in LSAS]:
@@ -207,7 +205,9 @@ def _lsa(
             break
         cache = VectorCache(place / "vectors", earlier.name)
         at, is_cached = cache.find(hashes)
-        if float((is_cached & (at < _made_for(place, cache))).mean()) >= 1 - REFIT_SHARE:
+        n = _made_for(place, cache)
+        least = 1 - REFIT_SHARE if len(texts) > FIT_ROWS else max(1, n / len(texts))
+        if float((is_cached & (at < n)).mean()) >= least:
             return earlier, cache.vectors(texts, hashes, earlier, progress)
     lsa, vectors = Lsa.fit_embed(texts)
     trim()
