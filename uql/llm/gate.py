@@ -493,16 +493,18 @@ class Gate:
     async def _as_drawn(
         self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed]
     ) -> tuple[dict[bytes, Answer], dict[bytes, int], list[list[Answer | None]]]:
-        """What `_known` gives about a chunk, and the answers to each question: none where the run that drew first got none, whoever
-        has got one since."""
-        answers, paid = await self._known(chunk.all_keys, {} if self.run.again else failed)
-        if failed and not self.run.again:
+        """What `_known` gives about a chunk, and the answers to each question: the failure where the run that drew first got none,
+        whoever has got one since."""
+        failed = {} if self.run.again else failed
+        answers, paid = await self._known(chunk.all_keys, failed)
+        if failed:
             pairs = (
                 pair for both in zip(chunk.keys, chunk.single_keys, strict=True) for pair in zip(*both, strict=True)
             )
-            gone = {key for pair in pairs if pair[0] in failed for key in pair}
-            answers = {key: answer for key, answer in answers.items() if key not in gone}
-            paid = {key: calls for key, calls in paid.items() if key in failed or key not in gone}
+            alone = {single_key for key, single_key in pairs if key in failed and single_key not in failed}
+            answers = {key: answer for key, answer in answers.items() if key not in alone}
+            answers |= {key: Answer(problem=Problem(gone.kind, gone.message)) for key, gone in failed.items()}
+            paid = {key: calls for key, calls in paid.items() if key not in alone}
         return answers, paid, known_answers(asking, chunk.keys, chunk.single_keys, answers)
 
     async def _known(
@@ -557,7 +559,7 @@ class Gate:
             if not paid:
                 continue
             # what this sitting did not ask yet was asked here
-            most = max(paid, key=lambda key: (steps[key] == NEVER, calls[key], key in answers)) if paid[1:] else paid[0]
+            most = max(paid, key=lambda key: (steps[key] == NEVER, calls[key])) if paid[1:] else paid[0]
             step = steps[most]
             if step != NEVER:
                 self.budget.advance(calls[most], step)
@@ -568,8 +570,7 @@ class Gate:
             n_calls += calls[most]
             if again:
                 continue
-            answer = answers.get(most)
-            tokens_in, tokens_out, cost = (answer and answer.paid) or (0, 0, 0.0)
+            tokens_in, tokens_out, cost = answers[most].paid or (0, 0, 0.0)
             tokens += tokens_in + tokens_out
             usd += cost or 0.0
             if self.budget.tokens is not None:
@@ -598,12 +599,8 @@ class Gate:
             by_row = zip(*columns, strict=True) if not whole else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
-            lost: dict[int, Slot] = {}
-            for i, slot in rest.items():
-                open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
-                if not self.run.again and all(key in failed for key in open_):
-                    lost[i] = slot
-                elif any(key in mine for key in open_):
+            for slot in rest.values():
+                if any(answer is None and key in mine for key, answer in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             if self.run.replays:
                 # a row whose other questions were paid for is sent once more: told later, that is one of its calls
@@ -611,9 +608,9 @@ class Gate:
                 counted = {**paid, **{key: paid[key] - 1 for key in sent_too}}
                 beyond = await self._replay(asking, chunk, answers, counted)
                 self._refuse(columns, beyond)
-            events = self._fail_again(asking, lost, failed, mine, set(beyond))
-            await self.account.record([], events)
-            await self.account.record_cached(asking, len(chunk.rows) - len(rest.keys() | set(beyond)))
+            lost = self._fail_again(asking, chunk, failed, beyond)
+            await self.account.record([], list(lost.values()))
+            await self.account.record_cached(asking, len(chunk.rows) - len(lost.keys() | rest.keys() | set(beyond)))
             if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
@@ -655,24 +652,18 @@ class Gate:
         return await self.ledger.failures(self.run.drawn_by, [key for keys in chunk.keys for key in keys])
 
     def _fail_again(
-        self, asking: Asking, lost: Mapping[int, Slot], failed: Mapping[bytes, Failed], mine: InFlight, beyond: set[int]
-    ) -> list[Event]:
-        """Give rows the failures that they had; those `beyond` the calls of the run were not asked. Returns: events of the failures."""
-        events = []
-        for i, slot in lost.items():
-            gone = [failed[key] for key in slot.keys if key in failed]
-            for j, key in enumerate(slot.keys):
-                if slot.answers[j] is None:
-                    why = NOT_REACHED if i in beyond else Problem(failed[key].kind, failed[key].message)
-                    slot.answers[j] = Answer(problem=why)
-                answer = slot.answers[j]
-                assert answer is not None
-                mine.settle(key, answer)
-            if i not in beyond:
-                what = {"error": gone[0].kind, "message": gone[0].message, "attempt": gone[0].calls}
-                events.append(self.account.event("failed", asking, **what))
-        self.cost.failed += len(events)
-        return events
+        self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed], beyond: Sequence[int]
+    ) -> dict[int, Event]:
+        """Count the rows that failed and are not `beyond` the calls of the run as failed again; returns an event of each."""
+        if self.run.again or not failed:
+            return {}
+        gone = {i: failed[key] for keys in chunk.keys for i, key in enumerate(keys) if key in failed}
+        self.cost.failed += len(gone.keys() - set(beyond))
+        return {
+            i: self.account.event("failed", asking, error=one.kind, message=one.message, attempt=one.calls)
+            for i, one in gone.items()
+            if i not in beyond
+        }
 
     async def answered_elsewhere(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
         """Count rows that another run has answered while this one was about to ask them, or waited.
