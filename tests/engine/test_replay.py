@@ -339,6 +339,19 @@ def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_pat
             assert said(con.uql(text)) == expected and len(model.paid) == paid
 
 
+@pytest.mark.parametrize("name", ["count", "stored groups"])
+@pytest.mark.parametrize(("kind", "rows"), [(Mumbling, 1), (Paid, 4)])
+def test_tokens_of_all_tries_and_of_the_largest_request_count_again(
+    tmp_path: Path, kind: type[Paid], rows: int, name: str
+) -> None:
+    model = kind()
+    with connect(tmp_path, model, rows_per_request=rows) as con:
+        first = con.uql(f"{STATEMENTS[name]} WITH (max_tokens = 4000)")
+        expected, paid = said(first), len(model.paid)
+        assert first.cost.input_tokens + first.cost.output_tokens > 3000
+        assert said(con.uql(first.text)) == expected and len(model.paid) == paid
+
+
 @pytest.mark.parametrize("name", ["sub-query", "for each value"])
 def test_a_run_that_was_broken_off_while_a_sub_query_was_answered_goes_on(tmp_path: Path, name: str) -> None:
     class Stopping(Paid):

@@ -554,6 +554,7 @@ class Gate:
         n_calls, tokens, usd = 0, 0, 0.0
         left = None if again else self.budget.own_calls_left
         beyond = []
+        at_most = dict[bool, list[int]]({True: [], False: []})  # tokens of rows that shared requests, and of others
         for i, (row, keys) in enumerate(zip(rows, zip(*columns, strict=True), strict=True)):
             paid = [key for key in keys if key in calls]
             if not paid:
@@ -574,7 +575,11 @@ class Gate:
             tokens += tokens_in + tokens_out
             usd += cost or 0.0
             if self.budget.tokens is not None:
-                self.budget.largest_tokens = max(self.budget.largest_tokens, self.sender.tokens_at_most(asking, row))
+                shares = len(columns) > len(asking.questions) and keys[0] != keys[len(asking.questions)]
+                at_most[shares].append(self.sender.tokens_at_most(asking, row))
+        requests = (at_most[True][i : i + asking.together] for i in range(0, len(at_most[True]), asking.together))
+        largest = max((*map(sum, requests), *at_most[False]), default=0)
+        self.budget.largest_tokens = max(self.budget.largest_tokens, largest)
         self.budget.replay(n_calls, tokens, usd)
         return beyond
 
