@@ -362,13 +362,18 @@ def _note_unanswered(rids: Rids, relation: Relation, ctx: Context, of: str = "")
 
 
 async def _search(block: Block, relation: Relation, ctx: Context) -> Chosen:
-    """As `_searched`, with what people answered since the search that is taken up in the place of what the model had answered."""
     with ctx.as_drawn():
         matches, asked_rids, exact = await _searched(block, relation, ctx)
+    return await _overruled(Chosen(matches, exact), asked_rids, block, relation, ctx)
+
+
+async def _overruled(chosen: Chosen, asked_rids: Rids, block: Block, relation: Relation, ctx: Context) -> Chosen:
+    """The rows that a search chose, with what people answered since, where it is taken up, in the place of what the model had answered."""
     if not asking.overrule(relation, ctx):
-        return Chosen(matches, exact)
+        return chosen
     truth = await sem_filter.truth(block.filter, asked_rids, relation, ctx)
-    return Chosen(np.sort(asked_rids[truth.yes]), exact)
+    unasked = asked_rids[:0] if chosen.unverified is None else chosen.unverified
+    return Chosen(np.union1d(asked_rids[truth.yes], unasked), chosen.exact, chosen.unverified)
 
 
 async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Rids, bool]:
@@ -441,23 +446,29 @@ async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | 
     With `models = [small, large]` the score of the small one guides it, and the large one alone says which rows pass. The result
     says what holds: the target, or the weaker statement that the budget allowed.
     """
-    cheap = await cheap_scores(block, relation, ctx) if relation.n >= FEWEST_ROWS else None
-    guided = await guide(block, relation, ctx)
+    with ctx.as_drawn():
+        cheap = await cheap_scores(block, relation, ctx) if relation.n >= FEWEST_ROWS else None
+        guided = await guide(block, relation, ctx)
     if cheap is not None:
         guided = with_proxy(guided, cheap.score)
     if guided is None:
         return None
     cascade, ctx.cascade = ctx.cascade, None
     try:
-        if ctx.settings.recall is not None and ctx.settings.precision is not None:
-            return await _both(block, guided, cheap, relation, ctx)
-        return await _one_target(block, guided, relation, ctx)
+        with ctx.as_drawn():
+            if ctx.settings.recall is not None and ctx.settings.precision is not None:
+                chosen, asked_rids = await _both(block, guided, cheap, relation, ctx)
+            else:
+                chosen, asked_rids = await _one_target(block, guided, relation, ctx)
+        return await _overruled(chosen, asked_rids, block, relation, ctx)
     finally:
         ctx.cascade = cascade
 
 
-async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation: Relation, ctx: Context) -> Chosen:
-    """Rows with the precision and the recall of the settings; rows equal to one that was asked are known by it."""
+async def _both(
+    block: Block, guided: Guide, cheap: CheapScores | None, relation: Relation, ctx: Context
+) -> tuple[Chosen, Rids]:
+    """Rows with the precision and the recall of the settings, and those asked; rows equal to one that was asked are known by it."""
     settings, per_row = ctx.settings, max(1, len(block.filter.stages))
     assert settings.recall is not None and settings.precision is not None
     inputs = row_inputs(block, relation, cheap, ctx) if ctx.keeps_proxy else None
@@ -492,7 +503,7 @@ async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation
             proxy = fitted(inputs, searched.labelled, searched.answers)
         targets = settings.precision, settings.recall, settings.confidence
         ctx.stated = StatedSet(*targets, relation.n, len(searched.labelled), proxy)
-    return Chosen(search.returned(), searched.asked_all(relation.n), search.unverified())
+    return Chosen(search.returned(), searched.asked_all(relation.n), search.unverified()), searched.labelled
 
 
 def _note_promise(
@@ -534,8 +545,8 @@ def _note_promise(
         ctx.notes.append(f"{cheap.unanswered:,} rows have no score: {small} gave no answer")
 
 
-async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Context) -> Chosen:
-    """A search to a stated recall, or one that adds rows unasked at a stated precision."""
+async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Context) -> tuple[Chosen, Rids]:
+    """A search to a stated recall, or one that adds rows unasked at a stated precision; and the rows asked."""
     left = ctx.purse.remaining_in_step
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
@@ -554,7 +565,8 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
             f"{len(searched.labelled):,} of {relation.n:,} rows were asked"
         )
         ctx.partial = ctx.partial or not search.met
-        return Chosen(np.sort(np.array(searched.matches, dtype=np.int64)), searched.asked_all(relation.n))
+        matches = np.sort(np.array(searched.matches, dtype=np.int64))
+        return Chosen(matches, searched.asked_all(relation.n)), searched.labelled
     assert settings.precision is not None
     adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
     searched = await _learn(block, adds, Searched.of(labels), relation, ctx)
@@ -567,7 +579,7 @@ async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Cont
         f"{settings.precision:.0%} ({level})"
     )
     rids = np.unique(np.concatenate([np.array(searched.matches, dtype=np.int64), extra]))
-    return Chosen(rids, searched.asked_all(relation.n), extra)
+    return Chosen(rids, searched.asked_all(relation.n), extra), searched.labelled
 
 
 def _note_found(n_matches: int, total: Estimate, n_asked: int, n: int, ctx: Context) -> None:

@@ -227,3 +227,21 @@ def test_values_that_do_not_fit_behind_a_search_say_that_it_was_paid() -> None:
             con.uql(f"{query})").fetchall()
         assert "a smaller LIMIT, or WITH (budget = 'all')" in str(caught.value)
         assert con.uql(f"{query}, budget = 'all')").fetchall()
+
+
+@pytest.mark.parametrize("targets", [TARGETS, "recall = 0.8", "precision = 0.9"])
+def test_a_row_that_a_person_corrected_changes_itself_alone_and_nothing_is_paid_again(targets: str) -> None:
+    small, large = Cheap(), Dear()
+    with connected(small, large, budget=900, rows=800) as con:
+        first = con.uql(f"{QUERY} WITH ({targets})")
+        rows = [row[0] for row in first.fetchall()]
+        asked = small.calls, large.calls
+        corrected = next(i for i in range(len(rows)) if i not in first.unverified)
+        correction = first.correct(corrected, False)
+        for _ in range(2):
+            again = con.uql(f"{QUERY} WITH ({targets})")
+            assert [row[0] for row in again.fetchall()] == rows[:corrected] + rows[corrected + 1 :]
+            assert (small.calls, large.calls) == asked
+        correction.undo()
+        assert [row[0] for row in con.uql(f"{QUERY} WITH ({targets})").fetchall()] == rows
+        assert (small.calls, large.calls) == asked

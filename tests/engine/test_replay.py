@@ -20,7 +20,7 @@ import uql
 from uql.base.errors import BudgetError
 from uql.kernels.relation import Relation
 from uql.llm.ledger import Ledger
-from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request
+from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request, RowsReply, RowsRequest
 from uql.llm.questions import Predicate, Write
 from uql.show.render import price_line
 
@@ -352,6 +352,19 @@ def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_pat
             assert said(con.uql(text)) == expected and len(model.paid) == paid
 
 
+@pytest.mark.parametrize("name", ["count", "stored groups"])
+@pytest.mark.parametrize(("kind", "rows"), [(Mumbling, 1), (Paid, 4)])
+def test_tokens_of_all_tries_and_of_the_largest_request_count_again(
+    tmp_path: Path, kind: type[Paid], rows: int, name: str
+) -> None:
+    model = kind()
+    with connect(tmp_path, model, rows_per_request=rows) as con:
+        first = con.uql(f"{STATEMENTS[name]} WITH (max_tokens = 4000)")
+        expected, paid = said(first), len(model.paid)
+        assert first.cost.input_tokens + first.cost.output_tokens > 3000
+        assert said(con.uql(first.text)) == expected and len(model.paid) == paid
+
+
 @pytest.mark.parametrize("name", ["sub-query", "for each value"])
 def test_a_run_that_was_broken_off_while_a_sub_query_was_answered_goes_on(tmp_path: Path, name: str) -> None:
     class Stopping(Paid):
@@ -594,3 +607,57 @@ def test_failures_of_the_run_that_drew_are_looked_up_only_where_an_answer_is_mis
         with connect(tmp_path, HashModel({"it is so": 0.4}), rows=60) as con:
             con.uql("SELECT id FROM t WHERE \"it is so\" WITH (budget = 'all')").fetchall()
     assert not [n for n in looked_up if not n]
+
+
+class Patchy(Paid):
+    """Of every fourth row beside others it leaves the answer out, and of half of these it gives none alone either, at first."""
+
+    patchy = True
+
+    def _lacks(self, request: Request, share: int) -> bool:
+        return self.patchy and bool(request.row.cells) and digest(request.questions[0], request.row) % share == 0
+
+    async def answer(self, request: Request) -> Reply:
+        reply = await super().answer(request)
+        if self._lacks(request, 8):
+            raise CallError("refusal", "no")
+        return reply
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        replies = [await Paid.answer(self, part) for part in request.single_requests()]
+        none = Answer(problem=Problem("wrong_type", "left out"))
+        by_row = zip(request.single_requests(), replies, strict=True)
+        answers = ((none,) * len(r.answers) if self._lacks(part, 4) else r.answers for part, r in by_row)
+        return RowsReply(tuple(answers), 30 * len(replies), len(replies))
+
+
+@pytest.mark.parametrize("name", ["few rows", "count", "search"])
+def test_rows_that_failed_under_a_larger_budget_are_not_of_a_smaller_one(tmp_path: Path, name: str) -> None:
+    model = Patchy()
+    with connect(tmp_path, model, rows_per_request=4) as con:
+        texts = [f"{GOES_ON[name]} WITH (budget = {calls})" for calls in (40, 96)]
+        runs = {text: said(con.uql(text)) for text in texts}
+        paid = len(model.paid)
+        assert 40 < paid <= 96
+        for text, expected in runs.items():
+            assert said(con.uql(text)) == expected and len(model.paid) == paid
+
+
+@pytest.mark.parametrize("name", ["count", "search", "stored groups"])
+def test_rows_that_failed_stay_without_an_answer_until_they_are_asked_again(tmp_path: Path, name: str) -> None:
+    model = Patchy()
+    with connect(tmp_path, model) as con:
+        first = con.uql(f"{STATEMENTS[name]} WITH (budget = 128)")
+        expected = said(first)
+        assert first.errors
+        model.patchy = False
+        con.uql("SELECT id, v FROM t WHERE \"it is so\" WITH (budget = 'all')").fetchall()
+        paid = len(model.paid)
+        for _ in range(2):
+            again = con.uql(first.text)
+            assert said(again) == expected and [e.row for e in again.errors] == [e.row for e in first.errors]
+        retried = con.uql(first.text).retry_failed()
+        values = retried.fetchall(), retried.estimates
+        assert not retried.errors and values != expected[:2]
+        again = con.uql(first.text)
+        assert (again.fetchall(), again.estimates) == values and len(model.paid) == paid

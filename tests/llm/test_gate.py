@@ -98,9 +98,9 @@ def test_what_another_ask_was_answered_during_a_look_into_the_ledger_is_not_paid
         async with gate(provider) as g:
             look, other = g._known, g.ask(SO, [row("x"), row("y")])
 
-            async def late(keys):
+            async def late(*asked):
                 g._known = look
-                found = await look(keys)
+                found = await look(*asked)
                 await other
                 return found
 

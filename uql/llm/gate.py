@@ -49,6 +49,7 @@ log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
 CHUNK = 32_768  # distinct rows whose keys are looked up at once: the more, the fewer pages of the ledger hold them
 CLAIMED = 128  # rows that are claimed at once, at least
+NOT_REACHED = Problem("budget", "the budget (calls) ended before this row was asked")
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
 
@@ -386,7 +387,8 @@ class Gate:
         if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
             corrected = sorted(set(range(len(rows))).difference(left))
             for chunk in self._distinct(asking, rows, corrected, ask_null):
-                await self._replay(asking, chunk, *await self._known(chunk.all_keys))
+                answers, paid, _ = await self._as_drawn(asking, chunk, await self._failed_before(chunk))
+                await self._replay(asking, chunk, answers, paid)
 
         async def ask_chunk(chunk: Chunk, handed_out: asyncio.Event) -> None:
             try:
@@ -488,14 +490,34 @@ class Gate:
             count += len(chunk.rows) - sum(map(all, zip(*known, strict=True)))
         return count
 
-    async def _known(self, keys: list[bytes]) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
+    async def _as_drawn(
+        self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed]
+    ) -> tuple[dict[bytes, Answer], dict[bytes, int], list[list[Answer | None]]]:
+        """What `_known` gives about a chunk, and the answers to each question: the failure where the run that drew first got none,
+        whoever has got one since."""
+        failed = {} if self.run.again else failed
+        answers, paid = await self._known(chunk.all_keys, failed)
+        if failed:
+            pairs = (
+                pair for both in zip(chunk.keys, chunk.single_keys, strict=True) for pair in zip(*both, strict=True)
+            )
+            alone = {single_key for key, single_key in pairs if key in failed and single_key not in failed}
+            answers = {key: answer for key, answer in answers.items() if key not in alone}
+            answers |= {key: Answer(problem=Problem(gone.kind, gone.message)) for key, gone in failed.items()}
+            paid = {key: calls for key, calls in paid.items() if key not in alone}
+        return answers, paid, known_answers(asking, chunk.keys, chunk.single_keys, answers)
+
+    async def _known(
+        self, keys: list[bytes], failed: Mapping[bytes, Failed] | None = None
+    ) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
         """The answers in the ledger; and those of them paid for since the run began and not asked up to this step in this sitting,
-        with their calls.
+        with their calls, as those of rows that failed.
 
         A part of the statement that goes on does not know in a step what another part asked in a later one: it draws as it did then.
         """
         since, now = self.run.started, self.budget.step
         answers, later = await self.ledger.get_paid(keys, math.inf if since is None else since)
+        later |= {key: gone.calls for key, gone in (failed or {}).items()}
         steps = self._first_steps.of(list(later))
         return answers, {key: calls for (key, calls), step in zip(later.items(), steps, strict=True) if step > now}
 
@@ -532,6 +554,7 @@ class Gate:
         n_calls, tokens, usd = 0, 0, 0.0
         left = None if again else self.budget.own_calls_left
         beyond = []
+        at_most = dict[bool, list[int]]({True: [], False: []})  # tokens of rows that shared requests, and of others
         for i, (row, keys) in enumerate(zip(rows, zip(*columns, strict=True), strict=True)):
             paid = [key for key in keys if key in calls]
             if not paid:
@@ -552,7 +575,11 @@ class Gate:
             tokens += tokens_in + tokens_out
             usd += cost or 0.0
             if self.budget.tokens is not None:
-                self.budget.largest_tokens = max(self.budget.largest_tokens, self.sender.tokens_at_most(asking, row))
+                shares = len(columns) > len(asking.questions) and keys[0] != keys[len(asking.questions)]
+                at_most[shares].append(self.sender.tokens_at_most(asking, row))
+        requests = (at_most[True][i : i + asking.together] for i in range(0, len(at_most[True]), asking.together))
+        largest = max((*map(sum, requests), *at_most[False]), default=0)
+        self.budget.largest_tokens = max(self.budget.largest_tokens, largest)
         self.budget.replay(n_calls, tokens, usd)
         return beyond
 
@@ -562,35 +589,23 @@ class Gate:
         `handed_out` is set when the last rows are on their way: the next chunk may begin, so that no place in flight is empty.
         """
         n_ended = self._inflight.n_ended
-        answers, paid = await self._known(chunk.all_keys)
-        columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
+        failed = await self._failed_before(chunk)
+        answers, paid, columns = await self._as_drawn(asking, chunk, failed)
         open_columns = ((keys, column) for keys, column in zip(chunk.keys, columns, strict=True) if not all(column))
         mine = self._inflight.begin(key for both in open_columns for key, a in zip(*both, strict=True) if a is None)
         try:
             if self._inflight.n_ended != n_ended:  # another ask may have got these answers meanwhile
-                answers, paid = await self._known(chunk.all_keys)
-                columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
+                answers, paid, columns = await self._as_drawn(asking, chunk, failed)
                 for keys, column in zip(chunk.keys, columns, strict=True):
                     mine.settle_each(keys, column)
             unanswered: list[Slot] = []
-            events: list[Event] = []
             beyond: list[int] = []
             whole = all(map(all, columns))
-            drawn_again = self.run.root and not self.run.again
-            failed = await self._failed_before(chunk, answers) if drawn_again and not whole else {}
             by_row = zip(*columns, strict=True) if not whole else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
             for slot in rest.values():
-                open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
-                if all(key in failed for key in open_):
-                    self._fail_again(slot, failed, mine, max((paid.get(key, 0) for key in slot.keys), default=0))
-                    gone = next(failed[key] for key in slot.keys if key in failed)
-                    what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls}
-                    events.append(self.account.event("failed", asking, **what))
-                    self.cost.failed += 1
-                    continue
-                if any(key in mine for key in open_):
+                if any(answer is None and key in mine for key, answer in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             if self.run.replays:
                 # a row whose other questions were paid for is sent once more: told later, that is one of its calls
@@ -598,8 +613,9 @@ class Gate:
                 counted = {**paid, **{key: paid[key] - 1 for key in sent_too}}
                 beyond = await self._replay(asking, chunk, answers, counted)
                 self._refuse(columns, beyond)
-            await self.account.record([], events)
-            await self.account.record_cached(asking, len(chunk.rows) - len(rest) - len(beyond))
+            lost = self._fail_again(asking, chunk, failed, beyond)
+            await self.account.record([], list(lost.values()))
+            await self.account.record_cached(asking, len(chunk.rows) - len(lost.keys() | rest.keys() | set(beyond)))
             if unanswered and self.settings.offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
@@ -620,6 +636,10 @@ class Gate:
                 if answer is None:  # another ask has it in flight
                     answer = mine.answer(key) if key in mine else await self._other(key)
                 column[i] = answer
+        if failed and self.run.again:
+            found = zip(chunk.keys, columns, strict=True)
+            pairs = (pair for both in found for pair in zip(*both, strict=True))
+            self.ledger.recovered(self.run.drawn_by, [k for k, a in pairs if k in failed and a and not a.problem])
         return columns
 
     def _refuse(self, columns: list[list[Answer | None]], rows: list[int]) -> None:
@@ -628,23 +648,27 @@ class Gate:
             self.budget.exhausted = "calls"
         for column in columns:
             for i in rows:
-                column[i] = Answer(problem=Problem("budget", "the budget (calls) ended before this row was asked"))
+                column[i] = Answer(problem=NOT_REACHED)
 
-    async def _failed_before(self, chunk: Chunk, answers: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
+    async def _failed_before(self, chunk: Chunk) -> dict[bytes, Failed]:
         """The rows for which the run that drew first got no answer: the model would give none now."""
-        missing = [key for keys in chunk.keys for key in keys if key not in answers]
-        return await self.ledger.failures(self.run.drawn_by, missing)
+        if not (self.run.root or self.run.again):
+            return {}
+        return await self.ledger.failures(self.run.drawn_by, [key for keys in chunk.keys for key in keys])
 
-    def _fail_again(self, slot: Slot, failed: Mapping[bytes, Failed], mine: InFlight, counted: int) -> None:
-        """Give a row the failures that it had, and count their calls again; `counted` of them brought answers to its other questions."""
-        self.budget.replay(max(0, max(failed[key].calls for key in slot.keys if key in failed) - counted))
-        for j, key in enumerate(slot.keys):
-            if key in failed and slot.answers[j] is None:
-                gone = failed[key]
-                slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message))
-            answer = slot.answers[j]
-            if answer is not None:
-                mine.settle(key, answer)
+    def _fail_again(
+        self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed], beyond: Sequence[int]
+    ) -> dict[int, Event]:
+        """Count the rows that failed and are not `beyond` the calls of the run as failed again; returns an event of each."""
+        if self.run.again or not failed:
+            return {}
+        gone = {i: failed[key] for keys in chunk.keys for i, key in enumerate(keys) if key in failed}
+        self.cost.failed += len(gone.keys() - set(beyond))
+        return {
+            i: self.account.event("failed", asking, error=one.kind, message=one.message, attempt=one.calls)
+            for i, one in gone.items()
+            if i not in beyond
+        }
 
     async def answered_elsewhere(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
         """Count rows that another run has answered while this one was about to ask them, or waited.

@@ -358,6 +358,11 @@ class Ledger:
 
         return await self.read(work) if keys else {}
 
+    def recovered(self, root: str, keys: Sequence[bytes]) -> None:
+        """Forget, soon, that a run got no answer for these rows: it has one now."""
+        rows = [(root, key) for key in keys]
+        self.soon(lambda db: db.executemany("DELETE FROM failures WHERE root = ? AND key = ?", rows))
+
     async def put(self, entries: Sequence[Entry], events: Sequence[Event] = ()) -> None:
         """Keep answers and events. Returns once they are in the file: use an answer only after that."""
         if not entries and not events:

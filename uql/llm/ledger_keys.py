@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.llm.events import Event
 from uql.llm.ledger import Ledger, key_maker
 from uql.llm.prompts import several
 from uql.llm.providers.base import Answer, Provider, blamed
@@ -28,13 +29,20 @@ class Slot:
     """One distinct row that is asked, and the answer to each question as soon as there is one.
 
     `keys` are those of its answers in this ask, `single_keys` those of its answers where it is asked by itself: other ones where rows
-    share requests.
+    share requests. `paid`: input and output tokens and USD (None: unknown) of the tries so far.
     """
 
     row: Row
     keys: list[bytes]
     single_keys: list[bytes]
     answers: list[Answer | None]
+    paid: tuple[int, int, float | None] = (0, 0, 0.0)
+
+    def pay(self, event: Event) -> None:
+        """Count one more try: the event of its call."""
+        tokens_in, tokens_out, usd = self.paid
+        usd = None if usd is None or event.usd is None else usd + event.usd
+        self.paid = (tokens_in + event.input_tokens, tokens_out + event.output_tokens, usd)
 
 
 @dataclass(slots=True)

@@ -115,6 +115,8 @@ class Sender:
                 attempt -= 1
                 break
             reply, events, error = outcome
+            for event in events:
+                slot.pay(event)
             if not events:  # nothing reached the provider: it is no call
                 attempt -= 1
             assert reply is None or isinstance(reply, Reply)
@@ -141,10 +143,14 @@ class Sender:
             for j, answer in zip(open_now, reply.answers, strict=True):
                 if answer.problem is None:
                     done[j] = answer
-                    with_cost = answer.at_cost((reply.input_tokens, reply.output_tokens, event.usd))
                     entries.append(
                         Entry(
-                            slot.single_keys[indices[j]], with_cost, provider.name, asking.source, self._run.id, attempt
+                            slot.single_keys[indices[j]],
+                            answer.at_cost(slot.paid),
+                            provider.name,
+                            asking.source,
+                            self._run.id,
+                            attempt,
                         )
                     )
                 elif faults["reply"] or answer.problem.kind in FINAL:
@@ -254,6 +260,8 @@ class Sender:
                     return [[Answer(problem=outcome)] * len(questions) for _ in slots]
                 return await self._each(asking, slots, indices, attempt, before)
             reply, events, fault = outcome
+            for i, event in zip(order, events, strict=False):  # none where nothing was sent
+                slots[i].pay(event)
             if not events:
                 attempt -= 1
             if fault is not None:
@@ -267,14 +275,13 @@ class Sender:
             assert isinstance(reply, RowsReply)
             self._unreachable = 0
             entries = []
-            for i, row_answers, event in zip(order, reply.answers, events, strict=True):
+            for i, row_answers in zip(order, reply.answers, strict=True):
                 before[i] = next((answer.problem for answer in row_answers if answer.problem is not None), None)
                 if before[i] is not None:
                     continue
-                paid = (event.input_tokens, event.output_tokens, event.usd)
                 for j, answer in zip(indices, row_answers, strict=True):
-                    with_cost = answer.at_cost(paid)
                     key, model = slots[i].keys[j], asking.provider.name
+                    with_cost = answer.at_cost(slots[i].paid)
                     entries.append(Entry(key, with_cost, model, asking.source, self._run.id, attempt))
                 answers[i] = list(row_answers)
             await self._account.record(entries, events)
