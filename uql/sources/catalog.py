@@ -710,9 +710,9 @@ def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
             for lengths in (pc.utf8_length(texts), pc.binary_length(texts))
         ]
         for at, chars, size, count in zip(places, *sums, counted, strict=True):
-            means[at] = [chars / count, size / count] if count else [None, None]
-            if count and chars > LONG_TEXT * count and pa.types.is_string(type):
-                means[at] += [pc.mean(pc.match_substring_regex(rows.column(at), f"^{_CODE}$")).as_py()]
+            is_long = chars > LONG_TEXT * count and pa.types.is_string(type)
+            codes = [pc.mean(pc.match_substring_regex(rows.column(at), f"^{_CODE}$")).as_py()] if is_long else []
+            means[at] = [chars / count, size / count, *codes] if count else [None, None]
     return means
 
 
