@@ -89,7 +89,7 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part, of: 
         message = f"{what} before it takes a comma, {ways}"
         raise _wrong(function, message, "a condition on its rows stands in WHERE")
     if join.kind == "LEFT":  # a row without items stays, with NULL
-        some = ast.Binary(">", Call("len", (items,)), ast.Number("0"))
+        some = ast.Binary(">", Call("array_length", (items,)), ast.Number("0"))  # of a list, and so is a text there
         items = ast.Case(None, (ast.When(some, items),), ast.ListExpr((ast.Null(),)))
     mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]
     columns = of.fields

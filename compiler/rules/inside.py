@@ -8,7 +8,7 @@ from dataclasses import replace
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.subqueries import in_expressions, is_semantic_query, with_leaves
 from uql.compiler.syntax import Binary, Call, Column, Expr
-from uql.compiler.walk import is_semantic, needs_every_row, rewrite, walk
+from uql.compiler.walk import has_window, is_semantic, needs_every_row, rewrite, walk
 
 VOLATILE = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "now", "current_timestamp", "setseed"})
 
@@ -49,8 +49,9 @@ def is_plain(expr: Expr) -> bool:
 def with_condition(query: BoundQuery, alias: str, names: list[str], condition: Expr) -> BoundQuery | None:
     """A query that gives only the rows for which a condition on its output columns is true; None where that is not possible inside.
 
-    Legal: no LIMIT or OFFSET chooses among the rows before; no window looks at the rows dropped; with GROUP BY, the condition
-    is on concrete keys alone; the columns it names are concrete inside. A union takes it on both sides or not at all.
+    Legal: no LIMIT or OFFSET chooses among the rows before; no window looks at the rows dropped; with GROUP BY, the condition is on
+    concrete keys alone; no column that it names is of items that unnest makes rows; the columns it names are concrete inside. A union
+    takes it on both sides or not at all.
 
     Args:
         alias: of the query, which the columns of the condition name.
@@ -80,14 +81,16 @@ def translated(query: BoundSelect, alias: str, names: list[str], condition: Expr
     """
     if query.limit is not None or query.offset or query.source is None:
         return None
-    if query.qualify is not None or query.sets or needs_every_row(*(item.expr for item in query.items)):
+    if query.qualify is not None or query.sets or has_window(*(item.expr for item in query.items)):
         return None
     items = dict(zip(names, query.items, strict=True))
     used = {node for node in walk(condition) if isinstance(node, Column)}
     keys = {key.expr for key in query.group_by}
     for column in used:
         item: BoundItem | None = items.get(column.name) if column.table == alias else None
-        if item is None or not is_plain(item.expr) or (query.aggregated and item.expr not in keys):
+        if item is None or not is_plain(item.expr) or needs_every_row(item.expr):
+            return None
+        if query.aggregated and item.expr not in keys:
             return None
     row_condition: Expr = rewrite(condition, lambda n: items[n.name].expr if isinstance(n, Column) and n in used else n)
     return row_condition

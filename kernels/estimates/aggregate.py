@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
-from uql.compiler.syntax import NO_SPAN, Binary, Call, Case, Cast, Expr, Number, Unary
+from uql.compiler.syntax import NO_SPAN, Binary, Call, Case, Cast, Expr, Null, Number, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
@@ -340,14 +340,25 @@ def _note_open_ends(groups: Groups, measures: list[_Measure], ctx: Context) -> N
                 ctx.notes.append(f"{call.name.upper()}{where} has no interval: {why}; a larger budget gives one")
 
 
+def _is_read(call: Call) -> bool:
+    """Does a model read the numbers that are added up? Conditions are 0 and 1, and so is a CASE that has no other values: it counts."""
+    value = call.args[0]
+    if isinstance(value, Case):
+        results = [*(when.value for when in value.whens), value.default]
+        counts = all(
+            r is None or isinstance(r, Null) or (isinstance(r, Number) and float(r.text) in (0.0, 1.0)) for r in results
+        )
+        if counts:
+            return False
+    return any(not column.is_condition for column in virtuals(value))
+
+
 def _note_tail(groups: Groups, measures: list[_Measure], ctx: Context) -> None:
     """Says how rare the numbers may be that a sum or mean of what a model reads lacks: nothing tells how large those are."""
     counts = [
         measure.count_known(call)
         for call, estimates in groups.estimates.items()
-        if isinstance(call, Call)
-        and call.name in ("sum", "avg", "mean")
-        and any(c.is_value for c in virtuals(*call.args))
+        if isinstance(call, Call) and call.name in ("sum", "avg", "mean") and _is_read(call)
         for measure, estimate in zip(measures, estimates, strict=False)  # there is none yet of the rows seen alone
         if not estimate.exact and estimate.high != np.inf
     ]
@@ -522,7 +533,7 @@ class _Measure:
         if mean:
             return self._mean(call)
         y, keywords = self._sum(call), self._keywords(call)
-        read = self._is_read(call) and keywords.get("weights") is None
+        read = _is_read(call) and keywords.get("weights") is None
         if not (read and np.isin(y[~np.isnan(y)], (0.0, 1.0)).all()):
             estimate = self.sampler.total(y, None, **keywords)
         else:  # numbers that happen to be 0 and 1 in the sample are not counts
@@ -594,11 +605,6 @@ class _Measure:
     def _boundless(self, call: Call) -> Estimate:
         return replace(self.counted(call), value=None, low=float("-inf"), high=float("inf"), exact=False)
 
-    @staticmethod
-    def _is_read(call: Call) -> bool:
-        """Does a model read the numbers that are added up? Conditions are 0 and 1."""
-        return any(not column.is_condition for column in virtuals(call.args[0]))
-
     def counted(self, call: Call) -> Estimate:
         """The number of rows that count for an aggregate: those with a value."""
         present = self.stored.presence.get(call)
@@ -615,7 +621,7 @@ class _Measure:
         number = isinstance(call.args[0], Virtual | Cast) if weights is None else not np.isin(weights, (0.0, 1.0)).all()
         if not (zero_one and number):
             ratio = self.sampler.ratio(y, x, **keywords)
-            if self._is_read(call) and self._are_alike(call) and not ratio.exact:
+            if _is_read(call) and self._are_alike(call) and not ratio.exact:
                 ratio = replace(ratio, low=-math.inf, high=math.inf)
             return self._settle_ratio(ratio, y, x)
         if weights is not None:

@@ -20,6 +20,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.M)
+_MARK = re.compile(r"(<{7}|={7}|>{7})( |$)")
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -128,3 +129,10 @@ def test_every_example_in_python_compiles(page: Path) -> None:
         if block.startswith(">>>"):
             continue  # run as a doctest
         compile(block, page.name, "exec")
+
+
+def test_no_page_holds_the_marks_of_a_merge() -> None:
+    marks = [
+        f"{page.name}: {line}" for page in PAGES for line in page.read_text("utf-8").splitlines() if _MARK.match(line)
+    ]
+    assert marks == []

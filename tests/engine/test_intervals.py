@@ -119,3 +119,28 @@ def test_a_sum_that_its_type_cannot_hold_is_null_with_an_interval(con: uql.Conne
     found = con.uql(f"SELECT sum({large}) AS x FROM reviews WHERE {POS} WITH (budget = 32)")
     assert found.fetchall() == [(None,)] and 1e38 < found.estimates["x"].low < found.estimates["x"].high
     assert any("x is NULL where it is too large for HUGEINT" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("rare", ["\"the end\" = 'lost'", '"the minutes" > 58', "\"the end\" IN ('lost')"])
+def test_a_sum_of_ones_and_noughts_is_the_count_of_those_for_which_its_condition_holds(rare: str) -> None:
+    def answer(question: object, row: object) -> object:
+        i = int(row.cells[0].value.split()[1])  # type: ignore[attr-defined]
+        return i % 60 if question.text == "the minutes" else "lost" if i % 60 == 59 else "won"  # type: ignore[attr-defined]
+
+    con = uql.connect(model=HashModel(answers=answer), ledger=":memory:", budget=240, seed=1)
+    con.execute("CREATE TABLE games AS SELECT 'game ' || i || ' of the year' AS body FROM range(2000) r(i)")
+    ways = [f"count(*) FILTER (WHERE {rare})", f"sum(CASE WHEN {rare} THEN 1 END)", f"count_if({rare})"]
+    ways += [f"sum(CASE WHEN {rare} THEN 1 ELSE 0 END)"]
+    found = [con.uql(f"SELECT {way} AS n FROM games") for way in ways]
+    ends = [(r.estimates["n"].value, r.estimates["n"].low, r.estimates["n"].high) for r in found]
+    assert ends == [pytest.approx(ends[0])] * 4
+    assert ends[0][1] <= 33 <= ends[0][2] < 150
+    assert not any("far larger" in note for r in found for note in r.notes)
+
+
+def test_a_sum_of_other_numbers_is_still_said_to_lack_those_that_were_not_seen() -> None:
+    model = HashModel(answers=lambda question, row: "won")
+    con = uql.connect(model=model, ledger=":memory:", budget=64)
+    con.execute("CREATE TABLE games AS SELECT 'game ' || i || ' of the year' AS body FROM range(2000) r(i)")
+    seen = con.uql("SELECT sum(CASE WHEN \"the end\" = 'won' THEN 1 ELSE 1000 END) AS n FROM games").estimates["n"]
+    assert seen.high == float("inf")

@@ -275,3 +275,38 @@ def test_columns_have_their_own_names_beside_others_of_that_name(con):
     found = con.uql(rows)
     assert found.columns == ["id", "id", "id"]
     assert all(one == two == three for one, two, three in found.fetchall())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'many, unnest("the subjects" USING (body)) AS u(s)',
+        'many LEFT JOIN unnest("the subjects" USING (body)) AS u(s) ON TRUE',
+        '(SELECT id, unnest("the subjects" USING (body)) AS s FROM many) x',
+    ],
+)
+def test_rows_that_a_plain_condition_drops_are_not_asked_for_their_list(source):
+    def answer(question, row):
+        i = int(row.cells[0].value.split()[1])
+        return [f"subject {j}" for j in range(i % 4)]
+
+    model = HashModel(answers=answer)
+    con = uql.connect(model=model, ledger=":memory:", budget=60)
+    con.execute("CREATE TABLE many AS SELECT i AS id, 'note ' || i AS body FROM range(500) r(i)")
+    asked = con.uql(f"SELECT id, s FROM {source} WHERE id < 40 AND (s IS NULL OR s <> 'subject 1') ORDER BY id, s")
+    truth = con.execute(
+        "SELECT id, s FROM (SELECT id, unnest(['subject ' || j for j in range(id % 4)]) AS s FROM many) "
+        "WHERE id < 40 AND s <> 'subject 1'"
+        + (" UNION ALL SELECT id, NULL FROM many WHERE id < 40 AND id % 4 = 0" if "LEFT" in source else "")
+        + " ORDER BY id, s"
+    ).fetchall()
+    assert asked.fetchall() == truth and asked.exact
+    assert model.calls == 40
+
+
+def test_a_condition_on_the_items_of_a_list_stays_behind_it(con):
+    statement = (
+        "SELECT id, k FROM (SELECT id, unnest([id, id + 10]) AS k, {} AS mood FROM t) x WHERE k < 12 ORDER BY ALL"
+    )
+    rows = con.uql(statement.format('"the mood"')).fetchall()
+    assert rows == con.execute(statement.format("'calm'")).fetchall()

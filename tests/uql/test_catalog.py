@@ -202,3 +202,22 @@ def test_a_table_made_from_an_estimate_says_so(connection: duckdb.DuckDBPyConnec
 )
 def test_the_first_bytes_say_what_a_value_holds(head: bytes, kind: Modality) -> None:
     assert modality(media_type(head)) is kind
+
+
+def test_identifiers_hashes_paths_and_addresses_are_no_texts_however_long(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    connection.execute(
+        "CREATE TABLE mails AS SELECT md5(i::VARCHAR) || '-' || i AS id, 'https://mail.example/inbox/message?number=' || i AS link,"
+        ' \'Please send me the bill of order \' || i AS body, \'{"order":\' || i || \',"wishes":["bill","call"]}\' AS json,'
+        " repeat('送', 40) || i AS said FROM range(20) r(i)"
+    )
+    wide = ", ".join(f"id AS id{i}, body AS body{i}" for i in range(60))
+    connection.execute(f"CREATE TABLE wide AS SELECT {wide} FROM mails")
+    catalog = Catalog(connection)
+    assert [f.name for f in catalog.table(("mails",)).fields if f.modality is Modality.TEXT] == ["body", "json", "said"]
+    assert {f.name for f in catalog.table(("wide",)).fields if f.modality is Modality.TEXT} == {
+        f"body{i}" for i in range(60)
+    }
+    connection.execute("COMMENT ON COLUMN mails.link IS 'text: where it is'")
+    assert Catalog(connection).table(("mails",)).fields[1].modality is Modality.TEXT

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 ESTIMATED = "estimated by UQL: "  # begins a line in the comment of a table that holds estimates, or a part of the rows
 SAMPLE_ROWS = 1_000
 WIDE = 100  # columns that are measured at a time
-LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text
+LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text,
+MOST_CODES = 0.9  # unless a greater share of its values are identifiers, hashes, paths or addresses:
+_CODE = r"[0-9A-Za-z_./:+=?&%#~@$-]+"  # one word of these
 _PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
 _INTERNAL = "starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"  # tables of UQL's own bookkeeping
 _FIRST_WORD = re.compile(r"\W*(\w+)")
@@ -650,7 +652,8 @@ class Catalog:
                     f"(list(array_slice({quoted}, 1, {MOST_HEAD})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
                 )
             else:
-                measures.append(f"[avg(length({quoted}::VARCHAR)), avg(strlen({quoted}::VARCHAR))]")
+                codes = f", avg(regexp_full_match({quoted}, {literal(_CODE)})::INTEGER)" if type == "VARCHAR" else ""
+                measures.append(f"[avg(length({quoted}::VARCHAR)), avg(strlen({quoted}::VARCHAR)){codes}]")
         row = self._measures(sql, count, measures)
         return tuple(
             _field(Field(column, type, description=comments.get(column, "")), value)
@@ -707,7 +710,9 @@ def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:
             for lengths in (pc.utf8_length(texts), pc.binary_length(texts))
         ]
         for at, chars, size, count in zip(places, *sums, counted, strict=True):
-            means[at] = [chars / count, size / count] if count else [None, None]
+            is_long = chars > LONG_TEXT * count and pa.types.is_string(type)
+            codes = [pc.mean(pc.match_substring_regex(rows.column(at), f"^{_CODE}$")).as_py()] if is_long else []
+            means[at] = [chars / count, size / count, *codes] if count else [None, None]
     return means
 
 
@@ -731,14 +736,14 @@ def _parquet_files(sql: str) -> list[str]:
 
 
 def _field(field: Field, measure: Any) -> Field:
-    """The field with what its type and its comment say of it, and a list: its mean lengths, of a BLOB the first bytes of some values."""
+    """The field with what its type, its comment and a measure say: mean lengths and share of codes, of a BLOB the first bytes of some."""
     modality, chars, size = Modality.STRUCTURED, 0.0, 0.0
     if field.type == "BLOB":
         kinds = [_modality(media_type(bytes(head))) for head in measure or ()]
         modality = max(set(kinds), key=lambda kind: (kinds.count(kind), kind.value), default=Modality.STRUCTURED)
     elif measure is not None:
-        chars, size = (float(mean or 0) for mean in measure)
-        if field.type == "VARCHAR" and chars > LONG_TEXT:
+        chars, size, *codes = (float(mean or 0) for mean in measure)
+        if field.type == "VARCHAR" and chars > LONG_TEXT and codes[0] <= MOST_CODES:
             modality = Modality.TEXT
     modality = _said_modality(field.description) or modality
     private = bool(_PRIVATE.search(field.description))
