@@ -132,9 +132,8 @@ def settle(
         wants = [uses[index].want for index in members]
         text = uses[members[0]].text
         is_group = any(w.place is Place.GROUP for w in wants)
-        stated = is_statement(text) and (
-            is_group or all(w.place is Place.PRESENCE for w in wants)
-        )  # true, false, not known
+        # true, false, not known
+        stated = is_statement(text) and (is_group or all(w.place is Place.PRESENCE for w in wants))
         if _is_open(wants) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)

@@ -45,9 +45,8 @@ class AggregateFunctions(Container[str]):
             own = own.cursor()  # the connection may be in use by now
             try:
                 extensions = frozenset(name for (name,) in own.execute(_LOADED).fetchall())
-            except (
-                duckdb.PermissionException
-            ):  # enable_external_access = false: the folder of extensions cannot be listed
+            except duckdb.PermissionException:
+                # enable_external_access = false: the folder of extensions cannot be listed
                 return _listed(own)
         if extensions not in _known:
             _known[extensions] = _listed(own)

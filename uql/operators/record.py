@@ -30,9 +30,8 @@ class Subject(StrEnum):
     ROWS = "many rows at once"
 
 
-@dataclass(
-    unsafe_hash=True, slots=True
-)  # never changed; not frozen, since that makes millions of them in four times the time
+# never changed; not frozen, since that makes millions of them in four times the time
+@dataclass(unsafe_hash=True, slots=True)
 class Cell:
     """One column of one row, as shown to the model: text, or the bytes of an image or a sound with their media type."""
 

@@ -73,9 +73,8 @@ async def in_context(
         if drawing is not None and ledger is not None and statement.before is None:
             replay = replays.take(drawing, id, calls, rates, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
-                if (
-                    replay.begins and replay.new is not None
-                ):  # all budgets of a run together make no more calls than the largest
+                # all budgets of a run together make no more calls than the largest
+                if replay.begins and replay.new is not None:
                     replay = replace(replay, new=max(0, replay.new - replays.paid(replay.root, ledger)[0]))
                 described = memory.descriptions  # made by the run that drew first: the texts mean the same again
                 memory = Statistics.of(replay.rates)

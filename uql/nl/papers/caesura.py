@@ -75,9 +75,8 @@ class Interleaved:
     ends: set[str] = field(default_factory=set)  # outputs that no other step of their plan reads: parts of the answer
     problem: str = ""
     replans: int = 0
-    doubts: dict[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # of a small model's vote, by the output of the step
+    # of a small model's vote, by the output of the step
+    doubts: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Plans, maps and runs until every step has its output, or a limit is reached (`problem` says which)."""

@@ -73,9 +73,8 @@ def _of_query(tree: syntax.Node, columns: Sequence[str], private: Collection[str
     rows = {name.lower() for node in tables for name in _called(node)}
     whole = any(isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in rows for node in nodes)
     if whole or any(map(_renames, nodes)) or any(getattr(node, "columns", ()) for node in tables):
-        return frozenset(
-            name.lower() for name in columns
-        )  # whole rows, columns chosen or named together, and AS t(a, b): names by places, are not followed
+        # whole rows, columns chosen or named together, and AS t(a, b): names by places, are not followed
+        return frozenset(name.lower() for name in columns)
     selects = [node for node in nodes if isinstance(node, Select)]
     unions = [_branches(node) for node in nodes if isinstance(node, Union)]
     size = -1

@@ -145,9 +145,8 @@ def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
 
     tree = sqlglot.parse_one(sql, read="duckdb")
     for item in tree.expressions if isinstance(tree, exp.Select) else ():
-        if not isinstance(item, exp.Alias | exp.Column) and any(
-            _places(item, columns)
-        ):  # count(late), as it was written
+        # count(late) is called as it was written
+        if not isinstance(item, exp.Alias | exp.Column) and any(_places(item, columns)):
             item.replace(exp.alias_(item.copy(), item.sql(dialect="duckdb").lower(), quoted=True))
     text = _filled(tree, columns, scope, place).sql(dialect="duckdb")
     return re.sub(rf"{_PLACE}(\d+)_", lambda found: texts[int(found[1])], text)
