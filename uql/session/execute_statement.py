@@ -125,7 +125,7 @@ async def execute(
     )
     if gate.run.root and not gate.run.again and gate.run.started is not None:
         ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls))
-    exhausted = gate.interrupted or gate.budget.exhausted in LIMITS
+    partial = ctx.partial or gate.interrupted or gate.budget.exhausted in LIMITS
     outcome = Outcome(
         output.table,
         [item.type for item in bound.query.items],
@@ -135,8 +135,8 @@ async def execute(
         [*ctx.warnings, *gate.warnings],
         ctx.notes,
         ctx.based_on,
-        output.exact and not exhausted and not ctx.based_on and not ctx.errors,
-        ctx.partial or exhausted,
+        output.exact and not partial and not ctx.based_on and not ctx.errors,
+        partial,
         _positions(output),
         provenance,
         gate.run.id if gate.draws.persistent and bound.semantic else "",
