@@ -24,7 +24,7 @@ from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundQuery, BoundStatement
 from uql.compiler.other_systems import add_translation
-from uql.compiler.subqueries import selects
+from uql.compiler.subqueries import named_apart, selects
 from uql.compiler.syntax import Option, OrderKey, Query, Quoted, Select, Union
 from uql.compiler.walk import is_semantic, walk, with_children
 
@@ -66,6 +66,7 @@ def bind(
         with_constants = substitute(with_orders, parameters)
         plain = not any(isinstance(node, Quoted) for node in walk(with_constants, queries=True))
         statement, bound = _bound(with_constants, Statement(text, catalog, frames, settings, types, plain), into)
+        bound = named_apart(bound) if statement.semantic else bound
         _check_precision(query.options, bound)
     except UQLError as error:
         add_translation(error, query, text)

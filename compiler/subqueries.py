@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from uql.base.names import free_names
 from uql.base.schema import Field
 from uql.compiler.bound import (
     Bound,
@@ -133,6 +134,30 @@ def selects(query: BoundQuery) -> Iterator[BoundSelect]:
         yield from selects(part.query)
     for bound in in_expressions(*expressions(query)):
         yield from selects(bound.query)
+
+
+def named_apart(query: BoundQuery) -> BoundQuery:
+    """The query with columns that are each called otherwise, as estimates are known by name, and so those that it reads.
+
+    What stays is the same object.
+    """
+    assert isinstance(query, BoundSelect | BoundUnion)
+    names = free_names(item.name for item in query.items)
+    if names != tuple(item.name for item in query.items):
+        items = (replace(item, name=name) for item, name in zip(query.items, names, strict=True))
+        query = replace(query, items=tuple(items))
+    if isinstance(query, BoundUnion):
+        left, right = named_apart(query.left), named_apart(query.right)
+        return query if left is query.left and right is query.right else replace(query, left=left, right=right)
+    source = with_leaves(query.source, _named_apart) if query.source is not None else None
+    return query if source is query.source else replace(query, source=source)
+
+
+def _named_apart(leaf: BoundTable | BoundDerived) -> BoundTable | BoundDerived:
+    if not isinstance(leaf, BoundDerived):
+        return leaf
+    query = named_apart(leaf.query)
+    return leaf if query is leaf.query else replace(leaf, query=query)
 
 
 def outer_columns(query: BoundQuery) -> Iterator[Column]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from uql.base.names import free_name, free_names
 from uql.base.schema import Field
-from uql.compiler.bind.lateral import free_name, free_names, put, table_of
+from uql.compiler.bind.lateral import put, table_of
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundSelect, BoundTable
 from uql.compiler.joins import asks
 from uql.compiler.subqueries import expressions, in_expressions, leaves, with_expressions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from uql.base.names import free_names
 from uql.base.schema import Field, Modality
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
@@ -22,18 +23,11 @@ def output_fields(query: BoundQuery, outer: Scope | None = None) -> tuple[Field,
     Args:
         outer: what is around the sub-query, where it reads columns of that.
     """
-    suffixes: dict[str, int] = {}
-    output: list[Field] = []
     sides = [(side.items, fields_in(side.source)) for side in _selects(query)]
-    for index, item in enumerate(query.items):
-        name, low = item.name, item.name.lower()
-        while low in suffixes:
-            suffixes[low] += 1
-            name = f"{item.name}_{suffixes[item.name.lower()]}"
-            low = name.lower()
-        suffixes[low] = 0
-        output.append(_field(name, item.type, [(items[index].expr, fields) for items, fields in sides], outer))
-    return tuple(output)
+    return tuple(
+        _field(name, item.type, [(items[index].expr, fields) for items, fields in sides], outer)
+        for index, (name, item) in enumerate(zip(free_names(i.name for i in query.items), query.items, strict=True))
+    )
 
 
 def _selects(query: BoundQuery) -> list[BoundSelect]:

@@ -9,12 +9,12 @@ rows are a list of structs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import count
 
 from uql.base.errors import BindError
+from uql.base.names import free_name, free_names
 from uql.base.schema import Field, Modality
 from uql.compiler import syntax as ast
 from uql.compiler.bind.scope import Part, Scope
@@ -203,22 +203,8 @@ def expand_part(part: Part, fields: Mapping[str, str], span: ast.Span) -> tuple[
 def all_columns(part: Part) -> tuple[Select, dict[Column, str]]:
     """What stands before a list that reads several of its tables, as one table: to be bound, and the names of the columns there."""
     columns = dict.fromkeys(relation.column(f) for relation in part.relations for f in relation.fields)
-    names = dict(zip(columns, free_names((c.name for c in columns), set()), strict=True))
+    names = dict(zip(columns, free_names(c.name for c in columns), strict=True))
     return Select(tuple(SelectItem(column, name) for column, name in names.items()), BoundPart(part)), names
-
-
-def free_name(name: str, others: Collection[str]) -> str:
-    """The name, numbered where names in lower case have it."""
-    return next(n for i in count() if (n := f"{name}_{i}" if i else name).lower() not in others)
-
-
-def free_names(names: Iterable[str], others: set[str]) -> tuple[str, ...]:
-    """The names, numbered so that each is another than `others`, in lower case, and than those before it."""
-    free = []
-    for name in names:
-        free.append(free_name(name, others))
-        others.add(free[-1].lower())
-    return tuple(free)
 
 
 def list_table(function: TableFunction, items: Expr) -> Derived:

@@ -184,6 +184,16 @@ def test_text_that_passes_through_a_sub_query_stays_text(catalog: Catalog) -> No
     assert column.reads == (Column("x", "loud"),)
 
 
+@pytest.mark.parametrize(
+    "items", ["1 AS a, 2 AS a_1, 3 AS a", "1 AS a, 2 AS a, 3 AS a_1", "1 AS a, 2 AS A, 3 AS a, 4 AS A_1"]
+)
+def test_columns_of_a_sub_query_are_numbered_as_duckdb_does(catalog: Catalog, items: str) -> None:
+    with duckdb.connect() as con:
+        names = con.sql(f"SELECT * FROM (SELECT {items})").columns
+    query = select(catalog, f'SELECT * FROM (SELECT {items}, text FROM reviews) WHERE "it is good"')
+    assert [item.name for item in query.items] == [*names, "text"]
+
+
 def test_ordinals_stand_for_items(catalog: Catalog) -> None:
     query = select(catalog, "SELECT city, COUNT(*) FROM reviews GROUP BY 1 ORDER BY 2 DESC")
     assert query.group_by[0].expr == query.items[0].expr and query.order_by[0].expr == query.items[1].expr

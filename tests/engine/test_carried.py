@@ -43,6 +43,23 @@ def test_aggregates_over_a_sub_query_that_chooses_rows_are_those_of_one_query(la
         assert found[name].high == pytest.approx(direct[name].high)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT sum(stars) AS n, avg(<rating>) AS n FROM reviews",
+        "SELECT * FROM (SELECT sum(stars) AS n, avg(<rating>) AS n FROM reviews) x",
+        "SELECT sum(stars) AS n, avg(<rating>) AS n FROM reviews UNION ALL SELECT 1, 2",
+    ],
+)
+def test_columns_of_one_name_are_numbered_and_each_has_its_own_interval(labels, statement, capsys):
+    result = run(labels, statement)
+    stars = labels.truth.execute("SELECT sum(stars) FROM reviews").fetchone()[0]
+    assert result.columns == ["n", "n_1"] and result[0][0] == stars
+    result.show()
+    assert f"│ {stars:>{len('hugeint')}}" in capsys.readouterr().out
+    assert list(result.df().columns) == ["n", "n_1", "n_1_low", "n_1_high"]
+
+
 def test_a_sub_query_with_a_limit_is_not_merged(labels):
     statement = "SELECT count(*) AS n FROM (SELECT * FROM reviews WHERE <pos> LIMIT 5) x"
     assert run(labels, statement).fetchall() == [(5,)]

@@ -31,10 +31,10 @@ def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection, text: str | None 
     Args:
         text: the statement whose estimates, or part of the rows, they are; it stands in the name of what the relation reads.
     """
-    from uql.show.render import unique_names
+    from uql.base.names import free_names
 
     table = outcome.bounded()
-    rows = table.rename_columns(unique_names(table.column_names))
+    rows = table.rename_columns(free_names(table.column_names))
     if text is None:
         rows = con.from_arrow(rows)
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overloa
 
 from uql.base.arrow_values import durations, for_pandas, python_values
 from uql.base.errors import BindError, ConfigError, DataError, memory_errors
+from uql.base.names import free_names
 from uql.session.prepared import PreparedStatement
 from uql.session.statements import errors_as_ours
 from uql.sources.frames import MADE_BY
@@ -103,7 +104,7 @@ class Result:
 
         Args: intervals: as `arrow`.
         """
-        frame = for_pandas(self.arrow(intervals=intervals)).to_pandas()
+        frame = for_pandas(self._named_apart(intervals)).to_pandas()
         if not self.exact:
             frame.attrs[MADE_BY] = self.text
         return frame
@@ -116,11 +117,16 @@ class Result:
         """
         import polars
 
-        frame = polars.from_arrow(durations(self.arrow(intervals=intervals)))
+        frame = polars.from_arrow(durations(self._named_apart(intervals)))
         assert isinstance(frame, polars.DataFrame)
         if not self.exact:
             vars(frame)[MADE_BY] = self.text
         return frame
+
+    def _named_apart(self, intervals: bool) -> pa.Table:
+        """The rows as `arrow`, with a second column `n` called `n_1`."""
+        rows = self.arrow(intervals=intervals)
+        return rows.rename_columns(free_names(rows.column_names))
 
     def to_arrow_reader(self, batch_size: int = 1_000_000, *, intervals: bool = True) -> pa.RecordBatchReader:
         """The rows in Arrow batches, as DuckDB's relations give them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from uql.base.names import free_names
 from uql.compiler.bound import BoundQuery, BoundSelect
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import estimated_sources
@@ -88,8 +89,9 @@ def exact_estimates(
     if columns:
         from uql.kernels.estimates.exact import exactly, numbers
 
+        names = free_names(table.column_names)
         for i in columns:
             values = [exactly(v, confidence, 0) for v in numbers(table.column(i))]
             if grouped or values:
-                estimates[table.column_names[i]] = values if grouped else values[0]
+                estimates[names[i]] = values if grouped else values[0]
     return estimates

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import BudgetError, ConfigError, DataError
+from uql.base.names import free_names
 from uql.base.sql_text import first_line, quote
 from uql.cluster.messages import broken
 from uql.compiler.bound import BoundSelect, BoundStatement, BoundTable
@@ -41,7 +42,6 @@ from uql.session.execute_statement import execute
 from uql.session.run_context import in_context
 from uql.session.session import Session
 from uql.session.store_estimates import counted
-from uql.show.render import unique_names
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
@@ -320,7 +320,7 @@ async def _write(shard: Shard, scan: Scan, session: Session, gate: Gate) -> Writ
             outcome = await execute(session, bound, plan, scan.settings, gate)
             candidates = session.kernel_duck().scalar(f"SELECT count(*) FROM ({candidates_sql(plan)})")
             written.add(outcome, int(candidates or 0))
-            names = unique_names(outcome.table.column_names)
+            names = free_names(outcome.table.column_names)
             table = outcome.table.rename_columns(names)
             chosen = f"SELECT {typed_columns(table, outcome.types)} FROM __rows"
             rows = Duck(session.catalog.cursor).arrow(chosen, {"__rows": table})

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 
 from uql.base.errors import BudgetError, UnknownColumnError, UQLError, UQLSyntaxError
+from uql.base.names import free_names
 from uql.base.sql_text import first_line, quote
 from uql.compiler.cost import Quote
 from uql.compiler.lexer import Token, closing, is_free_text, tokenize
@@ -44,7 +45,6 @@ from uql.session.store_estimates import (
     together,
     without_interval,
 )
-from uql.show.render import unique_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +79,7 @@ class Part:
     @property
     def names(self) -> list[str]:
         """The columns of its table."""
-        return unique_names([item.name for item in self.items])
+        return list(free_names(item.name for item in self.items))
 
     @property
     def ends(self) -> dict[str, tuple[str, str]]:

@@ -15,6 +15,7 @@ import duckdb
 from uql.base.arrow_values import arrow_of
 from uql.base.current_database import current_database
 from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
+from uql.base.names import free_names
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.parser import options
 from uql.compiler.statement_targets import changed, without_options
@@ -24,7 +25,6 @@ from uql.kernels.duck import Duck, typed_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
 from uql.session.store_estimates import check_stored, counted, listed, mark, placed, rows_with_bounds, together
-from uql.show.render import unique_names
 from uql.sources.catalog import ESTIMATED
 from uql.sources.frames import MADE_BY
 
@@ -84,7 +84,7 @@ def _bounded(outcome: Outcome) -> tuple[pa.Table, list[str]]:
     types = iter(outcome.types)
     own = set(outcome.table.column_names)
     kinds = [next(types) if name in own else "DOUBLE" for name in table.column_names]
-    return table.rename_columns(unique_names(table.column_names)), kinds
+    return table.rename_columns(free_names(table.column_names)), kinds
 
 
 FAILURES = (duckdb.InternalException, duckdb.FatalException)  # errors in DuckDB, which may end its database
@@ -184,7 +184,7 @@ def check_target(
             raise error(f"{target} is a folder", "UQL509", "name a file in it, or write PARTITION_BY (column)")
         if any(Path(target).iterdir()) and not re.search(r"\b(append|overwrite)", statement.options, re.IGNORECASE):
             raise error(f"the folder {target} is not empty", "UQL509", "OVERWRITE, OVERWRITE_OR_IGNORE or APPEND")
-    nulls = null_columns(unique_names([item.name for item in items]), [item.type for item in items])
+    nulls = null_columns(free_names([item.name for item in items]), [item.type for item in items])
     try:
         connection.execute("EXPLAIN " + written(statement, f"SELECT {nulls} LIMIT 0")).fetchall()
     except duckdb.Error as refused:

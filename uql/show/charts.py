@@ -11,9 +11,10 @@ from pyarrow import types
 
 from uql.base.errors import DataError
 from uql.base.media_types import media_type
+from uql.base.names import free_names
 from uql.base.printable import printable
 from uql.show.plots import MAX_ROWS, Plot
-from uql.show.render import cell_width, format_estimate, unique_names
+from uql.show.render import cell_width, format_estimate
 
 if TYPE_CHECKING:
     from uql.engine.outcome import Outcome
@@ -53,7 +54,7 @@ class _Shape:
 
     def __init__(self, outcome: Outcome, text: str) -> None:
         self.outcome = outcome
-        self.data = outcome.table.rename_columns(unique_names(outcome.table.column_names))
+        self.data = outcome.table.rename_columns(free_names(outcome.table.column_names))
 
         def named(fits: Callable[[Any], bool]) -> list[str]:
             return [field.name for field in self.data.schema if fits(field.type)]

@@ -12,12 +12,13 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from uql.base.arrow_values import holds_least
+from uql.base.names import free_names
 from uql.base.printable import printable
 from uql.engine.outcome import TEXT, Estimates, Outcome, estimate_at, with_bounds
 from uql.sampling.base import Estimate
@@ -462,7 +463,7 @@ def as_document(outcome: Outcome, limit: int | None = None) -> dict[str, Any]:
         for name, column_estimates in outcome.estimates.items()
     }
     return {
-        "columns": unique_names(data.column_names),
+        "columns": free_names(data.column_names),
         "rows": [json.loads(row) for row in _objects(part, None)],
         "rows_left_out": data.num_rows - part.num_rows,
         "exact": outcome.exact,
@@ -491,7 +492,7 @@ def _number(estimate: Estimate) -> dict[str, Any]:
 def _objects(data: pa.Table, estimates: Estimates | None) -> Iterator[str]:
     """Each row as a JSON object."""
     data = with_bounds(data, estimates or {})
-    keys = [json.dumps(name, ensure_ascii=False) + ":" for name in unique_names(data.column_names)]
+    keys = [json.dumps(name, ensure_ascii=False) + ":" for name in free_names(data.column_names)]
     floats = [any(word in kind for word in ("FLOAT", "DOUBLE", "REAL")) for kind in _types(data)]
     for row in _batches(data, "CAST(to_json(COLUMNS(*)) AS VARCHAR)"):
         values = [
@@ -516,20 +517,6 @@ def _finite(value: str) -> str:
         return item
 
     return json.dumps(clean(json.loads(value.replace("inf", "Infinity") if value in ("inf", "-inf") else value)))
-
-
-def unique_names(names: Iterable[str]) -> list[str]:
-    """Names that are said once: a second `n` is `n_1`, as in DuckDB's data frames."""
-    used: set[str] = set()
-    out = []
-    for name in names:
-        unique, number = name, 0
-        while unique in used:
-            number += 1
-            unique = f"{name}_{number}"
-        used.add(unique)
-        out.append(unique)
-    return out
 
 
 def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
@@ -577,7 +564,7 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
     import pyarrow.parquet as pq
 
     bounded = with_bounds(data, estimates or {})
-    rows = bounded.rename_columns(unique_names(bounded.column_names)).replace_schema_metadata(data.schema.metadata)
+    rows = bounded.rename_columns(free_names(bounded.column_names)).replace_schema_metadata(data.schema.metadata)
     least = [at for at, column in enumerate(rows.columns) if holds_least(column)]
     rows = _with_texts(rows, least)  # DuckDB fails on such a number in Parquet, and its database with it
     try:
