@@ -521,12 +521,19 @@ class Expressions:
         text, left = expr.right, expr.left
         if not _is_words(text):
             return
-        if isinstance(left, Binary) and left.op in (*ORDERINGS, "=", "<>") and text.value.lower() not in BOOLEANS:
+        compares = isinstance(left, Binary) and left.op in (*ORDERINGS, "=", "<>")
+        states = isinstance(left, Quoted) and is_statement(left.text) and is_statement(text.value)
+        if (compares or states) and text.value.lower() not in BOOLEANS:
             raise self.error(
                 f'"{text.value}" is a string on the right of {expr.op}, and what it is compared with is true or false',
                 "UQL206",
                 text,
-                help=f'write PROMPT "{text.value[:40]}" to ask the model, or put the text on the left',
+                help=f'write PROMPT "{text.value[:40]}"::BOOLEAN to ask the model'
+                + (
+                    f', and "{left.text[:40]}"::BOOLEAN'
+                    if isinstance(left, Quoted)
+                    else ", or put the text on the left"
+                ),
             )
         if isinstance(left, ast.Number) or (isinstance(left, Name) and self._is_number(left)):
             raise self._number_against_words(expr)

@@ -98,6 +98,11 @@ def test_a_text_close_to_a_column_is_a_warning(con):
     ("query", "code", "help"),
     [
         ('SELECT id FROM reviews WHERE "the main topic" > "the number of stars"', "UQL206", "PROMPT"),
+        (
+            'SELECT id FROM reviews WHERE "the review is good" = "it is a joke"',
+            "UQL206",
+            '"the review is good"::BOOLEAN',
+        ),
         ('SELECT id FROM reviews WHERE "the review is positive" WITH budget = 5', "UQL100", "WITH (budget = 5)"),
         ('SELECT id FROM reviews WHERE "the review is positive" budget = 5', "UQL100", "WITH (budget = 5)"),
         ("SET budget = 5", "UQL100", "SET uql.budget = 5"),
