@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -30,6 +30,8 @@ from uql.sampling.base import Indices
 SMALL = 10_000  # rows of a table that is read whole sooner than looked up in
 # rows that are read at once: of texts more, as many as have BYTES at the most
 LEAST_AT_ONCE, MOST_AT_ONCE, BYTES_AT_ONCE = 4_096, 32_768, 64 << 20
+NO_ROWS = np.zeros(0, dtype=np.int64)
+MOST_AHEAD = 8 * MOST_AT_ONCE  # rows in no order that one scan gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,13 @@ class _Shown:
         rows: by the columns that they show and by id, at most SMALL of each kind.
         unreadable: values whose files cannot be read, and why.
         longest: bytes of the longest row by the columns that it shows.
+        ahead: rows that are about to be read, by id, and by what is read what one scan gave of them.
     """
 
     rows: dict[tuple[tuple[Column, ...], tuple[Column, ...]], dict[int, Row]] = field(default_factory=dict)
     unreadable: dict[tuple[int, Column], str] = field(default_factory=dict)
     longest: dict[tuple[Column, ...], int] = field(default_factory=dict)
+    ahead: tuple[Rids, dict[tuple[str, ...], pa.Table]] = field(default_factory=lambda: (NO_ROWS, {}))
 
 
 class Relation:
@@ -232,23 +236,50 @@ class Relation:
             kept.update({} if has_bytes else new)
         return [new[rid] if rid in new else kept[rid] for rid in wanted]
 
-    def at_once(self, columns: Sequence[VirtualColumn], n: int) -> int:
-        """Of `n` rows of which the model is shown these columns how many are read at once: bounds what is in memory."""
+    def at_once(self, columns: Sequence[VirtualColumn], n: int, most: int = MOST_AT_ONCE) -> int:
+        """How many rows are read at once: bounds what is in memory.
+
+        Args:
+            columns: of which the model is shown each row.
+            n: rows that are wanted.
+            most: of short texts.
+        """
         reads = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
         if n <= LEAST_AT_ONCE or any(self._may_be_file(c) for c in reads):
             return LEAST_AT_ONCE
         if reads not in self._shown.longest:
             bytes = " + ".join(f"coalesce(strlen({self._column_sql(c)}), 0)" for c in reads) or "0"
             self._shown.longest[reads] = int(self.duck.scalar(f"SELECT max({bytes}) FROM {quote(self.name)}"))
-        most = BYTES_AT_ONCE // max(1, self._shown.longest[reads])
-        return min(max(LEAST_AT_ONCE, most), MOST_AT_ONCE)
+        return min(max(LEAST_AT_ONCE, BYTES_AT_ONCE // max(1, self._shown.longest[reads])), most)
+
+    def in_parts(self, rids: Rids, columns: Sequence[VirtualColumn]) -> Callable[[int], Rids]:
+        """What gives the next of these rows, as many as are wanted and may be read at once; none at the end.
+
+        Rows in no order lie all over the table: it is scanned once for several parts of them.
+
+        Args:
+            columns: of which the model is shown each row.
+        """
+        most, ahead = (self.at_once(columns, len(rids), limit) for limit in (MOST_AT_ONCE, MOST_AHEAD))
+        start = until = 0
+
+        def part(wanted: int) -> Rids:
+            nonlocal start, until
+            begun, start = start, min(start + min(wanted, most), len(rids))
+            if (start > until and ahead > most) or begun == start:
+                until = begun + ahead
+                stretch = rids[begun:until]
+                self._shown.ahead = (np.sort(stretch) if (np.diff(stretch) < 0).any() else NO_ROWS), {}
+            return rids[begun:start]
+
+        return part
 
     def _may_be_file(self, column: Column) -> bool:
         field = self.fields.get(column)
         return field is None or field.type == "BLOB" or field.modality not in (Modality.TEXT, Modality.STRUCTURED)
 
     def _read(self, rids: Rids, reads: Sequence[Column], holes: Sequence[Column]) -> list[Row]:
-        table = self.fetch(rids, [self._column_sql(c) for c in (*reads, *holes)])
+        table = self._values(rids, tuple(self._column_sql(c) for c in (*reads, *holes)))
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
         several = len({c.table for c in (*reads, *holes)}) > 1
         cells: list[list[Cell]] = []
@@ -269,6 +300,16 @@ class Relation:
             if any((rid, c) in self.unreadable for c in reads):
                 rows[i] = Row()  # not asked
         return rows
+
+    def _values(self, rids: Rids, expressions: tuple[str, ...]) -> pa.Table:
+        """As `fetch`, from what is read ahead where it holds all of these rows."""
+        ahead, tables = self._shown.ahead
+        at = np.searchsorted(ahead, rids)
+        if not len(ahead) or not np.array_equal(ahead[np.minimum(at, len(ahead) - 1)], rids):
+            return self.fetch(rids, expressions)
+        if expressions not in tables:
+            tables[expressions] = self.fetch(ahead, expressions)
+        return tables[expressions].take(at)
 
     def texts(self, reads: Sequence[Column]) -> list[str]:
         """What the model is shown of every row, as one text each: what features are made of."""

@@ -271,20 +271,20 @@ async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
     if not len(rids) or where.formula is None:
         return await truth(where, rids, relation, ctx)
     await _pilot(where, rids, relation, ctx)
-    order: Rids | None = None
     learns = _learns(where.stages, ctx)
+    order: Rids | None = None
     if learns:  # the first rows stand for all the others only where they are random
         order = np.random.default_rng([ctx.settings.seed, len(rids), 1]).permutation(len(rids)).astype(np.int64)
-    most = relation.at_once([column for stage in where.stages for column in stage.columns], len(rids))
+    part = relation.in_parts(
+        rids if order is None else rids[order], [column for stage in where.stages for column in stage.columns]
+    )
     flags = np.zeros((3, len(rids)), dtype=bool)
     start = 0
-    while start < len(rids):
-        size = min(most, max(FIRST_BATCH, start)) if learns else most
-        part = slice(start, start + size)
-        places = part if order is None else order[part]
-        found = await truth(where, rids[places], relation, ctx)
-        flags[:, places] = found.yes, found.no, found.unknown
-        start += size
+    while len(rows := part(max(FIRST_BATCH, start) if learns else len(rids))):
+        found = await truth(where, rows, relation, ctx)
+        stretch = slice(start, start + len(rows))
+        flags[:, stretch if order is None else order[stretch]] = found.yes, found.no, found.unknown
+        start += len(rows)
     return Truth(*flags)
 
 

@@ -107,7 +107,8 @@ class Draws(ProposedRows, ABC):
             return np.zeros(0, np.int64)
         rows, self._first = self._first[:k], self._first[k:]
         if len(rows) < k:
-            rows = np.concatenate([rows, self._draw(k - len(rows))])
+            drawn = self._draw(k - len(rows))
+            rows = np.concatenate([rows, drawn]) if len(rows) else drawn
         return self._proposed(rows)
 
     def expected_draws(self) -> Floats:

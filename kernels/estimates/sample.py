@@ -265,7 +265,7 @@ async def _draw(
         sampler.more(size_of_look)
     forecast = 0  # rows that the intervals take, by the pilot
     read = [column for stage in (*block.filter.stages, *after) for column in stage.columns]
-    at_once = relation.at_once(read, relation.n) if fits else CHUNK
+    every = relation.in_parts(sampler.propose(n), read) if fits else None
     has_names = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
@@ -275,7 +275,7 @@ async def _draw(
         elif isinstance(classes, Values) and left is not None and tokens is None:
             sampler.more(state.n_asked + left // max(1, per_passing))
         waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)
-        step = at_once
+        step = CHUNK if every is None else n
         if left is not None and not fits:
             later = per_passing if has_names else len(after)
             reserve = (0 if has_names else taxonomies) + later * waiting + reopened
@@ -286,7 +286,7 @@ async def _draw(
             step = min(step, room - state.n_asked)
         if rides and not has_names:
             step = min(step, FIRST_ROWS)
-        rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
+        rids = (every or sampler.propose)(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
             if tokens is not None and not (watched and size_of_look < room):
                 grown = min(by_calls, state.n_asked + tokens.rows(state.labelled))

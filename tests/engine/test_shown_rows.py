@@ -83,3 +83,26 @@ def test_more_rows_of_short_texts_than_of_long_ones_or_of_files_are_read_at_once
         assert at_once(one_long.format(2_000), READS_TEXT) == BYTES_AT_ONCE // 4_000
         assert at_once(one_long.format(60_000), READS_TEXT) == LEAST_AT_ONCE
         assert at_once("'text ' || range", READS_BOTH) == LEAST_AT_ONCE
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_rows_in_no_order_are_read_by_one_scan_of_the_table_for_many_parts(in_order: bool) -> None:
+    n, scanned = 100_000, list[int]()
+    with duckdb.connect() as con:
+        duck = Duck(con)
+        name, _ = duck.create(f"SELECT 'text ' || range AS \"t.text\" FROM range({n})")
+        relation = Relation(duck, name, n, {TEXT: Field("text", "VARCHAR")})
+        fetch = relation.fetch
+        relation.fetch = lambda rids, parts: scanned.append(len(rids)) or fetch(rids, parts)
+        rids = np.arange(n) if in_order else np.random.default_rng(0).permutation(n)
+        part = relation.in_parts(rids, READS_TEXT)
+        read = list[np.ndarray]()
+        while len(rows := part(20_000 if read else 30)):
+            wanted = rows[rows % 3 > 0] if len(read) == 2 else rows  # the others were asked before
+            assert shown(relation, wanted.tolist(), READS_TEXT) == [[f"text {rid}"] for rid in wanted]
+            read.append(rows)
+        assert np.array_equal(np.concatenate(read), rids) and max(map(len, read)) == 20_000
+        assert scanned == [n] if not in_order else len(scanned) == len(read) == 6
+        assert shown(relation, rids[:SMALL].tolist(), READS_TEXT) and len(scanned) == (
+            7 if in_order else 2
+        )  # nothing is kept

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
+from functools import partial
 from hashlib import blake2b
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,11 @@ class Lsa:
             return np.zeros((len(texts), 0), np.float32)
         if not self._columns:
             self._columns = {term: column for column, term in enumerate(self._terms)}
+        columns = self._columns
         out = np.empty((len(texts), self.dimensions), np.float32)
         for i in range(0, len(texts), 8192):
-            counts = _counted([(t or "")[:LONGEST] for t in texts[i : i + 8192]], self._columns)
+            part = [(t or "")[:LONGEST] for t in texts[i : i + 8192]]
+            counts = _counted(part, columns, lambda terms: map(columns.get, terms, repeat(-1)))
             out[i : i + 8192] = self._project(_weighted(counts, self._idf))
         return out
 
@@ -97,7 +100,7 @@ def vocabulary(texts: Sequence[str]) -> tuple[list[str], Any]:
     """
     column_of: defaultdict[str, int] = defaultdict()
     column_of.default_factory = column_of.__len__  # a new term gets the next column
-    counts = _counted(texts, column_of)
+    counts = _counted(texts, column_of, partial(map, column_of.__getitem__))
     terms = np.array(list(column_of), dtype=object)
     order = np.argsort(terms) if len(terms) else np.zeros(0, np.int64)
     counts, terms = counts[:, order], terms[order]
@@ -111,26 +114,27 @@ def vocabulary(texts: Sequence[str]) -> tuple[list[str], Any]:
     return terms[chosen].tolist(), counts[:, chosen]
 
 
-def _counted(texts: Sequence[str], columns: dict[str, int]) -> Any:
-    """The sparse matrix (n, T) of how often each term stands in each text; terms without a column are left out."""
+def _counted(texts: Sequence[str], columns: Sized, look_up: Callable[[Iterator[str]], Iterator[int]]) -> Any:
+    """The sparse matrix (n, T) of how often each term stands in each text; terms without a column are left out.
+
+    Args:
+        columns: T of them, when all are looked up.
+        look_up: the columns of terms, −1 where one has none.
+    """
     from scipy.sparse import csr_matrix
 
-    indices, data, starts = array("i"), array("f"), array("q", [0])
+    found, ends = array("i"), array("q", [0])
     for text in texts:
         words = WORD.findall(text.lower())
-        counter: dict[int, int] = {}
-        for term in chain(words, map(" ".join, pairwise(words))):
-            try:
-                column = columns[term]
-            except KeyError:
-                continue
-            counter[column] = counter.get(column, 0) + 1
-        indices.extend(counter)
-        data.extend(counter.values())
-        starts.append(len(indices))
-    parts = (np.asarray(data, np.float32), np.asarray(indices, np.int32), np.asarray(starts, np.int64))
+        found.extend(look_up(chain(words, map(" ".join, pairwise(words)))))
+        ends.append(len(found))
+    indices, starts = np.asarray(found, np.int32), np.asarray(ends, np.int64)
+    known = indices >= 0
+    if not known.all():
+        indices, starts = indices[known], np.append(0, np.cumsum(known))[starts]
+    parts = (np.ones(len(indices), np.float32), indices, starts)
     counts = csr_matrix(parts, shape=(len(texts), len(columns)), dtype=np.float32)
-    counts.sort_indices()
+    counts.sum_duplicates()
     return counts
 
 

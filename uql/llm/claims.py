@@ -60,7 +60,7 @@ class Claims:
 
     def _check(self, db: Database, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
         all_keys = [*keys, *also]
-        lease_of = dict(db.by_key("SELECT key, lease FROM claims WHERE key IN", all_keys))
+        lease_of = dict(db.by_key("claims", "key, lease", all_keys))
         answers, _ = self.ledger.find(db, all_keys)  # after the claims: an answer comes as its claim goes
         leases = set(lease_of.values()) - {self.lease}
         alive = {lease for lease in leases if holder_of(db, lease, self._here) is not None}

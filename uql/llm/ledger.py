@@ -62,8 +62,8 @@ PAUSE_S = 0.002  # between two transactions that keep answers, at least: one alo
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
-ANSWERS = f"SELECT key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])} FROM answer_rows WHERE key IN"
-PAID = ANSWERS.replace(" FROM", ", calls, at FROM")
+ANSWERS = f"key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])}"
+PAID = f"{ANSWERS}, calls, at"
 FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
 OF_CALL = [column for column in CALL_COLUMNS if column not in SUBJECT_COLUMNS]
 CALL = f"INSERT INTO call_rows (subject, {', '.join(OF_CALL)}) VALUES ({','.join('?' * (1 + len(OF_CALL)))})"
@@ -307,7 +307,7 @@ class Ledger:
             keys: of the answers.
             since: seconds since the epoch.
         """
-        rows = list(db.by_key(ANSWERS if since == math.inf else PAID, keys))
+        rows = list(db.by_key("answer_rows", ANSWERS if since == math.inf else PAID, keys))
         answers, damaged = codec.readable(rows)
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)
@@ -334,10 +334,10 @@ class Ledger:
 
     async def origins(self, keys: Sequence[bytes]) -> dict[bytes, Origin]:
         """Who paid for the answers known for `keys`, but for damaged ones."""
-        sql = "SELECT key, run, calls, at FROM answers WHERE key IN"
 
         def work(db: Database) -> dict[bytes, Origin]:
-            paid = ((key, record(Origin, values)) for key, *values in db.by_key(sql, keys))
+            rows = db.by_key("answers", "key, run, calls, at", keys)
+            paid = ((key, record(Origin, values)) for key, *values in rows)
             return {key: origin for key, origin in paid if origin is not None}
 
         return await self.read(work)
@@ -672,7 +672,7 @@ class Ledger:
 
 
 def _count_questions(db: Database, digests: Sequence[bytes]) -> int:
-    return sum(n for (n,) in db.by_key("SELECT COUNT(*) FROM questions WHERE digest IN", digests))
+    return sum(n for (n,) in db.by_key("questions", "COUNT(*)", digests, key="digest"))
 
 
 def _keep(writes: Sequence[_Write], db: Database) -> None:

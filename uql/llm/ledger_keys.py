@@ -185,17 +185,23 @@ def _added(kind: Any, names: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
 
 def row_key(row: Row) -> bytes:
     """The content of a row as bytes that no other row has."""
-    parts: list[bytes] = []
+    key = b""
     for cell in row.cells:
         value = cell.value
         if isinstance(value, str):
             kind, data = "s", value.encode("utf-8", "surrogatepass")
         else:
             kind, data = ("0", b"") if value is None else ("b", value)
-        parts += (_framed(cell.name, cell.table, cell.media_type, kind), len(data).to_bytes(6, "little"), data)
+        key += _head(cell.name, cell.table, cell.media_type, kind, len(data)) + data
     for name, value in row.holes:
-        parts += (_framed("hole", name), _framed(value))
-    return b"".join(parts)
+        key += _framed("hole", name) + _framed(value)
+    return key
+
+
+@lru_cache(maxsize=4_096)
+def _head(name: str, table: str, media_type: str, kind: str, length: int) -> bytes:
+    """What stands before the data of a cell."""
+    return _framed(name, table, media_type, kind) + length.to_bytes(6, "little")
 
 
 @lru_cache(maxsize=256)

@@ -193,9 +193,11 @@ class Postgres:
         cursor.executemany(_translated(sql).encode(), rows)
         return cursor
 
-    def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    def by_key(self, table: str, items: str, keys: Sequence[bytes], key: str = "key") -> Iterator[tuple[Any, ...]]:
+        """As in `Database`."""
+        sql = f"SELECT {items} FROM {table} WHERE {key} = ANY(?)"
         for start in range(0, len(keys), AT_ONCE):
-            yield from self.execute(f"{sql.removesuffix('IN')} = ANY(?)", [list(keys[start : start + AT_ONCE])])
+            yield from self.execute(sql, [list(keys[start : start + AT_ONCE])])
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
         """As in `Database`, always in one transaction, which is repeated where the server goes away before it has committed.

@@ -84,11 +84,15 @@ class SQLite(sqlite3.Connection):
         db.format, db.secret, db.persistent = meta.get("format"), meta.get("secret", b""), path != ":memory:"
         return db
 
-    def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    def by_key(self, table: str, items: str, keys: Sequence[bytes], key: str = "key") -> Iterator[tuple[Any, ...]]:
+        """As in `Database`."""
         in_order = sorted(keys)  # neighbours of the table share pages
         for start in range(0, len(in_order), AT_ONCE):
             part = in_order[start : start + AT_ONCE]
-            yield from self.execute(f"{sql} ({','.join('?' * len(part))})", part)
+            asked = ",".join(["(?)"] * len(part))  # for IN SQLite would make an index of them first
+            yield from self.execute(
+                f"SELECT {items} FROM (VALUES {asked}) CROSS JOIN {table} WHERE {key} = column1", part
+            )
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
         """As in `Database`; not `atomic`, each statement commits."""

@@ -66,7 +66,7 @@ _CHOSEN = (
     f"SELECT {_ORDERS}, txid_current(), (SELECT list(v) FROM duckdb_variables() AS v),"
     f" {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)}"
 )
-_RELATIONS = tuple(  # apart: DuckDB plans a union of them longer than it runs both
+_RELATIONS = " UNION ALL ".join(
     f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema(),"
     f" {named} FROM system.main.duckdb_{kind}s()"
     for kind, named in (("table", "contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
@@ -536,7 +536,7 @@ class Catalog:
         whether the definition of a table names a collation, and whether a view is a user's.
 
         DuckDB writes the definitions of all its views, 48 of its own among them, where one of them is read."""
-        rows = self._listed or [row for sql in _RELATIONS for row in self._rows(sql)]
+        rows = self._listed or self._rows(_RELATIONS)
         kinds = {row[4] for row in rows if row[-1]}  # of those that are to be looked at: views, tables
         self.collated = False in kinds or (True in kinds and bool(self._rows(_COLLATED_VIEW)))
         if self._listed is not None:

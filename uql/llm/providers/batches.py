@@ -223,9 +223,8 @@ class Batches:
 
     async def _under_way(self, request_keys: Iterable[bytes]) -> dict[str, list[bytes]]:
         """The requests that a batch holds already, by batch: of this process, or of one that was killed."""
-        sql, keys = "SELECT key, batch FROM batches WHERE key IN", list(request_keys)
-        by_batch: dict[str, list[bytes]] = {}
-        for key, batch in await self._ledger.read(lambda db: list(db.by_key(sql, keys))):
+        keys, by_batch = list(request_keys), dict[str, list[bytes]]()
+        for key, batch in await self._ledger.read(lambda db: list(db.by_key("batches", "key, batch", keys))):
             by_batch.setdefault(batch, []).append(key)
         return by_batch
 
