@@ -401,6 +401,30 @@ def test_a_run_that_was_broken_off_makes_no_more_calls_in_all_than_its_budget(
     assert 50 < len(model.paid) <= 60
 
 
+@pytest.mark.parametrize("name", ["count", "search", "stored groups"])
+def test_a_run_that_was_broken_off_keeps_its_rows_without_an_answer_when_it_goes_on(tmp_path: Path, name: str) -> None:
+    class Stopping(Patchy):
+        async def answer(self, request: Request) -> Reply:
+            if len(self.paid) == 60:
+                con.interrupt()
+            cells = tuple(c.value for c in request.row.cells)
+            self.patchy = all(row != cells for _, row in self.paid)  # asked once more, it would answer
+            return await super().answer(request)
+
+    with connect(tmp_path / "whole", Patchy()) as con:
+        unbroken = con.uql(f"{STATEMENTS[name]} WITH (budget = 64)")
+        assert unbroken.errors
+        expected, failed = said(unbroken), [e.row for e in unbroken.errors]
+    model = Stopping()
+    with connect(tmp_path / "broken", model) as con:
+        broken = con.uql(unbroken.text)
+        assert broken.partial and broken.errors and broken.run_id is not None
+        resumed = con.resume(broken.run_id)
+        assert said(resumed)[:2] == expected[:2] and [e.row for e in resumed.errors] == failed
+        assert len(model.paid) <= 64
+        assert resumed.retry_failed().cost.calls, "these are asked"
+
+
 class Refusing(Paid):
     """Gives no answer for some rows."""
 

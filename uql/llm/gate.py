@@ -495,7 +495,7 @@ class Gate:
     ) -> tuple[dict[bytes, Answer], dict[bytes, int], list[list[Answer | None]]]:
         """What `_known` gives about a chunk, and the answers to each question: the failure where the run that drew first got none,
         whoever has got one since."""
-        failed = {} if self.run.again else failed
+        failed = {} if self.run.retries else failed
         answers, paid = await self._known(chunk.all_keys, failed)
         if failed:
             pairs = (
@@ -552,7 +552,7 @@ class Gate:
         now, again = self.budget.step, self.run.again
         steps = dict(zip(calls, self._first_steps.of(list(calls), after=now), strict=True))
         n_calls, tokens, usd = 0, 0, 0.0
-        left = None if again else self.budget.own_calls_left
+        left = None if self.run.retries else self.budget.own_calls_left
         beyond = []
         at_most = dict[bool, list[int]]({True: [], False: []})  # tokens of rows that shared requests, and of others
         for i, (row, keys) in enumerate(zip(rows, zip(*columns, strict=True), strict=True)):
@@ -636,7 +636,7 @@ class Gate:
                 if answer is None:  # another ask has it in flight
                     answer = mine.answer(key) if key in mine else await self._other(key)
                 column[i] = answer
-        if failed and self.run.again:
+        if failed and self.run.retries:
             found = zip(chunk.keys, columns, strict=True)
             pairs = (pair for both in found for pair in zip(*both, strict=True))
             self.ledger.recovered(self.run.drawn_by, [k for k, a in pairs if k in failed and a and not a.problem])
@@ -660,7 +660,7 @@ class Gate:
         self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed], beyond: Sequence[int]
     ) -> dict[int, Event]:
         """Count the rows that failed and are not `beyond` the calls of the run as failed again; returns an event of each."""
-        if self.run.again or not failed:
+        if self.run.retries or not failed:
             return {}
         gone = {i: failed[key] for keys in chunk.keys for i, key in enumerate(keys) if key in failed}
         self.cost.failed += len(gone.keys() - set(beyond))

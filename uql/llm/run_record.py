@@ -17,7 +17,8 @@ class Run:
     # answers paid for from then on are draws of its own, in whatever order; None: it keeps no draws
     started: float | None = None
     root: str = ""  # the run that drew first; "": this one
-    again: bool = False  # a later sitting under the same id: rows that failed are asked once more
+    again: bool = False  # a later sitting under the same id
+    retries: bool = False  # rows that failed are asked once more
     part: bool = False  # of a run that another process has begun, and ends: this one asks some of its rows
 
     @property

@@ -63,7 +63,7 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
             lambda: session.quoted(bound, settings),
             source,
             session.store(source),
-            lambda run: prepared(StatementInput(statement.text, statement.parameters, before(run))),
+            lambda run: prepared(StatementInput(statement.text, statement.parameters, before(run), retries=True)),
         )
 
     return prepared(current)

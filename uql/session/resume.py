@@ -73,6 +73,7 @@ class StatementInput:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     before: Before | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    retries: bool = False  # are rows for which the run got no answer asked once more?
 
     def budget(self, settings: Settings, calls: int | None) -> Budget | None:
         """What a later sitting may spend: of tokens and USD what is left, of calls too where a run was broken off. A run that had
@@ -116,7 +117,15 @@ class StatementInput:
         """
         if self.before is not None:
             before = self.before
-            return Run(before.id, before.seed, self.text, started=before.since, root=before.root, again=True)
+            return Run(
+                before.id,
+                before.seed,
+                self.text,
+                started=before.since,
+                root=before.root,
+                again=True,
+                retries=self.retries,
+            )
         default = Settings()
         changed = {f.name: getattr(session, f.name) for f in fields(Settings)}
         state: dict[str, Any] = {
