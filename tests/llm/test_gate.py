@@ -176,9 +176,11 @@ def test_a_statement_that_was_answered_looks_each_row_up_once_and_makes_nothing_
     questions, asked = [SO, Choice("kind", ("a", "b"))], [row(f"{n % 50}") for n in range(60)]
     paid = Run("first", 1, started=0.0)
 
-    def watched_by_key(db: SQLite, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[object, ...]]:
+    def watched_by_key(
+        db: SQLite, sql: str, keys: Sequence[bytes], *first: Sequence[object]
+    ) -> Iterator[tuple[object, ...]]:
         looked_up.extend(keys if "answer" in sql else ())
-        return by_key(db, sql, keys)
+        return by_key(db, sql, keys, *first)
 
     def watched_slot(chunk: Chunk, i: int, answers: list[Answer | None]) -> Slot:
         slots.append(chunk.rows[i])

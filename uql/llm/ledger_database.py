@@ -39,8 +39,14 @@ class Database(Protocol):
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Rows: ...
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Rows: ...
 
-    def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a SELECT that ends with "IN", for any number of keys."""
+    def by_key(self, sql: str, keys: Sequence[bytes], first: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a SELECT that ends with "IN".
+
+        Args:
+            sql: the SELECT.
+            keys: any number.
+            first: the values of the "?" before "IN".
+        """
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
         """What `use` gives.
