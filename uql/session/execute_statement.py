@@ -125,14 +125,13 @@ async def execute(
         in_context, session, bound.text, settings, calls, work, bound.semantic, shared, statement, drawing
     )
     (output, ctx, provenance), gate = await context()
-    budget = gate.budget
-    if gate.met_others and not gate.interrupted and gate.budget.exhausted not in ("seconds", "cap"):
+    last = gate
+    if gate.met_others and watcher is None and not gate.interrupted and gate.budget.exhausted not in ("seconds", "cap"):
         # the same statement runs elsewhere: all say what the ledger has of the one that ended first
-        (output, ctx, provenance), replay = await context()
-        budget = replay.budget
+        (output, ctx, provenance), last = await context()
     if gate.run.root and not gate.run.again and gate.run.started is not None:
         ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls, again=gate.run.ended))
-    exhausted = gate.interrupted or budget.exhausted in LIMITS
+    exhausted = last.interrupted or last.budget.exhausted in LIMITS
     outcome = Outcome(
         output.table,
         [item.type for item in bound.query.items],
