@@ -169,6 +169,17 @@ def test_intervals_hold_the_truth_over_seeds(lake: Path) -> None:
     assert held >= 25
 
 
+@pytest.mark.parametrize("among", ["SELECT id FROM films WHERE id < 4", "SELECT stars FROM reviews WHERE kind = 1"])
+def test_rows_that_a_plain_sub_query_chooses_are_drawn_as_without_a_cluster(lake: Path, among: str) -> None:
+    query = f'SELECT COUNT(*) AS n, SUM(id) AS s FROM reviews WHERE stars IN ({among}) AND id < 800 AND "the review is positive"'
+    with opened(lake, None) as con:
+        con.execute(f"CREATE VIEW films AS FROM read_parquet('{lake}/films.parquet')")
+        alone = answers(con, (query,))
+    for n in (1, 3):
+        with opened(lake, "process", n) as con:
+            assert answers(con, (query,)) == alone, n
+
+
 def test_few_rows_are_asked_as_without_a_cluster(lake: Path) -> None:
     queries = (
         'SELECT id FROM reviews WHERE "the review is positive" AND id < 90',

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ import uql
 from uql.base.errors import BudgetError
 from uql.kernels.relation import Relation
 from uql.llm.ledger import Ledger
-from uql.llm.providers.base import Answer, CallError, Problem, Reply, Request, RowsReply, RowsRequest
+from uql.llm.providers.base import Answer, CallError, Price, Problem, Reply, Request, RowsReply, RowsRequest
 from uql.llm.questions import Predicate, Write
 from uql.show.render import price_line
 
@@ -401,6 +403,30 @@ def test_a_run_that_was_broken_off_makes_no_more_calls_in_all_than_its_budget(
     assert 50 < len(model.paid) <= 60
 
 
+@pytest.mark.parametrize("name", ["count", "search", "stored groups"])
+def test_a_run_that_was_broken_off_keeps_its_rows_without_an_answer_when_it_goes_on(tmp_path: Path, name: str) -> None:
+    class Stopping(Patchy):
+        async def answer(self, request: Request) -> Reply:
+            if len(self.paid) == 60:
+                con.interrupt()
+            cells = tuple(c.value for c in request.row.cells)
+            self.patchy = all(row != cells for _, row in self.paid)  # asked once more, it would answer
+            return await super().answer(request)
+
+    with connect(tmp_path / "whole", Patchy()) as con:
+        unbroken = con.uql(f"{STATEMENTS[name]} WITH (budget = 64)")
+        assert unbroken.errors
+        expected, failed = said(unbroken), [e.row for e in unbroken.errors]
+    model = Stopping()
+    with connect(tmp_path / "broken", model) as con:
+        broken = con.uql(unbroken.text)
+        assert broken.partial and broken.errors and broken.run_id is not None
+        resumed = con.resume(broken.run_id)
+        assert said(resumed)[:2] == expected[:2] and [e.row for e in resumed.errors] == failed
+        assert len(model.paid) <= 64
+        assert resumed.retry_failed().cost.calls, "these are asked"
+
+
 class Refusing(Paid):
     """Gives no answer for some rows."""
 
@@ -463,6 +489,73 @@ def test_a_run_that_was_interrupted_goes_on_when_its_statement_is_given_again(tm
         stop()
         assert con.uql(STATEMENTS["count"]).estimates == expected
     assert len(model.paid) == len(set(model.paid)) == len(whole.paid)
+
+
+class Faulty(Paid):
+    """Of every ninth row the first reply is unreadable, and every thirteenth is refused, for 50 tokens."""
+
+    async def answer(self, request: Request) -> Reply:
+        reply = await super().answer(request)
+        number = digest(request.questions[0], request.row)
+        if not request.errors and number % 9 == 0:
+            return Reply(tuple(Answer("perhaps") for _ in reply.answers), 50, 1)
+        if number % 13 == 1:
+            raise CallError("refusal", "no", input_tokens=50)
+        return reply
+
+
+@pytest.mark.parametrize("limit", ["max_cost = {}e-6", "max_tokens = {}"])
+@pytest.mark.parametrize("name", ["count", "search with values", "stored groups"])
+def test_each_limit_has_its_numbers_where_rows_fail(tmp_path: Path, name: str, limit: str) -> None:
+    model = Faulty(price=Price(1.0, 1.0))
+    with connect(tmp_path, model) as con:
+        texts = [f"{STATEMENTS[name]} WITH ({limit.format(51 * calls)})" for calls in (40, 96, 110)]
+        runs = {}
+        for text in texts:
+            for _ in range(2):
+                paid = len(model.paid)
+                runs[text] = said(con.uql(text))
+        paid = len(model.paid)
+        assert paid > 100 and ("cost" not in limit or paid <= 112), "a larger max_cost goes on"
+        for text, expected in runs.items():
+            assert said(con.uql(text)) == expected and len(model.paid) == paid
+            assert con.uql(text).quote().calls.high == 0
+
+
+@pytest.mark.parametrize("limit", ["max_cost = 2448e-6", "max_tokens = 2448", "budget = 48"])
+def test_a_run_with_a_limit_that_was_broken_off_goes_on_to_the_numbers_of_an_unbroken_one(
+    tmp_path: Path, limit: str
+) -> None:
+    class Stopping(Faulty):
+        async def answer(self, request: Request) -> Reply:
+            if len(self.paid) == 30:
+                con.interrupt()
+            return await super().answer(request)
+
+    text, price = f"{STATEMENTS['count']} WITH ({limit})", Price(1.0, 1.0)
+    whole, model = Faulty(price=price), Stopping(price=price)
+    with connect(tmp_path / "whole", whole) as con:
+        expected = said(con.uql(text))
+    with connect(tmp_path / "broken", model) as con:
+        run = con.uql(text).run_id
+        assert len(model.paid) < 44
+        assert said(con.resume(run)) == expected and len(model.paid) == len(whole.paid)
+        assert said(con.uql(text)) == expected and len(model.paid) == len(whole.paid)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("count", 1), ("error", 3), ("precision", 3)])
+def test_who_gives_a_statement_at_once_is_told_the_same_where_rows_fail(tmp_path: Path, name: str, rows: int) -> None:
+    model = Faulty()
+    with connect(tmp_path, model, rows_per_request=rows) as con, ThreadPoolExecutor(3) as threads:
+        cursors, begin = [con.cursor() for _ in range(3)], Barrier(3)
+
+        def ask(cursor: uql.Connection) -> Any:
+            begin.wait(30)
+            return said(cursor.uql(STATEMENTS[name]))
+
+        first, *others = threads.map(ask, cursors)
+        paid = len(model.paid)
+        assert others == [first, first] and said(con.uql(STATEMENTS[name])) == first and len(model.paid) == paid
 
 
 class Bill(Paid):
@@ -530,6 +623,20 @@ def test_a_corrected_row_keeps_its_correction_in_the_same_draw(tmp_path: Path) -
         assert len(model.paid) == paid
 
 
+def test_a_limit_that_asks_further_rows_after_a_correction_says_why(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        rows = con.uql(STATEMENTS["limit"])
+        assert len(rows) == 20
+        paid = len(model.paid)
+        rows.correct(0, False)
+        again = con.uql(STATEMENTS["limit"])
+        assert len(again) == 20 and again.cost.calls == model.since(paid) > 0
+        assert any(f"{again.cost.calls} calls more, since rows of it were corrected" in note for note in again.notes)
+        third = con.uql(STATEMENTS["limit"])
+        assert third.cost.calls == 0 and not any("calls more" in note for note in third.notes)
+
+
 class Reader(Paid):
     """Says yes by the words of a row."""
 
@@ -568,7 +675,7 @@ def test_paid_answers_are_looked_up_and_rows_are_given_many_at_once(
     looked_up, joined = list[int](), list[int]()
     find, join = Ledger.get_paid, Relation.joined
     monkeypatch.setattr(
-        Ledger, "get_paid", lambda own, keys, since: looked_up.append(len(keys)) or find(own, keys, since)
+        Ledger, "get_paid", lambda own, keys, *when: looked_up.append(len(keys)) or find(own, keys, *when)
     )
     monkeypatch.setattr(
         Relation, "joined", lambda own, rids, *a, **k: joined.append(len(rids)) or join(own, rids, *a, **k)
@@ -607,6 +714,31 @@ def test_failures_of_the_run_that_drew_are_looked_up_only_where_an_answer_is_mis
         with connect(tmp_path, HashModel({"it is so": 0.4}), rows=60) as con:
             con.uql("SELECT id FROM t WHERE \"it is so\" WITH (budget = 'all')").fetchall()
     assert not [n for n in looked_up if not n]
+
+
+def test_failures_of_earlier_runs_are_read_once_a_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.llm.gate.CHUNK", 50)
+    statement = "SELECT id FROM t WHERE \"it is so\" WITH (budget = 'all')"
+    with connect(tmp_path, Patchy(), rows=400) as con:
+        failed = [error.row for error in con.uql(statement).errors]
+    read = list[tuple[str, int]]()
+    failed_keys, failures = Ledger.failed_keys, Ledger.failures
+
+    async def every(ledger: Ledger, root: str) -> Any:
+        read.append(("keys", 1))
+        return await failed_keys(ledger, root)
+
+    async def some(ledger: Ledger, root: str, keys: Sequence[bytes]) -> Any:
+        read.append(("failures", len(keys)))
+        return await failures(ledger, root, keys)
+
+    monkeypatch.setattr(Ledger, "failed_keys", every)
+    monkeypatch.setattr(Ledger, "failures", some)
+    with connect(tmp_path, Patchy(), rows=400) as con:
+        again = con.uql(statement)
+        assert [error.row for error in again.errors] == failed and again.cost.calls == 0
+    assert [kind for kind, _ in read].count("keys") == 1 and sum(kind == "failures" for kind, _ in read) == 8
+    assert sum(n for kind, n in read if kind == "failures") == len(failed)
 
 
 class Patchy(Paid):

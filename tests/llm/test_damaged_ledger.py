@@ -185,10 +185,15 @@ def test_a_value_of_another_type_in_any_column_is_set_aside_or_an_error_in_words
         "answer_rows.usd",
         "statistics.name",
         "failures.calls",
+        "failures.usd",
+        "failures.at",
         "sittings.root",
         "sittings.budget",
         "sittings.at",
         "sittings.rates",
+        "sittings.usd",
+        "sittings.ended",
+        "sittings.ended_by",
     ],
 )
 def test_a_value_of_another_type_is_set_aside(tmp_path: Path, column: str, value: str) -> None:

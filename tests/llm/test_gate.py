@@ -177,10 +177,10 @@ def test_a_statement_that_was_answered_looks_each_row_up_once_and_makes_nothing_
     paid = Run("first", 1, started=0.0)
 
     def watched_by_key(
-        db: SQLite, table: str, items: str, keys: Sequence[bytes], key: str = "key"
+        db: SQLite, table: str, items: str, keys: Sequence[bytes], key: str = "key", root: str = ""
     ) -> Iterator[tuple[object, ...]]:
         looked_up.extend(keys if "answer" in table else ())
-        return by_key(db, table, items, keys, key)
+        return by_key(db, table, items, keys, key, root)
 
     def watched_slot(chunk: Chunk, i: int, answers: list[Answer | None]) -> Slot:
         slots.append(chunk.rows[i])

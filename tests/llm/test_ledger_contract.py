@@ -64,10 +64,40 @@ def test_answers_come_back_as_they_were_and_their_origin_with_them(place: str) -
         }
 
 
+SINCE_FORMAT_4 = {"sittings": ("usd", "ended", "ended_by"), "failures": ("input_tokens", "output_tokens", "usd", "at")}
+
+
+def without_later_columns(db: Any) -> None:
+    for name, columns in SINCE_FORMAT_4.items():
+        for column in columns:
+            db.execute(f"ALTER TABLE {name} DROP COLUMN {column}")
+
+
+def test_a_ledger_of_format_4_keeps_its_answers_and_asks_its_failures_again(place: str) -> None:
+    def as_format_4(db: Any) -> None:
+        without_later_columns(db)
+        db.execute("UPDATE meta SET value = ? WHERE name = 'format'", (4 if place.endswith(".sqlite") else b"4",))
+        db.execute("DELETE FROM meta WHERE name = 'tables'")
+
+    failed = Failed("r", b"a", "refusal", "no", "", 1)
+    with Ledger(place) as ledger:
+        put(ledger, Entry(b"b", Answer("kept"), "m", "t", "run"))
+        ledger.fail([failed])
+        ledger.work(as_format_4, atomic=True)
+    for _ in range(2):
+        with Ledger(place) as ledger:
+            assert ledger.answers([b"b"])[b"b"].value == "kept"
+            assert asyncio.run(ledger.failures("r", [b"a"])) == {}
+    with Ledger(place) as ledger:
+        ledger.fail([failed])
+        assert asyncio.run(ledger.failures("r", [b"a"]))[b"a"].kind == "refusal"
+
+
 def test_a_ledger_of_format_3_keeps_its_answers_with_probability_and_cost(place: str) -> None:
     def as_format_3(db: Any) -> None:
         for column in ("probability", "input_tokens", "output_tokens", "usd"):
             db.execute(f"ALTER TABLE answer_rows DROP COLUMN {column}")
+        without_later_columns(db)
         db.execute("CREATE INDEX call_rows_subject ON call_rows (subject)")
         text = '{"v":true,"p":0.25,"c":[3,4,0.1]}'
         db.execute("UPDATE answer_rows SET answer = ? WHERE key = ?", (text, b"a"))
@@ -139,7 +169,8 @@ def test_failures_statistics_and_batches_are_kept_by_key(place: str) -> None:
         ledger.fail([Failed("r", b"a", "refusal", "no", "", 1), Failed("r", b"b", "refusal", "no", "raw", 1)])
         ledger.fail([Failed("r", b"a", "wrong_type", "still no", "", 2)])
         found = asyncio.run(ledger.failures("r", [b"a", b"c"]))
-        assert found == {b"a": Failed("r", b"a", "wrong_type", "still no", "", 2)}
+        assert found == {b"a": Failed("r", b"a", "wrong_type", "still no", "", 2, at=found[b"a"].at)}
+        assert asyncio.run(ledger.failed_keys("r")) == [] and found[b"a"].at > 0, "keys of another length are no keys"
         long = "how a very long question is written " * 500
         ledger.keep_statistics("m on db", {"a": 1, long: {"x": [1, 2.5]}})
         ledger.keep_statistics("m on db", {"a": 2})

@@ -26,6 +26,7 @@ from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
 from uql.kernels.finish import order_by
 from uql.kernels.relation import FirstStage, Relation
+from uql.kernels.row_order import varies
 from uql.sampling.two_stage import WORTH, most_rows
 
 if TYPE_CHECKING:
@@ -94,7 +95,10 @@ def candidates(
     total = cluster.count(sql)
     head = _head(block, total, ctx)
     ordered = head is not None or block.filter.goal is Goal.FIRST  # else they are asked in any order
-    order = order_by(block.order.keys if ordered else (), ctx.duck, "__row")
+    tie = "__row"
+    if total < most and block.scan.columns and varies(sql_of(block), ctx.duck, by_keys=False):
+        tie = f"hash({', '.join(quote(c.label) for c in block.scan.columns)})"  # as without a cluster
+    order = order_by(block.order.keys if ordered else (), ctx.duck, tie)
     if total < most:
         rows = cluster.draw(sql, total)
     elif block.aggregate.present:

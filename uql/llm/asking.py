@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from uql.llm.ledger_rows import Failed
 from uql.llm.limiter import Limiter
-from uql.llm.providers.base import Answer, Provider
+from uql.llm.providers.base import Answer, Problem, Provider
 from uql.llm.questions import Question
 from uql.operators.replies import Shape
 
@@ -36,6 +37,11 @@ class Asking:
         if len(indices) == len(self.questions):
             return self
         return replace(self, questions=tuple(self.questions[j] for j in indices))
+
+
+def without_answer(failed: Failed) -> Answer:
+    """What stands for the answer about a row that got none, with what its tries cost."""
+    return Answer(problem=Problem(failed.kind, failed.message)).at_cost(failed.paid)
 
 
 def known_answers(

@@ -18,6 +18,15 @@ class Reservation:
     calls: int = 1
 
 
+@dataclass(slots=True)
+class Limits:
+    """What may be spent of each; None: without limit."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+
 class Budget:
     """Caps of a run; None means unlimited.
 
@@ -36,14 +45,14 @@ class Budget:
         usd: float | None = None,
         seconds: float | None = None,
         steps: tuple[int, ...] = (),
-        new: int | None = None,
+        new: Limits | None = None,
     ) -> None:
         self.calls, self.tokens, self.usd = calls, tokens, usd
-        self.new = new  # of the calls, those that may be made now; the others were paid by earlier runs
+        self.new = new or Limits()  # of these, what may be spent now; the rest was paid by earlier runs
         self.steps, self.step = steps, 0
         self._by_step = [0] * (len(steps) + 1)
         self._sent_by_step = [0] * (len(steps) + 1)  # of these, since the part of the statement began
-        self._n_sent = 0
+        self._sent_calls, self._sent_tokens, self._sent_usd = 0, 0, 0.0
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.spent_calls = 0
         self.spent_tokens = 0
@@ -71,8 +80,8 @@ class Budget:
         """Raise the limit of calls by so many, of each step too, or lower it where they are below 0."""
         if self.calls is not None:
             self.calls += calls
-        if self.new is not None:
-            self.new += calls
+        if self.new.calls is not None:
+            self.new.calls += calls
         self.steps = tuple(step + calls for step in self.steps)
 
     def left_at(self, step: int) -> int | None:
@@ -92,7 +101,7 @@ class Budget:
 
     def _send(self, calls: int) -> None:
         self._spend(calls)
-        self._n_sent += calls
+        self._sent_calls += calls
         self._sent_by_step[self.step] += calls
 
     def _spend(self, calls: int) -> None:
@@ -116,18 +125,18 @@ class Budget:
             return "cap"
         if self.calls is not None and self.spent_calls + reservation.calls > self.calls:
             return "calls"
-        if self.new is not None and self._n_sent + reservation.calls > self.new:
+        if self.new.calls is not None and self._sent_calls + reservation.calls > self.new.calls:
             return "calls"
         left = self.seconds_left
         if left is not None and left <= 0:
             return "seconds"
-        if self.tokens is not None:
-            open_tokens = sum(r.tokens for r in self._open.values())
-            if self.spent_tokens + open_tokens + reservation.tokens > self.tokens:
+        if self.tokens is not None or self.new.tokens is not None:
+            tokens = reservation.tokens + sum(r.tokens for r in self._open.values())
+            if _above(self.tokens, self.spent_tokens + tokens) or _above(self.new.tokens, self._sent_tokens + tokens):
                 return "tokens"
-        if self.usd is not None:
-            open_usd = sum(r.usd for r in self._open.values())
-            if self.spent_usd + open_usd + reservation.usd > self.usd:
+        if self.usd is not None or self.new.usd is not None:
+            usd = reservation.usd + sum(r.usd for r in self._open.values())
+            if _above(self.usd, self.spent_usd + usd) or _above(self.new.usd, self._sent_usd + usd):
                 return "usd"
         return None
 
@@ -135,8 +144,8 @@ class Budget:
         """Let as many calls be left, where there are fewer."""
         if self.calls is not None:
             self.calls = max(self.calls, self.spent_calls + calls)
-        if self.new is not None:
-            self.new = max(self.new, self._n_sent + calls)
+        if self.new.calls is not None:
+            self.new.calls = max(self.new.calls, self._sent_calls + calls)
 
     @property
     def usd_a_call(self) -> float:
@@ -213,11 +222,15 @@ class Budget:
         for cap, own in zip(self.caps, self._in_caps.pop(ticket), strict=False):
             cap.settle(own, tokens=tokens, usd=usd)
         del self._open[ticket]
-        self.spent_tokens += tokens
-        self.spent_usd += usd
+        self.spent_tokens, self._sent_tokens = self.spent_tokens + tokens, self._sent_tokens + tokens
+        self.spent_usd, self._sent_usd = self.spent_usd + usd, self._sent_usd + usd
         if self._settled is not None:
             self._settled.set()
             self._settled = None
+
+
+def _above(limit: float | None, amount: float) -> bool:
+    return limit is not None and amount > limit
 
 
 class Share(Budget):

@@ -10,8 +10,9 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from uql.llm.ledger import Ledger
+from uql.llm.ledger import Ledger, find_failures
 from uql.llm.ledger_database import Database, upsert
+from uql.llm.ledger_rows import Failed
 from uql.llm.providers.base import Answer
 from uql.llm.run_owner import holder_of
 
@@ -20,10 +21,16 @@ CLAIM = upsert("claims", "key", "lease")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What became of some keys: `answers` are there by now, `others` are in flight elsewhere, all the rest are claimed."""
+    """What became of some keys: `answers` are there by now, `others` are in flight elsewhere, the same statement has `failed` to get
+    an answer elsewhere, all the rest are claimed."""
 
     answers: dict[bytes, Answer] = field(default_factory=dict)
     others: frozenset[bytes] = frozenset()
+    failed: dict[bytes, Failed] = field(default_factory=dict)
+
+    def knows(self, key: bytes) -> bool:
+        """Is a key not to be claimed?"""
+        return key in self.answers or key in self.others or key in self.failed
 
 
 class Claims:
@@ -31,10 +38,11 @@ class Claims:
 
     Args:
         lease: the name of the lease that keeps them alive.
+        drawn_by: the run whose failures are not asked again; "": none.
     """
 
-    def __init__(self, ledger: Ledger, lease: str) -> None:
-        self.ledger, self.lease = ledger, lease
+    def __init__(self, ledger: Ledger, lease: str, drawn_by: str = "") -> None:
+        self.ledger, self.lease, self._drawn_by = ledger, lease, drawn_by
         self._here = socket.gethostname()
 
     async def take(self, keys: Sequence[bytes], also: Sequence[bytes] = (), *, waits: bool = False) -> Claimed:
@@ -48,13 +56,13 @@ class Claims:
         def work(db: Database) -> Claimed:
             db.lock()
             status = self._check(db, keys, also)
-            free = [k for k in keys if k not in status.answers and k not in status.others]
+            free = [k for k in keys if not status.knows(k)]
             db.executemany(CLAIM, [(key, self.lease) for key in free])
             return status
 
         if waits:
             status = await self.ledger.read(lambda db: self._check(db, keys, also))
-            if all(key in status.answers or key in status.others for key in keys):
+            if all(map(status.knows, keys)):
                 return status
         return await self.ledger.transact(work)
 
@@ -65,7 +73,10 @@ class Claims:
         leases = set(lease_of.values()) - {self.lease}
         alive = {lease for lease in leases if holder_of(db, lease, self._here) is not None}
         others = frozenset(key for key in keys if key not in answers and lease_of.get(key) in alive)
-        return Claimed(answers, others)
+        failed = find_failures(db, self._drawn_by, keys) if self._drawn_by else {}
+        return Claimed(
+            answers, others, {key: one for key, one in failed.items() if one.is_final and key not in answers}
+        )
 
     def release(self, keys: Sequence[bytes]) -> None:
         """Give up the claims of rows that got no answer, soon."""

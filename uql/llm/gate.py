@@ -13,24 +13,26 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, overload
 
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.base.garbage import rare_collections
 from uql.base.settings import Settings
-from uql.llm.asking import Asking, known_answers
+from uql.llm.asking import Asking, known_answers, without_answer
 from uql.llm.budget import LIMITS, Budget, Share
 from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrations
-from uql.llm.claims import Claims
+from uql.llm.claims import Claimed, Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
+from uql.llm.failed_rows import FailedRows
 from uql.llm.first_steps import NEVER, FirstSteps
 from uql.llm.in_flight import AllInFlight, InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
-from uql.llm.ledger_rows import Failed
+from uql.llm.ledger_rows import RETRIED, Failed
 from uql.llm.limiter import Limiter
 from uql.llm.prompts import several
 from uql.llm.providers import open_provider
@@ -40,7 +42,7 @@ from uql.llm.run_account import RunAccount
 from uql.llm.run_lease import Lease
 from uql.llm.run_record import Cost as Cost, Run as Run
 from uql.llm.sender import Sender
-from uql.llm.turns import Turns
+from uql.llm.turns import REFUSED, Turns
 from uql.operators.replies import Text, YesNo
 from uql.operators.rows import label_of
 
@@ -49,7 +51,6 @@ log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
 CHUNK = 32_768  # distinct rows whose keys are looked up at once: the more, the fewer pages of the ledger hold them
 CLAIMED = 128  # rows that are claimed at once, at least
-NOT_REACHED = Problem("budget", "the budget (calls) ended before this row was asked")
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
 
@@ -76,7 +77,8 @@ class Gate:
     ) -> None:
         self.settings, self.budget, self.account = settings, budget, account
         self.ledger, self.run = account.ledger, account.run
-        self.sender = Sender(settings, budget, account)
+        self.failed_rows = FailedRows(self.ledger, self.run)
+        self.sender = Sender(settings, budget, account, self.failed_rows)
         self._owned = owned
         self._default = provider
         self._providers: dict[str, Provider] = {}
@@ -96,6 +98,7 @@ class Gate:
         self._lease: Lease | None = None  # of the run, while others may see its ledger
         self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
         self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
+        self.met_others = False  # rows of a run that keeps its draws were answered by another one meanwhile
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
         # of a run that keeps its draws: what this sitting has asked, and the first step of the budget in which it did
         self._first_steps = FirstSteps()
@@ -291,7 +294,8 @@ class Gate:
             name = run.id if can_be_continued else f"{run.id}-{secrets.token_hex(8)}"
             lease = Lease(self.ledger, name, self._taken_over)
             await asyncio.to_thread(lease.take)
-            self._lease, self.claims = lease, Claims(self.ledger, name)
+            drawn_by = run.drawn_by if run.replays and not run.retries else ""
+            self._lease, self.claims = lease, Claims(self.ledger, name, drawn_by)
         self._started = True
         self.people = await asyncio.to_thread(People.of, self.ledger)
         if run.part:
@@ -387,8 +391,9 @@ class Gate:
         if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
             corrected = sorted(set(range(len(rows))).difference(left))
             for chunk in self._distinct(asking, rows, corrected, ask_null):
-                answers, paid, _ = await self._as_drawn(asking, chunk, await self._failed_before(chunk))
-                await self._replay(asking, chunk, answers, paid)
+                failed = await self._failed_before(chunk)
+                answers, paid, _, _ = await self._as_drawn(asking, chunk, failed)
+                await self._replay(asking, chunk, answers, paid, failed)
 
         async def ask_chunk(chunk: Chunk, handed_out: asyncio.Event) -> None:
             try:
@@ -492,20 +497,31 @@ class Gate:
 
     async def _as_drawn(
         self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed]
-    ) -> tuple[dict[bytes, Answer], dict[bytes, int], list[list[Answer | None]]]:
+    ) -> tuple[dict[bytes, Answer], dict[bytes, int], list[list[Answer | None]], list[int]]:
         """What `_known` gives about a chunk, and the answers to each question: the failure where the run that drew first got none,
-        whoever has got one since."""
-        failed = {} if self.run.again else failed
+        whoever has got one since. Last the rows that were answered too late for the sitting that is given again."""
         answers, paid = await self._known(chunk.all_keys, failed)
+        late = {key for key, one in failed.items() if one.is_final and one.at > self.run.until}
+        gone = {key: one for key, one in failed.items() if one.is_final and key not in late}
         if failed:
-            pairs = (
+            pairs = [
                 pair for both in zip(chunk.keys, chunk.single_keys, strict=True) for pair in zip(*both, strict=True)
-            )
-            alone = {single_key for key, single_key in pairs if key in failed and single_key not in failed}
+            ]
+            alone = {single_key for key, single_key in pairs if key in gone and single_key not in gone}
             answers = {key: answer for key, answer in answers.items() if key not in alone}
-            answers |= {key: Answer(problem=Problem(gone.kind, gone.message)) for key, gone in failed.items()}
+            answers |= {key: without_answer(one) for key, one in gone.items()}
             paid = {key: calls for key, calls in paid.items() if key not in alone}
-        return answers, paid, known_answers(asking, chunk.keys, chunk.single_keys, answers)
+            asked_again = (own for pair in pairs if pair[0] in failed and not failed[pair[0]].is_final for own in pair)
+            paid |= {key: abs(paid[key]) for key in asked_again if key in paid}
+        if self.run.until < math.inf:
+            late |= {key for key, calls in paid.items() if calls < 0}
+        if late:
+            answers = {key: answer for key, answer in answers.items() if key not in late}
+            paid = {key: calls for key, calls in paid.items() if key not in late}
+        columns = known_answers(asking, chunk.keys, chunk.single_keys, answers)
+        rows = zip(*columns, *chunk.key_columns, strict=True) if late else ()
+        n = len(columns)
+        return answers, paid, columns, [i for i, r in enumerate(rows) if not all(r[:n]) and not late.isdisjoint(r[n:])]
 
     async def _known(
         self, keys: list[bytes], failed: Mapping[bytes, Failed] | None = None
@@ -516,17 +532,25 @@ class Gate:
         A part of the statement that goes on does not know in a step what another part asked in a later one: it draws as it did then.
         """
         since, now = self.run.started, self.budget.step
-        answers, later = await self.ledger.get_paid(keys, math.inf if since is None else since)
-        later |= {key: gone.calls for key, gone in (failed or {}).items()}
+        answers, later = await self.ledger.get_paid(keys, math.inf if since is None else since, self.run.until)
+        unanswered = (one for key, one in (failed or {}).items() if one.is_final or key not in answers)
+        later |= {one.key: one.calls for one in unanswered if one.kind != RETRIED}
         steps = self._first_steps.of(list(later))
         return answers, {key: calls for (key, calls), step in zip(later.items(), steps, strict=True) if step > now}
 
     async def _replay(
-        self, asking: Asking, chunk: Chunk, answers: Mapping[bytes, Answer], calls: Mapping[bytes, int]
+        self,
+        asking: Asking,
+        chunk: Chunk,
+        answers: Mapping[bytes, Answer],
+        calls: Mapping[bytes, int],
+        failed: Mapping[bytes, Failed],
     ) -> list[int]:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again; returns the rows for which
         the budget has no calls, so that only a later sitting, with more of them, has asked them."""
-        beyond = self._count_again(asking, chunk.rows, chunk.key_columns, answers, calls)
+        beyond = self._count_again(
+            asking, chunk.rows, chunk.key_columns, {**failed, **answers} if failed else answers, calls
+        )
         self._first_steps.note(chunk.all_keys, self.budget.step)
         return beyond
 
@@ -535,10 +559,10 @@ class Gate:
         asking: Asking,
         rows: Sequence[Row],
         columns: Sequence[Sequence[bytes]],
-        answers: Mapping[bytes, Answer],
+        answers: Mapping[bytes, Answer | Failed],
         calls: Mapping[bytes, int],
     ) -> list[int]:
-        """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before.
+        """Count what rows have cost that were paid for since the run began.
 
         Args:
             rows: (n,) rows.
@@ -549,10 +573,10 @@ class Gate:
         """
         if not calls:
             return []
-        now, again = self.budget.step, self.run.again
+        now = self.budget.step
         steps = dict(zip(calls, self._first_steps.of(list(calls), after=now), strict=True))
         n_calls, tokens, usd = 0, 0, 0.0
-        left = None if again else self.budget.own_calls_left
+        left = None if self.run.retries else self.budget.own_calls_left
         beyond = []
         at_most = dict[bool, list[int]]({True: [], False: []})  # tokens of rows that shared requests, and of others
         for i, (row, keys) in enumerate(zip(rows, zip(*columns, strict=True), strict=True)):
@@ -569,8 +593,6 @@ class Gate:
                 beyond.append(i)
                 continue
             n_calls += calls[most]
-            if again:
-                continue
             tokens_in, tokens_out, cost = answers[most].paid or (0, 0, 0.0)
             tokens += tokens_in + tokens_out
             usd += cost or 0.0
@@ -590,28 +612,33 @@ class Gate:
         """
         n_ended = self._inflight.n_ended
         failed = await self._failed_before(chunk)
-        answers, paid, columns = await self._as_drawn(asking, chunk, failed)
+        answers, paid, columns, late = await self._as_drawn(asking, chunk, failed)
+        self._refuse(columns, late)
         open_columns = ((keys, column) for keys, column in zip(chunk.keys, columns, strict=True) if not all(column))
         mine = self._inflight.begin(key for both in open_columns for key, a in zip(*both, strict=True) if a is None)
         try:
             if self._inflight.n_ended != n_ended:  # another ask may have got these answers meanwhile
-                answers, paid, columns = await self._as_drawn(asking, chunk, failed)
+                answers, paid, columns, late = await self._as_drawn(asking, chunk, failed)
+                self._refuse(columns, late)
                 for keys, column in zip(chunk.keys, columns, strict=True):
                     mine.settle_each(keys, column)
             unanswered: list[Slot] = []
-            beyond: list[int] = []
+            beyond = late
             whole = all(map(all, columns))
             by_row = zip(*columns, strict=True) if not whole else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
             for slot in rest.values():
+                if failed:
+                    slot.try_again(failed)
                 if any(answer is None and key in mine for key, answer in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             if self.run.replays:
                 # a row whose other questions were paid for is sent once more: told later, that is one of its calls
-                sent_too = {key for slot in unanswered for key in (*slot.keys, *slot.single_keys) if key in paid}
+                again = (slot for slot in unanswered if not slot.tried)
+                sent_too = {key for slot in again for key in (*slot.keys, *slot.single_keys) if key in paid}
                 counted = {**paid, **{key: paid[key] - 1 for key in sent_too}}
-                beyond = await self._replay(asking, chunk, answers, counted)
+                beyond = [*late, *await self._replay(asking, chunk, answers, counted, failed)]
                 self._refuse(columns, beyond)
             lost = self._fail_again(asking, chunk, failed, beyond)
             await self.account.record([], list(lost.values()))
@@ -636,33 +663,36 @@ class Gate:
                 if answer is None:  # another ask has it in flight
                     answer = mine.answer(key) if key in mine else await self._other(key)
                 column[i] = answer
-        if failed and self.run.again:
+        if failed and self.run.retries:
             found = zip(chunk.keys, columns, strict=True)
             pairs = (pair for both in found for pair in zip(*both, strict=True))
-            self.ledger.recovered(self.run.drawn_by, [k for k, a in pairs if k in failed and a and not a.problem])
+            retried = (failed[key] for key, a in pairs if key in failed and a is not None and a.problem is None)
+            self.failed_rows.add([replace(one, kind=RETRIED) for one in retried])
         return columns
 
     def _refuse(self, columns: list[list[Answer | None]], rows: list[int]) -> None:
         """Give rows of a chunk no answer, as the run did whose calls ended before them."""
         if rows:
-            self.budget.exhausted = "calls"
+            self.budget.exhausted = self.run.ended_by or "calls"
         for column in columns:
             for i in rows:
-                column[i] = Answer(problem=NOT_REACHED)
+                column[i] = REFUSED
 
     async def _failed_before(self, chunk: Chunk) -> dict[bytes, Failed]:
-        """The rows for which the run that drew first got no answer: the model would give none now."""
-        if not (self.run.root or self.run.again):
+        """The rows for which this run, or the one that drew first, got no answer: the model would give none now."""
+        if not self.run.replays:
             return {}
-        return await self.ledger.failures(self.run.drawn_by, [key for keys in chunk.keys for key in keys])
+        failed = await self.failed_rows.of([key for keys in chunk.keys for key in keys])
+        if self.run.retries:  # what failed is asked once more, and in full
+            failed = {key: replace(one, kind=RETRIED) for key, one in failed.items()}
+        return failed
 
     def _fail_again(
         self, asking: Asking, chunk: Chunk, failed: Mapping[bytes, Failed], beyond: Sequence[int]
     ) -> dict[int, Event]:
         """Count the rows that failed and are not `beyond` the calls of the run as failed again; returns an event of each."""
-        if self.run.again or not failed:
-            return {}
-        gone = {i: failed[key] for keys in chunk.keys for i, key in enumerate(keys) if key in failed}
+        rows = ((i, failed[key]) for keys in chunk.keys for i, key in enumerate(keys) if key in failed)
+        gone = {i: one for i, one in rows if one.is_final} if failed else {}
         self.cost.failed += len(gone.keys() - set(beyond))
         return {
             i: self.account.event("failed", asking, error=one.kind, message=one.message, attempt=one.calls)
@@ -670,19 +700,28 @@ class Gate:
             if i not in beyond
         }
 
-    async def answered_elsewhere(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
+    async def answered_elsewhere(self, asking: Asking, slots: list[Slot], known: Claimed) -> list[int]:
         """Count rows that another run has answered while this one was about to ask them, or waited.
 
         Args:
-            slots: the rows that were answered.
-            answers: by the key of the row.
+            slots: the rows that were answered, or failed.
+            known: how.
+        Returns: the positions of those that the calls of this run do not reach.
         """
+        beyond: list[int] = []
         if self.run.replays:
-            origins = await self.ledger.origins(list(answers))
+            self.met_others = True
+            origins = await self.ledger.origins(list(known.answers))
             columns = list(zip(*((*slot.keys, *slot.single_keys) for slot in slots), strict=True))
             calls = {key: origin.calls for key, origin in origins.items()}
-            self._count_again(asking, [slot.row for slot in slots], columns, answers, calls)
-        await self.account.record_cached(asking, len(slots))
+            calls |= {key: one.calls for key, one in known.failed.items()}
+            costs: dict[bytes, Answer | Failed] = {**known.failed, **known.answers}
+            beyond = self._count_again(asking, [slot.row for slot in slots], columns, costs, calls)
+            if beyond:
+                self.budget.exhausted = "calls"
+        self.cost.failed += sum(not known.failed.keys().isdisjoint(slot.keys) for slot in slots)
+        await self.account.record_cached(asking, len(slots) - len(beyond))
+        return beyond
 
     def _announce(self, provider: Provider, unanswered: list[Slot]) -> None:
         """Say once what leaves this machine, before it does."""

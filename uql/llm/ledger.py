@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -59,12 +59,14 @@ MOST_AHEAD_S = 86_400.0  # that a rate can be taken in advance: a moment beyond 
 MOST_SAID = 500  # characters of what a database says of an error
 COPIED = 4_096  # bytes that are copied sooner than hashed in two steps
 PAUSE_S = 0.002  # between two transactions that keep answers, at least: one alone takes as long as three answers of a larger one
+KEY_BYTES = 20
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
 ANSWERS = f"key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])}"
 PAID = f"{ANSWERS}, calls, at"
-FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
+FAILURE = upsert("failures", "root, key", *(field.name for field in fields(Failed)[2:]))
+FAILURE = FAILURE.replace("= excluded.at", "= COALESCE(failures.at, excluded.at)")  # when it failed first
 OF_CALL = [column for column in CALL_COLUMNS if column not in SUBJECT_COLUMNS]
 CALL = f"INSERT INTO call_rows (subject, {', '.join(OF_CALL)}) VALUES ({','.join('?' * (1 + len(OF_CALL)))})"
 subject_of: Callable[[Event], tuple[str, ...]] = attrgetter(*SUBJECT_COLUMNS)
@@ -90,6 +92,17 @@ class _Write:
             self.done.set_exception(failure)
 
 
+def find_failures(db: Database, root: str, keys: Sequence[bytes]) -> dict[bytes, Failed]:
+    """The rows among `keys` for which a run got no answer.
+
+    Args:
+        root: the run that drew first.
+        keys: of their answers.
+    """
+    rows = db.by_key("failures", "failures.*", keys, root=root)
+    return {failed.key: failed for row in rows if (failed := record(Failed, row)) is not None}
+
+
 def keyed(secret: bytes, *parts: bytes) -> bytes:
     """The key of what `parts` describe: 20 bytes, keyed with a ledger's secret."""
     *first, last = parts
@@ -98,7 +111,7 @@ def keyed(secret: bytes, *parts: bytes) -> bytes:
 
 def key_maker(secret: bytes, *first: bytes) -> Callable[[bytes], bytes]:
     """What makes keys of parts of which all but the last are the same."""
-    begun = hashlib.blake2b(b"".join(map(_with_length, first)), key=secret, digest_size=20)
+    begun = hashlib.blake2b(b"".join(map(_with_length, first)), key=secret, digest_size=KEY_BYTES)
 
     def key(last: bytes) -> bytes:
         digest = begun.copy()
@@ -286,26 +299,33 @@ class Ledger:
         """The answers known for `keys`."""
         return (await self.get_paid(keys, math.inf))[0]
 
-    async def get_paid(self, keys: Sequence[bytes], since: float) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
-        """The answers known for `keys`, and the calls of those that were paid for at `since` (seconds since the epoch) or later."""
+    async def get_paid(
+        self, keys: Sequence[bytes], since: float, until: float = math.inf
+    ) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
+        """The answers known for some keys, and the calls of those that were paid for at a moment or later.
+
+        Args:
+            keys: of the answers.
+            since, until: seconds since the epoch; the calls of answers that came after the second are below 0.
+        """
         if not keys:
             return {}, {}
         # readers are never locked out in WAL
         if len(keys) <= 64 and self._db.quick and self._using.acquire(blocking=False):
             try:
-                return self._checked(lambda db: self.find(db, keys, since))
+                return self._checked(lambda db: self.find(db, keys, since, until))
             finally:
                 self._using.release()
-        return await self.read(lambda db: self.find(db, keys, since))
+        return await self.read(lambda db: self.find(db, keys, since, until))
 
     def find(
-        self, db: Database, keys: Sequence[bytes], since: float = math.inf
+        self, db: Database, keys: Sequence[bytes], since: float = math.inf, until: float = math.inf
     ) -> tuple[dict[bytes, Answer], dict[bytes, int]]:
         """What `get_paid` gives. A damaged answer is set aside and counted: its question is asked again.
 
         Args:
             keys: of the answers.
-            since: seconds since the epoch.
+            since, until: seconds since the epoch.
         """
         rows = list(db.by_key("answer_rows", ANSWERS if since == math.inf else PAID, keys))
         answers, damaged = codec.readable(rows)
@@ -315,7 +335,8 @@ class Ledger:
         if since == math.inf:
             return answers, {}
         later = (row for row in rows if isinstance(row[-1], float) and since <= row[-1] <= LATEST)
-        return answers, {row[0]: row[-2] for row in later if row[0] in answers and isinstance(row[-2], int)}
+        later = (row for row in later if row[0] in answers and isinstance(row[-2], int))
+        return answers, {row[0]: row[-2] if row[-1] <= until else -row[-2] for row in later}
 
     async def note(self, heads: Sequence[bytes]) -> None:
         """Note that these questions are about to be asked of rows, so that `ever_asked` tells them from new ones."""
@@ -343,25 +364,17 @@ class Ledger:
         return await self.read(work)
 
     def fail(self, failed: Sequence[Failed]) -> None:
-        """Keep, soon, that the model gave no answer for these rows."""
-        rows = [astuple(f) for f in failed]
-        self.soon(lambda db: db.executemany(FAILURE, rows))
+        """Keep, soon, that the model gave no answer for these rows: `at` is the moment when that is written."""
+        self.soon(lambda db: db.executemany(FAILURE, [astuple(replace(f, at=db.now())) for f in failed]))
+
+    async def failed_keys(self, root: str) -> list[bytes]:
+        """The keys of all rows for which a run got no answer."""
+        rows = await self.read(lambda db: db.execute("SELECT key FROM failures WHERE root = ?", (root,)).fetchall())
+        return [key for (key,) in rows if isinstance(key, bytes) and len(key) == KEY_BYTES]
 
     async def failures(self, root: str, keys: Sequence[bytes]) -> dict[bytes, Failed]:
         """The rows among `keys` for which a run got no answer; what is damaged is asked again."""
-
-        def work(db: Database) -> dict[bytes, Failed]:
-            rows = db.execute("SELECT * FROM failures WHERE root = ?", (root,))
-            failures = (record(Failed, row) for row in rows)
-            key_set = set(keys)
-            return {f.key: f for f in failures if f is not None and f.key in key_set}
-
-        return await self.read(work) if keys else {}
-
-    def recovered(self, root: str, keys: Sequence[bytes]) -> None:
-        """Forget, soon, that a run got no answer for these rows: it has one now."""
-        rows = [(root, key) for key in keys]
-        self.soon(lambda db: db.executemany("DELETE FROM failures WHERE root = ? AND key = ?", rows))
+        return await self.read(lambda db: find_failures(db, root, keys)) if keys else {}
 
     async def put(self, entries: Sequence[Entry], events: Sequence[Event] = ()) -> None:
         """Keep answers and events. Returns once they are in the file: use an answer only after that."""

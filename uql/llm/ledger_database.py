@@ -39,13 +39,16 @@ class Database(Protocol):
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Rows: ...
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Rows: ...
 
-    def by_key(self, table: str, items: str, keys: Sequence[bytes], key: str = "key") -> Iterator[tuple[Any, ...]]:
+    def by_key(
+        self, table: str, items: str, keys: Sequence[bytes], key: str = "key", root: str = ""
+    ) -> Iterator[tuple[Any, ...]]:
         """What SQL gives of the rows of a table that have one of any number of keys.
 
         Args:
             items: what is selected; aggregates are of a part of the keys each.
             keys: no two are the same.
             key: the column.
+            root: of rows that a run has, the run.
         """
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from uql.llm.events import Event
 from uql.llm.ledger import Ledger, key_maker
+from uql.llm.ledger_rows import TRIED, Failed
 from uql.llm.prompts import several
-from uql.llm.providers.base import Answer, Provider, blamed
+from uql.llm.providers.base import Answer, Problem, Provider, blamed
 from uql.llm.questions import Answers, Cell, Failure, Question, Row
 from uql.operators.record import Key
 from uql.operators.replies import Level, OneOf
@@ -29,7 +30,8 @@ class Slot:
     """One distinct row that is asked, and the answer to each question as soon as there is one.
 
     `keys` are those of its answers in this ask, `single_keys` those of its answers where it is asked by itself: other ones where rows
-    share requests. `paid`: input and output tokens and USD (None: unknown) of the tries so far.
+    share requests. `paid`: input and output tokens and USD (None: unknown) of the tries so far. `calls`, `tried`: those of a run
+    that was broken off before the row was asked once more, and what they failed with, by key.
     """
 
     row: Row
@@ -37,6 +39,15 @@ class Slot:
     single_keys: list[bytes]
     answers: list[Answer | None]
     paid: tuple[int, int, float | None] = (0, 0, 0.0)
+    calls: int = 0
+    tried: Mapping[bytes, Problem] = field(default_factory=dict)
+
+    def try_again(self, failed: Mapping[bytes, Failed]) -> None:
+        """Go on after the try that a sitting before has made, where it had one."""
+        missing = (key for key, answer in zip(self.keys, self.answers, strict=True) if answer is None)
+        for one in (failed[key] for key in missing if key in failed and failed[key].kind == TRIED):
+            self.calls, self.paid = one.calls, one.paid
+            self.tried = {**self.tried, one.key: Problem(one.raw, one.message)}
 
     def pay(self, event: Event) -> None:
         """Count one more try: the event of its call."""

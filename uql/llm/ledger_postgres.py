@@ -25,7 +25,7 @@ from uql.base.postgres_url import password_in, without_password
 from uql.base.sql_text import first_line
 from uql.llm.ledger_database import Rows
 from uql.llm.ledger_foreign import foreign_object
-from uql.llm.ledger_rows import FORMAT, FROM_FORMAT_3, SCHEMA
+from uql.llm.ledger_rows import FORMAT, FROM_FORMAT_3, FROM_FORMAT_4, SCHEMA
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
@@ -56,6 +56,7 @@ OWN_TABLES = (
     "CREATE INDEX IF NOT EXISTS statistics_scope ON statistics USING hash (scope)",
     "CREATE TABLE IF NOT EXISTS commits (session TEXT PRIMARY KEY, n BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL)",
 )
+UPGRADES = {b"3": (*FROM_FORMAT_3, *FROM_FORMAT_4), b"4": FROM_FORMAT_4}
 COMMITS = """
     INSERT INTO commits SELECT ?, ?, now() WHERE pg_current_xact_id_if_assigned() IS NOT NULL
     ON CONFLICT (session) DO UPDATE SET n = excluded.n, at = excluded.at RETURNING n"""  # none where nothing was written
@@ -193,11 +194,13 @@ class Postgres:
         cursor.executemany(_translated(sql).encode(), rows)
         return cursor
 
-    def by_key(self, table: str, items: str, keys: Sequence[bytes], key: str = "key") -> Iterator[tuple[Any, ...]]:
+    def by_key(
+        self, table: str, items: str, keys: Sequence[bytes], key: str = "key", root: str = ""
+    ) -> Iterator[tuple[Any, ...]]:
         """As in `Database`."""
-        sql = f"SELECT {items} FROM {table} WHERE {key} = ANY(?)"
+        sql = f"SELECT {items} FROM {table} WHERE {'root = ? AND ' if root else ''}{key} = ANY(?)"
         for start in range(0, len(keys), AT_ONCE):
-            yield from self.execute(sql, [list(keys[start : start + AT_ONCE])])
+            yield from self.execute(sql, [*([root] if root else []), list(keys[start : start + AT_ONCE])])
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
         """As in `Database`, always in one transaction, which is repeated where the server goes away before it has committed.
@@ -300,13 +303,13 @@ def _with_tables(db: Postgres) -> None:
     version = hashlib.sha256("".join(tables).encode()).digest()
     ours = b"%d" % FORMAT
     meta = _meta(db)
-    if meta.get("tables") != version and meta.get("format", ours) in (b"3", ours):
+    if meta.get("tables") != version and meta.get("format", ours) in (*UPGRADES, ours):
         db.lock()
         # not to_regnamespace, which may remember that there was none before the lock
         if db.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'uql'").fetchone() is None:
             db.execute("CREATE SCHEMA uql")
-        elif _meta(db).get("format") == b"3":
-            for statement in FROM_FORMAT_3:
+        else:
+            for statement in UPGRADES.get(_meta(db).get("format", ours), ()):
                 db.execute(_in_dialect(statement))
         for statement in ("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BYTEA NOT NULL)", *tables):
             db.execute(statement)

@@ -14,7 +14,8 @@ from uql.llm.providers.base import Answer
 
 Seconds = float  # since the epoch
 LATEST = 253_402_300_000.0  # seconds since the epoch, in the year 9999: later moments have no date
-FORMAT = 4  # of the tables below
+FORMAT = 5  # of the tables below
+TRIED, RETRIED = "tried", "retried"  # kinds of failures that are none yet, or no more
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS subjects (
     id INTEGER PRIMARY KEY, run TEXT NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
@@ -44,12 +45,14 @@ CREATE TABLE IF NOT EXISTS leases (
     run TEXT PRIMARY KEY, owner TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sittings (
-    run TEXT PRIMARY KEY, identity BLOB NOT NULL, root TEXT NOT NULL, budget INTEGER, at REAL NOT NULL, rates TEXT NOT NULL
+    run TEXT PRIMARY KEY, identity BLOB NOT NULL, root TEXT NOT NULL, budget INTEGER, at REAL NOT NULL, rates TEXT NOT NULL,
+    usd REAL, ended REAL, ended_by TEXT
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sittings_identity ON sittings (identity);
 CREATE TABLE IF NOT EXISTS grown (run TEXT PRIMARY KEY, calls INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (
     root TEXT NOT NULL, key BLOB NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL, raw TEXT NOT NULL, calls INTEGER NOT NULL,
+    input_tokens INTEGER, output_tokens INTEGER, usd REAL, at REAL,
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, lease TEXT NOT NULL) WITHOUT ROWID;
@@ -95,6 +98,19 @@ FROM_FORMAT_3 = (  # answers of that time hold probability and cost in their tex
     "ALTER TABLE answer_rows ADD COLUMN usd REAL",
     "DROP INDEX IF EXISTS call_rows_subject",
 )
+FROM_FORMAT_4 = (
+    "CREATE TABLE IF NOT EXISTS sittings (run TEXT PRIMARY KEY, identity BLOB NOT NULL, root TEXT NOT NULL, budget INTEGER,"
+    " at REAL NOT NULL, rates TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS failures (root TEXT NOT NULL, key BLOB NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL,"
+    " raw TEXT NOT NULL, calls INTEGER NOT NULL, PRIMARY KEY (root, key)) WITHOUT ROWID",
+    "ALTER TABLE sittings ADD COLUMN usd REAL",
+    "ALTER TABLE sittings ADD COLUMN ended REAL",
+    "ALTER TABLE sittings ADD COLUMN ended_by TEXT",
+    "ALTER TABLE failures ADD COLUMN input_tokens INTEGER",
+    "ALTER TABLE failures ADD COLUMN output_tokens INTEGER",
+    "ALTER TABLE failures ADD COLUMN usd REAL",
+    "ALTER TABLE failures ADD COLUMN at REAL",
+)
 CALL_COLUMNS = (
     "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",
     "error", "message", "attempt", "source", "rows",
@@ -129,7 +145,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A row that a model gave no answer for, as a run that draws the same rows again takes it: its key, why, and the calls."""
+    """A row that a model gave no answer for, as a run that draws the same rows again takes it: its key, why, and what it cost.
+
+    Kind TRIED: its one reply could not be read (`raw` says how), and the run ended before it was asked once more. Kind RETRIED: it
+    was asked once more since, and has an answer.
+    """
 
     root: str  # the run that drew first
     key: bytes
@@ -137,6 +157,20 @@ class Failed:
     message: str
     raw: str
     calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    at: Seconds = 0.0
+
+    @property
+    def paid(self) -> tuple[int, int, float | None]:
+        """Input and output tokens and USD (None: unknown) of its tries."""
+        return self.input_tokens, self.output_tokens, self.usd
+
+    @property
+    def is_final(self) -> bool:
+        """Is it not asked any more by the same run?"""
+        return self.kind not in (TRIED, RETRIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +230,7 @@ _HELD: dict[Any, Any] = {
     "int": int,
     "int | None": int | None,
     "float": (int, float),
+    "float | None": int | float | None,
     "Seconds": (int, float),
 }
 R = TypeVar("R")

@@ -20,6 +20,7 @@ from uql.llm.ledger_rows import (
     FROM_FORMAT_1,
     FROM_FORMAT_2,
     FROM_FORMAT_3,
+    FROM_FORMAT_4,
     OF_OTHER_TYPES,
     SCHEMA,
 )
@@ -28,9 +29,10 @@ T = TypeVar("T")
 UPGRADES: dict[
     object, tuple[tuple[str, ...], tuple[str, ...]]
 ] = {  # of a format: before and after the tables of this one are made
-    1: ((*FROM_FORMAT_1, *BEFORE_FORMAT_3), FROM_FORMAT_2),
-    2: (BEFORE_FORMAT_3, FROM_FORMAT_2),
-    3: (FROM_FORMAT_3, ()),
+    1: ((*FROM_FORMAT_1, *BEFORE_FORMAT_3, *FROM_FORMAT_4), FROM_FORMAT_2),
+    2: ((*BEFORE_FORMAT_3, *FROM_FORMAT_4), FROM_FORMAT_2),
+    3: ((*FROM_FORMAT_3, *FROM_FORMAT_4), ()),
+    4: (FROM_FORMAT_4, ()),
     FORMAT: ((), ()),
 }
 BUSY_MS = 60_000  # how long another process may hold the file
@@ -84,15 +86,16 @@ class SQLite(sqlite3.Connection):
         db.format, db.secret, db.persistent = meta.get("format"), meta.get("secret", b""), path != ":memory:"
         return db
 
-    def by_key(self, table: str, items: str, keys: Sequence[bytes], key: str = "key") -> Iterator[tuple[Any, ...]]:
+    def by_key(
+        self, table: str, items: str, keys: Sequence[bytes], key: str = "key", root: str = ""
+    ) -> Iterator[tuple[Any, ...]]:
         """As in `Database`."""
         in_order = sorted(keys)  # neighbours of the table share pages
         for start in range(0, len(in_order), AT_ONCE):
             part = in_order[start : start + AT_ONCE]
             asked = ",".join(["(?)"] * len(part))  # for IN SQLite would make an index of them first
-            yield from self.execute(
-                f"SELECT {items} FROM (VALUES {asked}) CROSS JOIN {table} WHERE {key} = column1", part
-            )
+            sql = f"SELECT {items} FROM (VALUES {asked}) CROSS JOIN {table} WHERE {key} = column1"
+            yield from self.execute(f"{sql} AND root = ?" if root else sql, [*part, root] if root else part)
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
         """As in `Database`; not `atomic`, each statement commits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,7 +18,11 @@ class Run:
     # answers paid for from then on are draws of its own, in whatever order; None: it keeps no draws
     started: float | None = None
     root: str = ""  # the run that drew first; "": this one
-    again: bool = False  # a later sitting under the same id: rows that failed are asked once more
+    again: bool = False  # a later sitting under the same id
+    retries: bool = False  # rows that failed are asked once more
+    until: float = math.inf  # when the sitting that is given again had ended: it knows no answer that came later
+    ended_by: str = ""  # the limit that ended it
+    ended: bool = False  # had it ended well? What it lacks now was corrected, calibrated or lost since
     part: bool = False  # of a run that another process has begun, and ends: this one asks some of its rows
 
     @property

@@ -14,9 +14,10 @@ from uql.llm import chunks
 from uql.llm.asking import Asking
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event
+from uql.llm.failed_rows import FailedRows
 from uql.llm.failures import FINAL, TRANSIENT, TRIES
 from uql.llm.ledger_keys import Slot, row_key
-from uql.llm.ledger_rows import Entry, Failed
+from uql.llm.ledger_rows import TRIED, Entry, Failed
 from uql.llm.providers.base import (
     Answer,
     CallError,
@@ -76,9 +77,9 @@ class Sender:
         near: chooses the pieces of long rows that are asked first; None: the order of the text.
     """
 
-    def __init__(self, settings: Settings, budget: Budget, account: RunAccount) -> None:
+    def __init__(self, settings: Settings, budget: Budget, account: RunAccount, failed_rows: FailedRows) -> None:
         self._settings, self._budget, self._account = settings, budget, account
-        self._ledger, self._run = account.ledger, account.run
+        self._run, self._failed_rows = account.run, failed_rows
         self.near: chunks.Near | None = None
         self._unreachable = 0
 
@@ -95,9 +96,11 @@ class Sender:
         """
         questions, provider, limiter = asking.questions, asking.provider, asking.limiter
         done: list[Answer | None] = [None] * len(questions)
-        errors = [""] * len(questions)
-        attempt, faults = tried, {"wire": 0, "reply": min(tried, 1)}
-        before = [fault] * len(questions)  # what the last try failed with
+        before = [fault or slot.tried.get(slot.keys[i]) for i in indices]  # what the last try failed with
+        attempt = tried or slot.calls
+        shown = not attempt or slot.keys == slot.single_keys  # else it failed beside others
+        errors = [p.message if shown and p is not None else "" for p in before]
+        faults = {"wire": 0, "reply": min(attempt, 1)}
         while None in done:
             open_now = [j for j, answer in enumerate(done) if answer is None]
             request = Request(
@@ -160,32 +163,49 @@ class Sender:
                     again = True
             faults["reply"] += again
             await self._account.record(entries, [event])
+        self._keep_failures(slot, indices, done, before, attempt)
         if any(
             answer is not None and answer.problem is not None and answer.problem.kind not in ("budget", "interrupted")
             for answer in done
         ):
             problem = next(a.problem for a in done if a is not None and a.problem is not None)
-            if self._run.replays:
-                self._ledger.fail(
-                    [
-                        Failed(
-                            self._run.drawn_by,
-                            slot.keys[indices[j]],
-                            a.problem.kind,
-                            a.problem.message,
-                            a.problem.raw,
-                            attempt,
-                        )
-                        for j, a in enumerate(done)
-                        if a is not None and a.problem is not None and a.problem.kind not in KEPT_OPEN
-                    ]
-                )
             self._account.cost.failed += 1
             failure = self._account.event(
                 "failed", asking, error=problem.kind, message=problem.message, attempt=attempt
             )
             await self._account.record([], [failure])
         return [answer if answer is not None else Answer() for answer in done]
+
+    def _keep_failures(
+        self,
+        slot: Slot,
+        indices: list[int],
+        done: Sequence[Answer | None],
+        before: Sequence[Problem | None],
+        calls: int,
+    ) -> None:
+        """Keep which questions about a row have no answer, and which are to be asked once more, with the error of their one reply.
+
+        Args:
+            done, before: of each question, and what its last try failed with.
+            calls: that the row took.
+        """
+        if not self._run.replays or self._settings.on_error == "raise":
+            return
+        failed = []
+        for j, answer in enumerate(done):
+            why = None if answer is None else answer.problem
+            last = before[j]
+            if why is None:
+                continue
+            if why.kind not in KEPT_OPEN:
+                what = (why.kind, why.message, why.raw)
+            elif last is not None and last.kind not in TRANSIENT:
+                what = (TRIED, last.message, last.kind)
+            else:
+                continue
+            failed.append(Failed(self._run.drawn_by, slot.keys[indices[j]], *what, calls, *slot.paid))
+        self._failed_rows.add(failed)
 
     def tokens_at_most(self, asking: Asking, row: Row) -> int:
         """The tokens that asking a row may take."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 
-from uql.llm.asking import Asking, known_answers
-from uql.llm.claims import Claims
+from uql.llm.asking import Asking, known_answers, without_answer
+from uql.llm.claims import Claimed, Claims
 from uql.llm.in_flight import InFlight
 from uql.llm.ledger_keys import Slot
-from uql.llm.providers.base import Answer
+from uql.llm.providers.base import Answer, Problem
 
-AnsweredElsewhere = Callable[[Asking, list[Slot], Mapping[bytes, Answer]], Awaitable[None]]
+REFUSED = Answer(problem=Problem("budget", "the budget (calls) ended before this row was asked"))
+AnsweredElsewhere = Callable[[Asking, list[Slot], Claimed], Awaitable[list[int]]]
 
 
 class Turns:
@@ -68,27 +69,35 @@ class Turns:
             list(dict.fromkeys(k for slot in slots for k in slot.single_keys)) if self._asking.together > 1 else []
         )
         status = await claims.take(keys, single_keys, waits=self._waits)
-        free, answered = [], []
+        free: list[Slot] = []
+        answered: list[tuple[Slot, list[tuple[int, Answer]]]] = []
         columns = list(zip(*(slot.keys for slot in slots), strict=True))
         single_columns = list(zip(*(slot.single_keys for slot in slots), strict=True))
-        known = zip(*known_answers(self._asking, columns, single_columns, status.answers), strict=True)
+        by_key = {**status.answers, **{key: without_answer(one) for key, one in status.failed.items()}}
+        known = zip(*known_answers(self._asking, columns, single_columns, by_key), strict=True)
         for slot, answers in zip(slots, known, strict=True):
-            for j, (key, answer) in enumerate(zip(slot.keys, answers, strict=True)):
-                if answer is not None and self._mine.is_open(key):
-                    slot.answers[j] = answer
-                    self._mine.settle(key, answer)
-            own = [key for key in slot.keys if self._mine.is_open(key)]
+            new = [(j, a) for j, a in enumerate(answers) if a is not None and self._mine.is_open(slot.keys[j])]
+            own = [key for key, a in zip(slot.keys, answers, strict=True) if a is None and self._mine.is_open(key)]
             if not own:
-                answered.append(slot)
-            elif status.others.isdisjoint(own):
+                answered.append((slot, new))
+                continue
+            self._settle(slot, new)
+            if status.others.isdisjoint(own):
                 free.append(slot)
             else:
                 self.later.append(slot)
                 claims.release([key for key in own if key not in status.others])
         self._claimed += free
         if answered:
-            await self._answered_elsewhere(self._asking, answered, status.answers)
+            beyond = await self._answered_elsewhere(self._asking, [slot for slot, _ in answered], status)
+            for i, (slot, new) in enumerate(answered):
+                self._settle(slot, [(j, REFUSED) for j, _ in new] if i in beyond else new)
         return free
+
+    def _settle(self, slot: Slot, answers: list[tuple[int, Answer]]) -> None:
+        for j, answer in answers:
+            slot.answers[j] = answer
+            self._mine.settle(slot.keys[j], answer)
 
     def end(self) -> None:
         """Let others have the rows that got no answer here."""
@@ -110,7 +119,7 @@ def _requests(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tupl
         indices = [j for j, key in enumerate(slot.keys) if mine.is_open(key)]
         if not indices:
             continue
-        if slot.keys == slot.single_keys or together < 2:
+        if slot.keys == slot.single_keys or together < 2 or slot.tried:
             yield [slot], indices
             continue
         if group and (indices != group_indices or len(group) == together):

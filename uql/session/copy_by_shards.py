@@ -169,8 +169,8 @@ class CopyByShards:
             gate.run.id,
             secrets.token_hex(4),
             budget.calls,
-            budget.tokens,
-            budget.usd,
+            budget.tokens if budget.new.tokens is None else budget.new.tokens,
+            budget.usd if budget.new.usd is None else budget.new.usd,
             budget.seconds_left,
             self._folder,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -63,7 +64,7 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
             lambda: session.quoted(bound, settings),
             source,
             session.store(source),
-            lambda run: prepared(StatementInput(statement.text, statement.parameters, before(run))),
+            lambda run: prepared(StatementInput(statement.text, statement.parameters, before(run), retries=True)),
         )
 
     return prepared(current)
@@ -120,12 +121,17 @@ async def execute(
 
     calls = session.foresight.limit(plan, settings)
     drawing = session.drawing(bound, plan, settings) if shared is None else None
-    (output, ctx, provenance), gate = await in_context(
-        session, bound.text, settings, calls, work, bound.semantic, shared, statement, drawing
+    context = partial(
+        in_context, session, bound.text, settings, calls, work, bound.semantic, shared, statement, drawing
     )
+    (output, ctx, provenance), gate = await context()
+    last = gate
+    if gate.met_others and watcher is None and not gate.interrupted and gate.budget.exhausted not in ("seconds", "cap"):
+        # the same statement runs elsewhere: all say what the ledger has of the one that ended first
+        (output, ctx, provenance), last = await context()
     if gate.run.root and not gate.run.again and gate.run.started is not None:
-        ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls))
-    partial = ctx.partial or gate.interrupted or gate.budget.exhausted in LIMITS
+        ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls, again=gate.run.ended))
+    is_partial = ctx.partial or last.interrupted or last.budget.exhausted in LIMITS
     outcome = Outcome(
         output.table,
         [item.type for item in bound.query.items],
@@ -135,8 +141,8 @@ async def execute(
         [*ctx.warnings, *gate.warnings],
         ctx.notes,
         ctx.based_on,
-        output.exact and not partial and not ctx.based_on and not ctx.errors,
-        partial,
+        output.exact and not is_partial and not ctx.based_on and not ctx.errors,
+        is_partial,
         _positions(output),
         provenance,
         gate.run.id if gate.draws.persistent and bound.semantic else "",

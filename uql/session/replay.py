@@ -11,15 +11,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
 from uql.base.version import __version__
 from uql.kernels.duck import content_of
+from uql.llm.budget import Limits
 from uql.llm.ledger_rows import Seconds, record
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from uql.llm.ledger import Ledger
     from uql.llm.ledger_database import Database
 
+T = TypeVar("T", int, float)
 ENDED = ("done", "unfinished")  # runs that the same calls would not take further
 EVERY_VALUE = "rows, for every value, of "  # begins a step
+SITTING = "run, identity, root, budget, at, rates"
 MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
 LIMITS = {
     "budget",
@@ -62,22 +65,28 @@ class Replay:
     since: float  # when it began: answers paid for from then on are draws, earlier ones are known rows
     steps: tuple[int, ...] = ()  # the calls of its sittings, those before the one that is given
     calls: int | None = None  # of the sitting that is given; None: without limit
-    new: int | None = None  # calls that may be made now
+    usd: float | None = None  # of the sitting
+    new: Limits = field(default_factory=Limits)  # what all its sittings may spend together
     rates: Mapping[str, Any] = field(default_factory=dict)  # that its plan was made with
-    done: bool = False  # the sitting was had, and ended well
-    begins: bool = False  # the sitting is a new one
+    sitting: str = ""  # the run that began the sitting that is given; "": it is a new one
+    done: bool = False  # that has ended well
+    until: float = math.inf  # when a limit other than calls has ended it
+    ended_by: str = ""  # that limit
 
 
-def replayed(root: str, since: float, calls: int) -> str:
+def replayed(root: str, since: float, calls: int, *, again: bool = False) -> str:
     """What a result says that takes up the draws of a run.
 
     Args:
         root: the run's id.
         since: seconds since the epoch, when it began.
         calls: that are still to be made; 0: it answers all.
+        again: had the run ended with these limits already?
     """
     run = f"run {root} of {datetime.fromtimestamp(since):%Y-%m-%d %H:%M}"
     note = f"answered from {run}" if not calls else f"goes on with {run}, which is not paid for again"
+    if calls and again:
+        note += f"; {calls:,} calls more, since rows of it were corrected, calibrated or lost meanwhile"
     return f"{note}; `WITH (fresh = true)` draws anew"
 
 
@@ -89,6 +98,7 @@ class Drawing:
     plan: PhysicalPlan
     proxy: str | None = None  # SQL of one more column of the rows
     grows: bool = False  # `error = x` without a budget: it makes the calls that it takes
+    usd: float | None = None  # `max_cost`
 
     @property
     def repeats(self) -> bool:
@@ -116,7 +126,7 @@ def drawing_of(
     parts = (__version__, normal, model, sorted(values.items()), calls if fixed else "", judged)
     identity = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=20).digest()
     grows = settings.error is not None and settings.budget is None and settings.max_tokens is None and calls is not None
-    return Drawing(identity, plan, settings.proxy, grows)
+    return Drawing(identity, plan, settings.proxy, grows, settings.max_cost)
 
 
 def _rows_of(table: str, duck: Duck) -> int | None:
@@ -150,18 +160,18 @@ def take(
     while True:
         sittings, had = _sittings(identity, ledger)
         earlier = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
-        if earlier is not None and not earlier.begins:
+        if earlier is not None and earlier.sitting:
             return earlier
         at = ledger.now()
-        replay = earlier or Replay(run, at, (), calls, calls, rates)
+        replay = earlier or Replay(run, at, (), calls, drawing.usd, Limits(calls), rates)
         root, since, rates_json = replay.root, replay.since if earlier else at, json.dumps(dict(replay.rates))
-        row = (run, identity, root, calls, since, rates_json)
+        row = (run, identity, root, calls, since, rates_json, drawing.usd)
 
         def work(db: Database, row: tuple[Any, ...] = row, had: int = had) -> bool:
             db.lock()
             unchanged = _count(db, identity) == had
             if unchanged or fresh:
-                db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
+                db.execute(f"INSERT INTO sittings ({SITTING}, usd) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
                 if drawing.grows:
                     db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
             return unchanged or fresh
@@ -171,7 +181,31 @@ def take(
                 for step, content in contents(drawing, duck):
                     if step.startswith(EVERY_VALUE):
                         ledger.log_draw(root, step, [content])
-            return replay
+            return replace(replay, sitting=run)
+
+
+def end(sitting: str, ended_by: str, ledger: Ledger, *, anew: bool = False) -> bool:
+    """A sitting has ended well: given again it knows no answer that comes from now on. False: another has ended it already.
+
+    Args:
+        sitting: the run that began it.
+        ended_by: the limit that it had reached; "": none but calls.
+        anew: it had ended, and asked rows that had failed once more.
+    """
+    sql = "UPDATE sittings SET ended = ?, ended_by = ? WHERE run = ? AND (ended IS NULL OR ?)"
+    values = (ledger.now(), ended_by, sitting, anew)
+    return ledger.work(lambda db: db.execute(sql, values).rowcount) > 0
+
+
+def ended(sitting: str, ledger: Ledger) -> tuple[float, str]:
+    """When a limit other than calls had ended a sitting (infinity: none had), and which.
+
+    Args:
+        sitting: the run that began it.
+    """
+    sql = "SELECT ended, ended_by FROM sittings WHERE run = ? AND ended IS NOT NULL AND ended_by <> ''"
+    at, by = ledger.work(lambda db: db.execute(sql, (sitting,)).fetchone()) or (math.inf, "")
+    return float(at), str(by)
 
 
 def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Replay | None:
@@ -186,14 +220,33 @@ def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Rep
     return _fitting(_sittings(drawing.identity, ledger)[0], calls, drawing, ledger, duck)
 
 
-def paid(root: str, ledger: Ledger) -> tuple[int, int]:
-    """The calls of all sittings of a run, and those of them that are not about a row: for examples, descriptions, names of groups."""
+def paid(root: str, ledger: Ledger) -> tuple[int, int, int, float]:
+    """The calls of all sittings of a run, those of them that are not about a row (for examples, descriptions, names of groups), and
+    their tokens and USD."""
     sql = (
-        "SELECT COALESCE(SUM(c.rows), 0), COALESCE(SUM(CASE WHEN s.question = 'Write' THEN c.rows END), 0) FROM call_rows c "
+        "SELECT COALESCE(SUM(c.rows), 0), COALESCE(SUM(CASE WHEN s.question = 'Write' THEN c.rows END), 0), "
+        "COALESCE(SUM(c.input_tokens + c.output_tokens), 0), COALESCE(SUM(c.usd), 0.0) FROM call_rows c "
         "JOIN subjects s ON s.id = c.subject WHERE s.kind = 'call' AND s.run IN (SELECT run FROM sittings WHERE root = ?)"
     )
-    calls, beside = ledger.work(lambda db: db.execute(sql, (root,)).fetchone())
-    return int(calls), int(beside)
+    calls, beside, tokens, usd = ledger.work(lambda db: db.execute(sql, (root,)).fetchone())
+    return int(calls), int(beside), int(tokens), float(usd)
+
+
+def left(replay: Replay, own: Limits, ledger: Ledger) -> Limits:
+    """What a statement may spend now: all sittings of a run together spend no more than the largest of them may.
+
+    Args:
+        own: limits of the statement.
+    """
+    calls, _, tokens, usd = paid(replay.root, ledger)
+    most = replay.new
+    return Limits(
+        _less(own.calls, most.calls, calls), _less(own.tokens, own.tokens, tokens), _less(own.usd, most.usd, usd)
+    )
+
+
+def _less(own: T | None, most: T | None, paid: T) -> T | None:
+    return own if own is None or most is None else max(paid - paid, min(own, most - paid))
 
 
 def forget(run: str, ledger: Ledger) -> None:
@@ -214,14 +267,16 @@ def grew(run: str, calls: int, ledger: Ledger) -> None:
 class _Sitting:
     """A run that drew rows: the first of its statement, or one that went on with more calls."""
 
+    run: str
     root: str
     since: Seconds  # when the root began
     calls: int | None  # of its budget; None: without limit
-    grown: (
-        int | None
-    )  # the calls that it was allowed in the end, where it had no budget and made the calls that it took
+    # the calls that it was allowed in the end, where it had no budget and made the calls that it took
+    grown: int | None
     rates: str  # JSON
-    status: str  # of the run
+    usd: float | None  # `max_cost`
+    ended: float | None  # well, in seconds since the epoch
+    ended_by: str  # the limit that it reached
 
     @property
     def grew(self) -> bool:
@@ -236,6 +291,15 @@ class _Sitting:
         """The calls that it was allowed in the end, as many or more."""
         return self.budget if self.grown is None else self.grown
 
+    @property
+    def until(self) -> float:
+        """What was answered later, it does not know: its calls are counted, tokens and USD of rows that it did not reach are not."""
+        return self.ended if self.ended is not None and self.ended_by else math.inf
+
+    @property
+    def most_usd(self) -> float:
+        return math.inf if self.usd is None else self.usd
+
 
 def _count(db: Database, identity: bytes) -> int:
     return int(db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0])
@@ -247,8 +311,8 @@ def _sittings(identity: bytes, ledger: Ledger) -> tuple[list[_Sitting], int]:
     def work(db: Database) -> tuple[list[tuple[Any, ...]], int]:
         count = _count(db, identity)  # before the rows: one that comes between is looked for again
         rows = db.execute(
-            "SELECT s.root, s.at, s.budget, g.calls, s.rates, COALESCE(r.status, '') FROM sittings s "
-            "LEFT JOIN runs r ON r.run = s.run LEFT JOIN grown g ON g.run = s.run "
+            "SELECT s.run, s.root, s.at, s.budget, g.calls, s.rates, s.usd, s.ended, COALESCE(s.ended_by, '') FROM sittings s "
+            "LEFT JOIN grown g ON g.run = s.run "
             "WHERE s.identity = ? ORDER BY s.at DESC, s.root",
             (identity,),
         ).fetchall()
@@ -273,31 +337,45 @@ def _fitting(
         now = contents(drawing, duck) if now is None else now
         logged = {step: ledger.draws(root, step) for step, _ in now}
         if all(not logged[step] or [content] in logged[step] for step, content in now):
-            return _pick_replay([s for s in sittings if s.root == root], calls, drawing.grows)
+            return _pick_replay([s for s in sittings if s.root == root], Limits(calls, usd=drawing.usd), drawing.grows)
     return None
 
 
-def _pick_replay(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
-    """What a statement takes up of a run with these sittings. One that makes the calls it takes is given that of its own kind."""
-    limit = math.inf if calls is None else calls
+def _pick_replay(had: Sequence[_Sitting], limits: Limits, grows: bool) -> Replay:
+    """What a statement takes up of a run with these sittings. One that makes the calls it takes is given that of its own kind.
+
+    Args:
+        had: of the run.
+        limits: calls and USD of the statement.
+        grows: it makes the calls that it takes.
+    """
+    calls, usd = (math.inf if limit is None else limit for limit in (limits.calls, limits.usd))
     if grows:
         sitting = next((s for s in had if s.grew), None)
         others = [s.reach for s in had if s is not sitting and s.reach < math.inf]
-        budget = max(limit, *others) if sitting is None else sitting.budget
+        budget = max(calls, *others) if sitting is None else sitting.budget
         before = {int(reach) for reach in others if reach <= budget}
     else:
-        sitting = min((s for s in had if s.reach >= limit), key=lambda s: s.reach, default=None)
-        budget = limit if sitting is None else sitting.reach
+        enough = (s for s in had if s.reach >= calls and s.most_usd >= usd)
+        sitting = min(enough, key=lambda s: (s.ended is None, s.reach, s.most_usd), default=None)
+        budget = calls if sitting is None else sitting.reach
         before = {int(s.reach) for s in had if s.reach < budget}
-    return Replay(
-        had[0].root,
-        had[0].since,
+    first = had[0]
+    most_calls, most_usd = max(calls, *(s.reach for s in had)), max(usd, *(s.most_usd for s in had))
+    replay = Replay(
+        first.root,
+        first.since,
         tuple(sorted(before)),
         None if budget == math.inf else int(budget),
-        calls,
-        json.loads(had[0].rates),
-        sitting is not None and sitting.status in ENDED,
-        sitting is None,
+        limits.usd,
+        Limits(None if most_calls == math.inf else int(most_calls), usd=None if most_usd == math.inf else most_usd),
+        json.loads(first.rates),
+    )
+    if sitting is None:
+        return replay
+    done = sitting.ended is not None
+    return replace(
+        replay, sitting=sitting.run, usd=sitting.usd, done=done, until=sitting.until, ended_by=sitting.ended_by
     )
 
 

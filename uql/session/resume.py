@@ -51,6 +51,7 @@ class Before(StoredRun):
     root: str = ""  # the run that drew first; "": this one
     steps: tuple[int, ...] = ()  # the calls of the sittings that it goes on with
     calls: int | Literal["settings"] | None = "settings"  # its own
+    sitting: str = ""  # the run that was the first with its limits
 
     def restored(self, session: Settings) -> tuple[Settings, Mapping[str, Any]]:
         """The settings and the parameters that the run was given; the ledger is that of the session.
@@ -73,24 +74,29 @@ class StatementInput:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     before: Before | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
+    retries: bool = False  # are rows for which the run got no answer asked once more?
 
     def budget(self, settings: Settings, calls: int | None) -> Budget | None:
         """What a later sitting may spend: of tokens and USD what is left, of calls too where a run was broken off. A run that had
         reached such a limit is granted it anew; the rows without an answer of one that ended are asked beside its budget."""
-        from uql.llm.budget import Budget
+        from uql.llm.budget import Budget, Limits
 
         if self.before is None:
             return None
+        before = self.before
         tokens, usd = settings.max_tokens, settings.max_cost
         own = not {"budget", "exact"} & set(self.changes)
-        calls = self.before.calls if own and self.before.calls != "settings" else calls
-        if self.before.status != "partial":
-            tokens = None if tokens is None else max(0, tokens - self.before.tokens)
-            usd = None if usd is None else max(0.0, usd - self.before.usd)
-        steps = self.before.steps if own else ()
-        new = None
-        if calls is not None and self.before.status in BROKEN_OFF:
-            new = max(0, calls - max(steps, default=0) - self.before.paid_calls)
+        calls = before.calls if own and before.calls != "settings" else calls
+        steps = before.steps if own else ()
+        new = Limits()
+        if before.status in BROKEN_OFF:
+            new.calls = None if calls is None else max(0, calls - max(steps, default=0) - before.paid_calls)
+            new.tokens = None if tokens is None else max(0, tokens - before.tokens)
+            new.usd = None if usd is None else max(0.0, usd - before.usd)
+        elif before.status == "partial":
+            new.tokens, new.usd = tokens, usd
+            tokens = None if tokens is None else tokens + before.tokens
+            usd = None if usd is None else usd + before.usd
         return Budget(calls=calls, tokens=tokens, usd=usd, seconds=settings.max_seconds, steps=steps, new=new)
 
     def run(
@@ -116,7 +122,15 @@ class StatementInput:
         """
         if self.before is not None:
             before = self.before
-            return Run(before.id, before.seed, self.text, started=before.since, root=before.root, again=True)
+            return Run(
+                before.id,
+                before.seed,
+                self.text,
+                started=before.since,
+                root=before.root,
+                again=True,
+                retries=self.retries,
+            )
         default = Settings()
         changed = {f.name: getattr(session, f.name) for f in fields(Settings)}
         state: dict[str, Any] = {
@@ -129,16 +143,27 @@ class StatementInput:
         }
         if replay is not None:
             state |= {"since": replay.since, "root": "" if replay.root == id else replay.root}
-            state |= {"steps": replay.steps, "calls": replay.calls}
+            state |= {"steps": replay.steps, "calls": replay.calls, "sitting": replay.sitting}
         try:
             details = json.dumps(state)
         except (TypeError, ValueError):
             details = json.dumps({**state, "parameters": None})
         if session.ledger != MEMORY:
             details = signed(id, self.text or text, details)
-        since = None if replay is None else replay.since
-        root = "" if replay is None or replay.root == id else replay.root
-        return Run(id, session.seed, self.text or text, details, since, root)
+        if replay is None:
+            return Run(id, session.seed, self.text or text, details)
+        root = "" if replay.root == id else replay.root
+        return Run(
+            id,
+            session.seed,
+            self.text or text,
+            details,
+            replay.since,
+            root,
+            until=replay.until,
+            ended_by=replay.ended_by,
+            ended=replay.done,
+        )
 
 
 def find(token: str, ledger: Ledger, *, trust: bool = False) -> Before:

@@ -46,7 +46,7 @@ async def in_context(
 
     from uql.features.similarity import near
     from uql.kernels.base import Context
-    from uql.llm.budget import Budget
+    from uql.llm.budget import Budget, Limits
     from uql.llm.gate import Gate
     from uql.pricing.explanation import scores_usd
     from uql.pricing.learned import Statistics
@@ -73,21 +73,23 @@ async def in_context(
         if drawing is not None and ledger is not None and statement.before is None:
             replay = replays.take(drawing, id, calls, rates, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
-                # all budgets of a run together make no more calls than the largest
-                if replay.begins and replay.new is not None:
-                    replay = replace(replay, new=max(0, replay.new - replays.paid(replay.root, ledger)[0]))
+                own = Limits(calls, settings.max_tokens, settings.max_cost)
+                replay = replace(replay, new=own if replay.done else replays.left(replay, own, ledger))
                 described = memory.descriptions  # made by the run that drew first: the texts mean the same again
                 memory = Statistics.of(replay.rates)
                 memory.descriptions = described
                 rates = memory.about(text)
         path = database.path if semantic else None
         run = statement.run(text, settings, rates, path, database.read_only, id, replay)
+        if statement.before is not None and statement.retries and not statement.changes and ledger is not None:
+            until, ended_by = replays.ended(statement.before.sitting, ledger)
+            run = replace(run, until=until, ended_by=ended_by)
         budget = statement.budget(settings, calls)
         if replay is not None:
             budget = Budget(
                 calls=replay.calls,
                 tokens=settings.max_tokens,
-                usd=settings.max_cost,
+                usd=replay.usd,
                 seconds=settings.max_seconds,
                 steps=replay.steps,
                 new=replay.new,
@@ -144,6 +146,11 @@ async def in_context(
                 ctx.notes.append(plans.rows_left_aside)
         done = await work(ctx, gate)
         drew = True
+        sitting = replay.sitting if replay is not None else statement.before.sitting if statement.before else ""
+        if sitting and not gate.interrupted and gate.budget.exhausted not in ("seconds", "cap"):
+            reached = gate.budget.exhausted if gate.budget.exhausted != "calls" else None
+            was_first = replays.end(sitting, reached or "", gate.ledger, anew=statement.retries)
+            gate.met_others |= not was_first and replay is not None and not replay.done
         gate.unfinished = gate.unfinished or ctx.partial
         if ctx.cascade is not None:
             ctx.notes += ctx.cascade.notes()

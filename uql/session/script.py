@@ -152,10 +152,12 @@ def resume(
         changes: settings that are not as they were.
         frames: data frames by the name that FROM gives them.
     """
+    from uql.session.replay import ENDED
+
     restored, parameters = before.restored(session.settings)
     own, session.settings = session.settings, restored
     try:
-        continuation = StatementInput(before.statement, parameters, before, changes)
+        continuation = StatementInput(before.statement, parameters, before, changes, before.status in ENDED)
         return run_script(session, before.statement, parameters, frames, continuation)
     finally:
         session.settings = own

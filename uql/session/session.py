@@ -320,7 +320,7 @@ class Session:
             replay = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
             if replay is None:
                 return "", NONE_PAID
-            return replayed(replay.root, replay.since, 0) if replay.done else "", paid(replay.root, ledger)
+            return replayed(replay.root, replay.since, 0) if replay.done else "", paid(replay.root, ledger)[:2]
 
     @contextmanager
     def plain_sql(self) -> Iterator[duckdb.DuckDBPyConnection]:
