@@ -399,6 +399,7 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
         and {"COMMA", "RPAREN"} <= p.expected
         and f"a share is a number from 0 to 1: {float(p.written(-1)) / 100:g}"
     ),
+    lambda p: p.kind(-1) == "ON" and p.kind(-2) == "DISTINCT" and f"write DISTINCT ON ({p.written()})",
     reserved_name,
     in_without_list,
     lambda p: p.kind() == "NOT" and p.kind(-1) in ("EQUALS", "COMPARE") and "put NOT … in parentheses",

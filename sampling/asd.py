@@ -448,21 +448,32 @@ class AsdSampler(Draws):
             return self._early_total(y, inside, weights, bounds)
         moments = self._moments([(y, weights)], inside, complete)
         value, variance = float(moments.totals[0]), float(moments.covariance[0, 0])
+        certain = self._certain[self.labelled][within]
         if weights is None and counts_rows(y, bounds):
             size = int(inside.sum())
             # within a group few cells, and few rows, say something of the spread
-            freedom = math.inf if domain is None else min(moments.freedom(), max(len(values) - 1, 1))
+            freedom = math.inf if domain is None else min(moments.freedom(), max(int((~certain).sum()) - 1, 1))
             each = np.ones(len(values))
-            event = moments.event(float(size))
+            event = moments.event(float(size - certain.sum()))
             return share_interval(
-                value, variance, values, each, float(size), size, self.level, None, freedom, event=event
+                value,
+                variance,
+                values,
+                each,
+                float(size),
+                size,
+                self.level,
+                None,
+                freedom,
+                certain=certain,
+                event=event,
             )
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             whole = float(weights[inside].sum())
             each = weights[self.labelled][within]
-            part, event = weights[inside], moments.event(whole)
+            part, event, freedom = weights[inside], moments.event(whole - float(each[certain].sum())), moments.freedom()
             return share_interval(
-                value, variance, values, each, whole, len(part), self.level, part, moments.freedom(), event=event
+                value, variance, values, each, whole, len(part), self.level, part, freedom, certain=certain, event=event
             )
         skew = moments.skew(read=weights is None and not is_binary(y))
         nearest = 0.0
@@ -487,7 +498,9 @@ class AsdSampler(Draws):
         Source: as of `beta_of_moments` for half a row of the rarer kind that was not seen, after Fay & Feuer (1997).
         """
         moments = self._moments([counted], inside, complete)
-        answers, size = counted[0][inside[self.labelled]], float(inside.sum())
+        certain = inside[self.labelled] & self._certain[self.labelled]
+        answers = counted[0][inside[self.labelled] & ~certain]
+        size = float(inside.sum()) - float(certain.sum())
         differ = len(answers) > 0 and bool(np.ptp(answers))
         event = moments.event(size) if differ else None  # where all agree, predictions leave no variance
         event = size / max(len(answers), 1) if event is None else event
@@ -509,8 +522,9 @@ class AsdSampler(Draws):
         nearest: float = 0.0,
     ) -> Three:
         """The interval of a sum that no known whole bounds; its ends are not nearer to the estimate than `nearest`."""
-        values = y[inside[self.labelled]]
-        n, size = len(values), int(inside.sum())
+        within = inside[self.labelled]
+        values, certain = y[within], int(self._certain[self.labelled][within].sum())
+        n, size = max(len(values) - certain, 1), int(inside.sum()) - certain
         if not values.any() and weights is not None:  # values of both signs, and no row counts so far
             most = intervals.wilson(0.0, n, self.level)[1]
             part = weights[inside]
@@ -545,10 +559,12 @@ class AsdSampler(Draws):
         c = moments.covariance
         if weights is None and is_binary(y) and is_binary(x) and bool((y <= x).all()):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
-            counted = y[within & (x != 0)]
-            each, event = np.ones(len(counted)), moments.event(bottom)
+            counted = within & (x != 0)
+            certain, values = self._certain[self.labelled][counted], y[counted]
+            each, event = np.ones(len(values)), moments.event(bottom - float(certain.sum()))
+            size = self.n_rows
             return share_interval(
-                ratio * bottom, variance, counted, each, bottom, self.n_rows, self.level, ratio=True, event=event
+                top, variance, values, each, bottom, size, self.level, certain=certain, ratio=True, event=event
             )
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
         # the cells or the rows that count, whichever tell more of the spread; within a group, whichever tell less
@@ -586,7 +602,8 @@ class AsdSampler(Draws):
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
             share = min(value / size, 1.0)
             variance = share * (1 - share) / max(kish, 1.0) * size**2
-            return share_interval(value, variance, values, np.ones(len(values)), size, int(size), self.level)
+            certain, each = self._certain[rows][within], np.ones(len(values))
+            return share_interval(value, variance, values, each, size, int(size), self.level, certain=certain)
         spread = float(((stands * (y - np.where(within, y, 0.0).mean()))[within] ** 2).sum())
         return self._open_total(
             value,
@@ -660,12 +677,14 @@ def share_interval(
     weights: Floats | None = None,
     freedom: float = math.inf,
     *,
+    certain: Flags,
     ratio: bool = False,
     event: float | None = None,
 ) -> Three:
     """The interval for a total as a share of what it would be if every row counted.
 
-    A beta interval from the estimate's moments; Wilson's where all rows asked agree, never shorter than the exact one.
+    A beta interval from the estimate's moments; Wilson's where all rows drawn agree, never shorter than the exact one.
+    Rows that are certain add what they add, and say nothing of the others.
 
     Args:
         value: the estimate, and `variance` its variance.
@@ -674,14 +693,18 @@ def share_interval(
         confidence: of the interval.
         weights: (size,) what each row would add, where not 1.
         freedom: of the variance; Student's quantile stands for the normal one.
+        certain: (n,) the told rows that were not drawn at random.
         ratio: give the share itself, not the total.
         event: what one more row that counts would add to the estimate; without it whole/n.
     """
+    base, every = float(values[certain].sum()), whole
+    whole, value, size = whole - float(each[certain].sum()), value - base, size - int(certain.sum())
+    values, each = values[~certain], each[~certain]
     n = len(values)
     no = float((each - values).sum())
     yes = float(values.sum())
     if whole <= 0:
-        return 0.0, 0.0, 0.0
+        return (base, base, base) if not ratio else (0.0, 0.0, 0.0)
     value = min(max(value, yes), whole - no) if not ratio else min(max(value, 0.0), whole)
     share = value / whole
     kish = float(n)
@@ -708,5 +731,5 @@ def share_interval(
             low, high = intervals.beta_of_moments(1 - share, part, more, confidence)
             low, high = 1 - high, 1 - low
     if ratio:
-        return share, low, high
-    return value, min(max(low * whole, yes), value), max(min(high * whole, whole - no), value)
+        return (base + share * whole) / every, (base + low * whole) / every, (base + high * whole) / every
+    return base + value, base + min(max(low * whole, yes), value), base + max(min(high * whole, whole - no), value)

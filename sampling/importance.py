@@ -80,9 +80,8 @@ class ImportanceSampler(UniformSampler):
                 if len(group_values) and 0 < group_values.sum() < len(group_values)
                 else (size**2) / max(kish, 1.0)
             )
-            return share_interval(
-                value, variance, group_values, np.ones(len(group_values)), float(size), size, self.level
-            )
+            certain, each = self._certain[rows][inside[rows]], np.ones(len(group_values))
+            return share_interval(value, variance, group_values, each, float(size), size, self.level, certain=certain)
         half = intervals.t_quantile(self.level, int(random.sum()) - 1) * math.sqrt(variance)
         return value, value - half, value + half
 

@@ -144,7 +144,9 @@ class Draws(ProposedRows, ABC):
             low, high = min(low, lower), max(high, upper)
         exact = whole and unknown == 0
         if not exact and weights is None and bounds is None and not is_binary(zero[inside & ~missing]):
-            low, high = self._of_numbers((value, low, high), zero[inside & ~missing], population, unknown)
+            certain = inside & self._certain[self.labelled]
+            free = population - int((certain & ~missing).sum())
+            low, high = self._of_numbers((value, low, high), zero[inside & ~missing & ~certain], free, unknown)
             if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
                 low, high = -math.inf, math.inf
         finite_value = None if math.isnan(value) else value
@@ -182,7 +184,8 @@ class Draws(ProposedRows, ABC):
         value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in estimate)
         # all rows seen agree: others may differ, as many as no sample would show
         if least < most and math.isclose(low, high, rel_tol=1e-9):
-            more = unlike(len(values), self.level) * (most - least) if len(values) else most - least
+            drawn = int((self._told_in(domain)[0] & ~self._certain[self.labelled]).sum())
+            more = unlike(drawn, self.level) * (most - least) if drawn else most - least
             low, high = max(low - more, least), min(high + more, most)
         return value, low, high
 
@@ -218,7 +221,7 @@ class Draws(ProposedRows, ABC):
         exact = everything is not None and unknown == 0
         if share and not exact and math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
             of_counts = weights is None or is_binary(weights)
-            n = int((inside & (zero_x != 0)).sum())
+            n = int((inside & (zero_x != 0) & ~self._certain[self.labelled]).sum())
             low, high = (
                 self._of_shares(value, n) if of_counts else self._ends(zero_y, zero_x, (weights, counts), domain)
             )

@@ -99,12 +99,24 @@ class StratifiedSampler(Draws):
         value, variance = base + float(totals[0]), float(covariance[0, 0])
         values = y[within]
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
-            return share_interval(value, variance, values, np.ones(len(values)), float(size), size, self.level)
+            each = np.ones(len(values))
+            return share_interval(value, variance, values, each, float(size), size, self.level, certain=certain[within])
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             each = weights[rows][within]
             whole = float(weights[inside].sum())
             freedom = float(len(values) - 1)
-            return share_interval(value, variance, values, each, whole, size, self.level, weights[inside], freedom)
+            return share_interval(
+                value,
+                variance,
+                values,
+                each,
+                whole,
+                size,
+                self.level,
+                weights[inside],
+                freedom,
+                certain=certain[within],
+            )
         sample = y[random & within]
         if int((sample != 0).sum()) < 2:
             low, high = expansion_interval(sample, size - int(certain.sum()), self.level, bounds)
@@ -125,9 +137,10 @@ class StratifiedSampler(Draws):
         counted = within & ((x != 0) | (y != 0))
         if is_share_of(y, x, row_weights[0]):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
-            values = y[counted]
+            values, size = y[counted], self.n_rows
+            each = np.ones(len(values))
             return share_interval(
-                top, variance, values, np.ones(len(values)), bottom, self.n_rows, self.level, ratio=True
+                top, variance, values, each, bottom, size, self.level, certain=certain[counted], ratio=True
             )
         freedom = max(int(counted.sum()) - 1, 1)
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)

@@ -159,7 +159,8 @@ class Expressions:
             case ast.IsNull():
                 return replace(expr, operand=self.bind(expr.operand, clause, uses.PRESENCE))
             case ast.IsDistinct():
-                right = self.bind(expr.right, clause)
+                stated = all(map(_states, (expr.left, expr.right)))
+                right = self.bind(expr.right, clause, CONDITION if stated else ANY)
                 want = CONDITION if isinstance(right, Boolean) else self._against(right, ordering=False)
                 return replace(expr, left=self.bind(expr.left, clause, want), right=right)
             case ast.Case():
@@ -442,7 +443,8 @@ class Expressions:
         if ordering:
             self._check_names(expr)
         if _may_ask(expr.right) and not isinstance(expr.right, Cast):  # 3 < PROMPT "…": the left side tells the type
-            left = self.bind(expr.left, clause, NUMBER if ordering else WORDS)
+            stated = not ordering and all(map(_states, (expr.left, expr.right)))
+            left = self.bind(expr.left, clause, CONDITION if stated else NUMBER if ordering else WORDS)
             right = self.bind(expr.right, clause, self._against(left, ordering))
             return replace(expr, left=left, right=right)
         words = isinstance(expr.left, String) or self._type_of(expr.left) == "VARCHAR"
@@ -582,7 +584,7 @@ class Expressions:
             return NUMBER
         cast = self.uses[other.index].want if isinstance(other, Pending) else None
         if cast is not None and (cast.place is not Place.CAST or cast.labels):
-            return NUMBER if ordering else WORDS
+            return CONDITION if cast == CONDITION else NUMBER if ordering else WORDS
         type = cast.type if cast is not None else self.statement.types.of(self.blank(other), self.scope)
         if type is not None and type.strip('"') == "NULL":  # made of texts alone, as max("…") OVER (…)
             inside = [self.uses[n.index].want for n in walk(other) if isinstance(n, Pending)]
@@ -840,6 +842,11 @@ def _is_test(expr: Expr) -> bool:
 
 def _may_ask(expr: Expr) -> bool:
     return isinstance(expr, Quoted) or (isinstance(expr, Cast | ast.Unary) and _may_ask(expr.operand))
+
+
+def _states(expr: Expr) -> bool:
+    """Is it a text that is a statement, or a text behind NOT?"""
+    return is_statement(expr.text) if isinstance(expr, Quoted) else isinstance(expr, ast.Unary) and expr.op == "NOT"
 
 
 def _described(expr: Expr, text: str) -> str:

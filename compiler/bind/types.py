@@ -266,12 +266,17 @@ def _instead(message: str, error: Exception) -> str | None:
         return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
     if "cannot contain aggregates" in message:
         return "a condition on groups stands in HAVING"
+    if called := _CALLED.search(message):
+        takes = get_close_matches(called.group(1), _CANDIDATES.findall(str(error)), 1, 0.0)
+        return f"DuckDB has {takes[0]}" if takes else None
     near = _SUGGESTED.search(str(error))
-    if near is None or (missing and not get_close_matches(missing.group(1).lower(), [near.group(1)], 1, 0.75)):
+    if near is None or (missing and not get_close_matches(missing.group(1).lower(), [near.group(1).lower()], 1, 0.75)):
         return None
     return f"did you mean {near.group(1)}?"
 
 
+_CALLED = re.compile(r"No function matches the given name and argument types '(.*)'")
+_CANDIDATES = re.compile(r"^\t(\w+\(.*\)) -> ", re.MULTILINE)
 _SUGGESTED = re.compile(r'^Did you mean "(?:\w+\.)?(\w+)', re.MULTILINE)
 
 

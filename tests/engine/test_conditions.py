@@ -33,6 +33,9 @@ NESTED = [
     "WITH a AS (SELECT id, <pos> AS c FROM reviews), b AS (SELECT * FROM a) SELECT id FROM b WHERE c IS TRUE ORDER BY id",
     "WITH a(i, c) AS (SELECT id, <pos> FROM reviews) SELECT i FROM a WHERE c = true ORDER BY i",
     "SELECT id, <pos> AS p FROM reviews WHERE <pos> ORDER BY id",
+    "SELECT id FROM reviews WHERE <pos> IS NOT DISTINCT FROM <joke> ORDER BY id",
+    "SELECT id FROM reviews WHERE <pos> = (NOT <joke>) AND <pos> ORDER BY id",
+    "SELECT id FROM reviews WHERE (NOT <pos>) <> (NOT <joke>) ORDER BY id",
     "SELECT id, <pos>::INTEGER AS n FROM reviews WHERE <pos> OR stars = 2 ORDER BY id",
     "SELECT id, CASE WHEN id > 9 THEN p ELSE <joke x.text> END AS c FROM (SELECT *, <pos> AS p FROM reviews) AS x WHERE p ORDER BY id",
     "SELECT <pos> AS p, count(*) AS n FROM reviews WHERE <pos> OR stars = 1 GROUP BY p ORDER BY n",
@@ -153,6 +156,14 @@ def test_whether_a_statement_has_an_answer_is_known_where_it_was_a_condition(tes
     found = con.uql(f'SELECT id FROM notes WHERE "it is urgent" {test} WITH (exact)')
     assert len(found.fetchall()) == (20 if "NOT" in test else 0)
     assert found.cost.calls == 0
+
+
+@pytest.mark.parametrize(
+    "test", ["<pos> IS DISTINCT FROM <joke>", "<pos> = PROMPT <joke>", "(NOT <pos>) <> (NOT <joke>)"]
+)
+def test_statements_that_are_compared_are_conditions(con, test):
+    plan = con.uql(f"EXPLAIN SELECT id FROM reviews WHERE {both(test)[0]}").fetchall()
+    assert sum("condition BOOLEAN" in line for (line,) in plan) == 2, plan
 
 
 def test_whether_a_value_is_stated_is_no_condition():

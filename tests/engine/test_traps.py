@@ -120,6 +120,9 @@ def test_a_text_close_to_a_column_is_a_warning(con):
         ("SELECT CASE WHEN <pos> THEN 1 ELSE 'no' END FROM reviews", "UQL509", "one type"),
         ("SELECT id FROM reviews WHERE film AND <pos>", "UQL509", "TRY_CAST"),
         ("INSERT INTO films SELECT 'x', 'y'", "UQL509", "TRY_CAST"),
+        ("SELECT DISTINCT ON film, id FROM reviews WHERE <pos>", "UQL100", "DISTINCT ON (film)"),
+        ('SELECT "the number of stars"::INTGER FROM reviews', "UQL209", "did you mean INTEGER?"),
+        ("SELECT list_contains(3, stars) FROM reviews WHERE <pos>", "UQL209", "list_contains(list T[], element T)"),
     ],
 )
 def test_the_help_shows_what_to_write(con, query, code, help):

@@ -224,6 +224,32 @@ def test_known_rows_are_certain_and_weigh_one():
         assert abs(np.mean([e.value for e in found]) - 300) < 15, name
 
 
+@pytest.mark.parametrize("method", AGGREGATE)
+@pytest.mark.parametrize("answer", [0.0, 1.0])
+def test_known_rows_are_no_draws_that_found_nothing(method, answer):
+    """Of 600 rows all answers are known and alike; one in ten of the other 400 differs, and 16 draws often see none."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(1000, 8)).astype(np.float32) / np.float32(np.sqrt(8))
+    features[400:] = 0.0  # texts that are NULL
+    truth = np.full(1000, answer)
+    truth[rng.choice(400, 40, replace=False)] = 1 - answer
+    known = np.arange(400, 1000), truth[400:]
+    held = {"count": 0, "share": 0, "sum": 0}
+    for seed in range(60):
+        sampler = AGGREGATE[method](
+            1000, 16, rng=np.random.default_rng(seed), features=features, prior=rng.random(1000), known=known
+        )
+        told(sampler, truth)
+        y, ones = sampler.answers, np.ones(len(sampler.labelled))
+        for name, found, true in (
+            ("count", sampler.estimate(), truth.sum()),
+            ("share", sampler.ratio(y, ones), truth.mean()),
+            ("sum", sampler.total(2 * y, weights=np.full(1000, 2.0)), 2 * truth.sum()),
+        ):
+            held[name] += found.low - 1e-9 <= true <= found.high + 1e-9
+    assert min(held.values()) >= 54, held
+
+
 def test_proposition_1_a_proposal_proportional_to_the_answer_has_no_variance():
     rng = np.random.default_rng(0)
     value = rng.uniform(1, 5, 500)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from hash_model import HashModel
 
 import uql
-from uql.base.errors import UnknownTableError
+from uql.base.errors import ConfigError, UnknownTableError
 from uql.sources import catalog as catalogs
 
 POSITIVE = 'SELECT id FROM reviews WHERE "the review is positive" ORDER BY id'
@@ -215,3 +216,20 @@ def test_the_database_in_use_is_looked_up_where_it_may_have_changed(
     users("USE memory")
     assert now() is None
     con.close()
+
+
+def test_a_model_that_a_statement_names_answers_it_in_place_of_the_provider(tmp_path):
+    duck, model = duckdb.connect(), HashModel()
+    duck.execute("CREATE TABLE notes AS SELECT 'a note about the weather, number ' || i AS body FROM range(5) t(i)")
+    con = uql.attach(duck, model=model, ledger=":memory:")
+    asks = 'SELECT count(*) FROM notes WHERE "it is about rain"'
+    other = f"oracle:{tmp_path / 'none.toml'}"
+    for statement in (f"{asks} WITH (model = '{other}')", f"EXPLAIN SAMPLE 2 {asks} WITH (model = '{other}')"):
+        with pytest.raises(ConfigError, match="there is no oracle file"):
+            con.uql(statement).fetchall()
+    con.uql(f"SET uql.model = '{other}'")
+    with pytest.raises(ConfigError, match="there is no oracle file"):
+        con.uql(asks).fetchall()
+    assert model.calls == 0
+    con.uql("RESET uql.model")
+    assert con.uql(asks).cost.calls == 5

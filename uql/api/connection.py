@@ -93,7 +93,8 @@ class Connection:
     def __repr__(self) -> str:
         session = self.session
         where = "closed" if session.closed else f"to {session.database().path or 'a database in memory'}"
-        model = session.model.name if session.model is not None else session.settings.model or "no model"
+        given = session.given(session.settings)
+        model = given.name if given is not None else session.settings.model or "no model"
         return f"<uql.Connection {where}, {model}>"
 
     def __reduce__(self) -> NoReturn:
@@ -109,7 +110,7 @@ class Connection:
         """Another connection to the same database with the same settings, for another thread, as DuckDB's `cursor()`."""
         session, shared = self.session, self.session.ledgers.shared()
         connection = Connection(
-            session.duck.cursor(), session.settings, owned=True, model=session.model, ledgers=shared
+            session.duck.cursor(), session.settings, owned=True, model=session.given(session.settings), ledgers=shared
         )
         connection.catalog.read_only = self.catalog.read_only
         if session.cluster is not None:

@@ -173,7 +173,7 @@ def evaluate(
         positions = np.sort(rng.choice(len(examples), sample, replace=False))
         examples, labels = [examples[i] for i in positions], [labels[i] for i in positions]
     work = _Work(session, examples, labels, packed)
-    candidates: list[Any] = list(models) or [session.model or session.settings.model]
+    candidates: list[Any] = list(models) or [session.given(session.settings) or session.settings.model]
     with session.ledgers.open(session.settings.ledger) as ledger:
         return finished(work.run(wordings, candidates, improve, rng, ledger))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ class Foresight:
     """Of one connection. No model is asked here.
 
     Args:
-        model: given as a provider, else None and the settings name one.
+        given: the provider that answers under these settings; None: the settings name one.
         models: those of a cascade that were given as providers, by name.
         ledgers: those of its session.
     """
@@ -35,11 +35,11 @@ class Foresight:
     def __init__(
         self,
         catalog: Catalog,
-        model: Provider | None,
+        given: Callable[[Settings], Provider | None],
         models: Mapping[str, Provider],
         ledgers: Ledgers,
     ) -> None:
-        self._catalog, self._model, self._models, self._ledgers = catalog, model, models, ledgers
+        self._catalog, self._given, self._models, self._ledgers = catalog, given, models, ledgers
         self._providers: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
         self._limit: tuple[PhysicalPlan, Settings, int | None] | None = None  # of the last statement
         self._memories: dict[str, Statistics] = {}  # by model and database
@@ -96,7 +96,7 @@ class Foresight:
 
     def _by_money(self, settings: Settings) -> bool:
         """May money decide how many rows are asked?"""
-        providers = [self._model, *(self._models.get(name) for name in settings.models)]
+        providers = [self._given(settings), *(self._models.get(name) for name in settings.models)]
         own = any(model is not None and model.is_local for model in providers)
         return settings.budget is None and not settings.exact and settings.error is None and not own
 
@@ -138,7 +138,7 @@ class Foresight:
         from uql.pricing.recall import Recall
 
         settings = knowledge.settings
-        model = self._model or self._providers.get(settings.model)
+        model = self._given(settings) or self._providers.get(settings.model)
         if (
             model is None
             or settings.models
@@ -177,7 +177,7 @@ class Foresight:
         memory = memory or self.remembered(settings)
         if model is not None:
             self._providers[settings.model] = model
-        model = model or self._model
+        model = model or self._given(settings)
         model_settings = settings
         # a cascade: the large one answers what is not a condition
         if model is None and settings.models and settings.model is None:
@@ -201,7 +201,7 @@ class Foresight:
         """What earlier queries taught of this model on a database, by default the current one; read from the ledger once."""
         from uql.pricing.learned import Statistics, scope_of
 
-        scope = scope_of(database or self._catalog.database, self._model, settings)
+        scope = scope_of(database or self._catalog.database, self._given(settings), settings)
         if scope not in self._memories:
             self._memories[scope] = Statistics.load(settings, scope)
         return self._memories[scope]

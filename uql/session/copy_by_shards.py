@@ -164,7 +164,7 @@ class CopyByShards:
             self._piece.script,
             self._piece.parameters,
             settings,
-            self._session.model,
+            self._session.given(self._settings),
             self._session.models,
             gate.run.id,
             secrets.token_hex(4),

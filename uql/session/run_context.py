@@ -94,7 +94,7 @@ async def in_context(
                 steps=replay.steps,
                 new=replay.new,
             )
-        model = session.model or session.large(settings)
+        model = session.given(settings) or session.large(settings)
         gate = shared or Gate.open(settings, run=run, model=model, ledger=ledger, calls=calls, budget=budget)
         if shared is None:
             gate.budget.caps, gate.sender.near = session.caps, near

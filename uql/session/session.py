@@ -83,7 +83,7 @@ class Session:
 
         self.duck = connection
         self.settings = settings
-        self.model = model
+        self.model, self._named = model, settings.model
         self.models = dict(models or {})
         self.catalog: Catalog = Catalog(connection, own=owned)
         self.catalog.parts.files = lambda: self.media(self.settings.with_values(max_seconds=None), self.database())
@@ -98,7 +98,7 @@ class Session:
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
         self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
-        self.foresight = Foresight(self.catalog, model, self.models, self.ledgers)
+        self.foresight = Foresight(self.catalog, self.given, self.models, self.ledgers)
         self.statement = StatementInput()  # the statement that is being read
         self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
         self.files: frozenset[str] | None = None  # and no file or address beside these; None: any that a value names
@@ -300,7 +300,8 @@ class Session:
 
         if not bound.semantic:
             return None
-        model = self.model.name if self.model is not None else settings.model or ""
+        given = self.given(settings)
+        model = given.name if given is not None else settings.model or ""
         return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), self.kernel_duck())
 
     def earlier_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> tuple[str, tuple[int, int]]:
@@ -431,6 +432,10 @@ class Session:
     def home(self, database: CurrentDatabase) -> str | None:
         """The path beside which vectors of rows are kept: of the database file or the lake; None: there is none."""
         return database.path or (str(self.cluster.folder) if self.cluster is not None else None)
+
+    def given(self, settings: Settings) -> Provider | None:
+        """The provider that the connection was opened with; None where a statement, or SET, names another model since."""
+        return self.model if settings.model in (None, self._named) else None
 
     def large(self, settings: Settings) -> Provider | str | None:
         """The large model of a cascade, which answers what is not a condition too, where no other model is named."""

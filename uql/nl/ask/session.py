@@ -129,7 +129,7 @@ class QuestionSession:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._settings, self._model, self._emit = session.settings, session.model, session.emit
+        self._settings, self._model, self._emit = session.settings, session.given(session.settings), session.emit
 
     def answer(self, question: str, **options: Any) -> Answer:
         """As `ask`, to its end, in place of other statements of the session."""
