@@ -63,6 +63,10 @@ def simulate(
     """The calls of a plan in each world, within a budget that its parts share as they do in a run.
 
     None where DuckDB cannot show the rows of a block before the run, a search was begun, or an attribute of each row may answer for pairs.
+
+    Args:
+        knowledge: what is known of each block.
+        budget: calls; None: without limit.
     """
     ordered = blocks(plan)
     statistics = {i: knowledge(block) for i, block in ordered.items()}
@@ -156,7 +160,7 @@ class _World:
         self.number, self.worlds, self.statistics, self.contents = number, worlds, statistics, contents
         self.left = inf if budget is None else float(budget)
         self.later = 0  # parts that ask a model and run after this one
-        self.ends_at: float | None = None  # calls with which a search, or a sample, ends
+        self.ends_at = inf  # calls with which a search, or a sample, ends
         self.asked_rows: dict[object, Flags] = {}  # by question: (contents,) those asked
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
         self.results: dict[int, _Block] = {}
@@ -223,7 +227,7 @@ class _World:
             drawn[order[: round(n)]] = True
             n *= room / max(1.0, self._calls(block, own, site, drawn, masks, passing))
         known[order[: round(n)]] = True
-        self.ends_at = None if sampled and statistics.guided else room
+        self.ends_at = inf if sampled and statistics.guided else room
         return known
 
     def _calls(
@@ -402,10 +406,10 @@ class _World:
             self._filter(formula, stages, masks, site, rows, outcome.by_stage)
             return
         # the two sides of a join are asked the same: what one chunk of rows was asked may decide those of the next
-        order, start = self.rng.permutation(np.flatnonzero(rows)), 0
-        while start < max(1, len(order)):
+        shuffled, start = self.rng.permutation(np.flatnonzero(rows)), 0
+        while start < max(1, len(shuffled)):
             chunk = np.zeros(site.n, dtype=bool)
-            chunk[order[start : start + max(FIRST_CHUNK, start)]] = True
+            chunk[shuffled[start : start + max(FIRST_CHUNK, start)]] = True
             self._filter(formula, stages, masks, site, chunk, outcome.by_stage)
             start += max(FIRST_CHUNK, start)
 
@@ -417,7 +421,7 @@ class _World:
             calls[stage] = self.ask(stage.columns, (), site, some)
 
     def _block(self, block: Block, statistics: BlockStatistics) -> _Block:
-        outcome, site, tag, self.ends_at = _Block(), statistics.site, len(self.results), None
+        outcome, site, tag, self.ends_at = _Block(), statistics.site, len(self.results), inf
         assert site is not None
         share, partners = self._pairs(block, statistics, outcome)
         self.left = max(0.0, self.left - outcome.total)
@@ -473,7 +477,7 @@ class _World:
         if any(outcome.by_stage.values()):
             outcome.examples = examples(block, statistics).expected
         self._values(block, statistics, site, passing, outcome)
-        if self.ends_at is not None:  # as many rows as that takes, in whichever order they are asked
+        if self.ends_at < inf:  # as many rows as that takes, in whichever order they are asked
             share = self.ends_at / max(1.0, sum(outcome.by_stage.values()))
             outcome.by_stage = {stage: calls * share for stage, calls in outcome.by_stage.items()}
         return outcome

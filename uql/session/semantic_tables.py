@@ -97,7 +97,11 @@ def run(session: Session, tree: Statement, piece: Piece) -> PreparedStatement:
 
 
 def explained(session: Session, tree: CreateSemanticTable | Refresh, piece: Piece) -> Explained:
-    """What the statement would do, with the plan of its query and the price. Makes no call and writes nothing."""
+    """What the statement would do, with the plan of its query and the price. Makes no call and writes nothing.
+
+    Args:
+        piece: where it stands in the script.
+    """
     step = Step("CREATE SEMANTIC TABLE" if isinstance(tree, CreateSemanticTable) else "REFRESH", ".".join(tree.name))
     nothing = Explained(step, (), FREE, None, ())
     work = _old(session, tree) if isinstance(tree, Refresh) else _new(session, tree, piece.script, piece.frames)
