@@ -43,6 +43,8 @@ GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition not asked before
 LEAST_SHARE = 0.055  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
 UNSPENT = 8  # calls at most that a search or a sample leaves of its budget: less than a batch
+TOKENS_OFF = 1.5  # that the tokens of a text, told by its length, may be wrong
+RESERVED = 2  # calls that a limit of tokens or USD leaves unpaid: each is reserved at its upper bound
 ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NAMED = 5  # calls at most that name the values of an attribute
@@ -180,13 +182,32 @@ class Quote:
         parts = {name: getattr(self, name) * share for name in ("calls", "input_tokens", "output_tokens", "shared")}
         return replace(self, **parts)
 
-    def within(self, budget: int | None) -> Quote:
-        """The same with at most `budget` calls; tokens shrink as calls do."""
+    def within(self, budget: int | None, spent: Range | None = None) -> Quote:
+        """The same with at most `budget` calls; tokens shrink as calls do.
+
+        Args:
+            spent: what the parts make that share it, where that is known; None: all of it.
+        """
         if budget is None or self.calls.high <= budget:
             return self
-        calls = self.calls.capped(budget)
-        calls = replace(calls, low=min(calls.low, max(0.0, budget - UNSPENT)))
-        return self._of_calls(calls)
+        calls = (spent or self.calls).capped(budget)
+        calls = Range(round(calls.low), round(calls.expected), round(calls.high)) if spent else calls
+        least = (calls.low if spent else budget) - UNSPENT
+        return self._of_calls(replace(calls, low=min(calls.low, max(0.0, least))))
+
+    def paid_by(self, tokens: float | None, usd: float | None) -> Quote:
+        """The same with the calls that a limit of tokens, or of USD, pays for.
+
+        How many tokens a text has is an estimate: they may be TOKENS_OFF times as many, or as few.
+        """
+        calls = self.calls
+        for limit, used in ((tokens, self.input_tokens + self.output_tokens), (usd, self.usd)):
+            if limit is not None and used is not None and used.expected > 0 and self.calls.expected > 0:
+                most = limit * self.calls.expected / used.expected
+                calls = Range.of(
+                    min, calls, Range(max(0.0, most / TOKENS_OFF - RESERVED), max(0.0, most - 1), most * TOKENS_OFF)
+                )
+        return self if calls == self.calls else self._of_calls(calls)
 
     def after(self, paid: int, beside: int, whole: Quote) -> Quote:
         """What is left of it where an earlier run paid for so many calls.
@@ -319,6 +340,9 @@ class BlockStatistics:
     ways: tuple[Block, ...] = ()  # in which they may settle it
     weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
     recall: float | None = None  # of the settings
+    named_before: Mapping[str, int] = field(
+        default_factory=dict
+    )  # calls paid for groups by a text, under names not known
     # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
     budget: int | None = None
 
@@ -621,11 +645,16 @@ def told_by_rows(stage: Stage, statistics: BlockStatistics) -> bool:
     return not statistics.weighs_pairs and any(c.is_condition and attribute_comparison(c.text) for c in stage.columns)
 
 
+def by_attribute(statistics: BlockStatistics) -> float:
+    """Calls of a condition on pairs that is decided from an attribute of each row; 0 where there is none."""
+    return 1 + sum(statistics.pair_sides) + ATTRIBUTE_CHECKS if statistics.pair_sides else 0.0
+
+
 def _by_attribute(by_stage: Mapping[Stage, Range], statistics: BlockStatistics) -> dict[Stage, Range]:
     """Calls of conditions on pairs that do not fit in the budget, where one attribute of each row decides them."""
-    if not statistics.pair_sides or statistics.budget is None:
+    expected = by_attribute(statistics)
+    if not expected or statistics.budget is None:
         return {}
-    expected = 1 + sum(statistics.pair_sides) + ATTRIBUTE_CHECKS
     replacements = {}
     for stage, calls in by_stage.items():
         pairs = any(c.is_pair_condition for c in stage.columns)

@@ -94,6 +94,10 @@ class Explained:
     limit: str = ""  # what ends the sampling, in the place of the budget
     unit: cost.Unit | None = None  # USD of a token; None: the model has no price
 
+    def below(self, step: Step) -> Explained:
+        """The same with one more step, which takes the rows."""
+        return replace(self, step=replace(step, inputs=(self.step,)))
+
 
 def explained(
     statement: BoundStatement, plan: physical.PhysicalPlan, knowledge: Knowledge, quote: cost.Quote, budget: int | None

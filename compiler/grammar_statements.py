@@ -21,6 +21,12 @@ def p_statements_same(p: P) -> None:
               | semantic_table
               | refresh
               | drop
+    explained : query
+              | create
+              | insert
+              | copy
+              | semantic_table
+              | refresh
     copy_option : NAME
                 | NAME copy_value
                 | NAME LPAREN copy_values RPAREN
@@ -34,10 +40,10 @@ def p_statements_same(p: P) -> None:
 
 RULES: Rules = {
     # EXPLAIN
-    "explain : EXPLAIN query | EXPLAIN format query": lambda p: ast.Explain(
+    "explain : EXPLAIN explained | EXPLAIN format explained": lambda p: ast.Explain(
         p[len(p) - 1], format=p[2] if len(p) == 4 else "text"
     ),
-    "explain : EXPLAIN ANALYZE query | EXPLAIN ANALYZE format query": lambda p: ast.Explain(
+    "explain : EXPLAIN ANALYZE explained | EXPLAIN ANALYZE format explained": lambda p: ast.Explain(
         p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text"
     ),
     "explain : EXPLAIN SAMPLE NUMBER query": lambda p: ast.Explain(p[4], "SAMPLE", whole_number(p, 3)),

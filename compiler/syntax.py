@@ -448,7 +448,7 @@ class Union(Query):
 class Explain(Node):
     """EXPLAIN (no calls), EXPLAIN ANALYZE (runs it), EXPLAIN SAMPLE n (pays for n rows); FORMAT text, json or mermaid."""
 
-    statement: Query
+    statement: Query | CreateTable | Insert | CopyQuery | CreateSemanticTable | Refresh
     mode: str = "PLAN"  # PLAN, ANALYZE, SAMPLE
     sample: int | None = None
     format: str = "text"

@@ -414,7 +414,7 @@ def _join(w: Writer, node: ast.Join) -> str:
 def _explain(w: Writer, node: ast.Explain) -> str:
     mode = {"PLAN": "", "ANALYZE": "ANALYZE ", "SAMPLE": f"SAMPLE {node.sample} "}[node.mode]
     how = "" if node.format == "text" else f"(FORMAT {node.format}) "
-    return f"EXPLAIN {mode}{how}{w.query(node.statement)}"
+    return f"EXPLAIN {mode}{how}{_PARTS[type(node.statement)](w, node.statement)}"
 
 
 def _set(w: Writer, node: ast.SetOption) -> str:

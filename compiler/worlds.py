@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import inf
 from zlib import crc32
 
 import numpy as np
@@ -28,6 +29,8 @@ from uql.compiler.physical import (
     Stage,
     UnionPlan,
     asked_joins,
+    asking,
+    asks,
     inner_plans,
     stages,
 )
@@ -38,7 +41,9 @@ TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NUMBER_CHARS = 3  # of a row's number in a request for a summary
 REOPENED = 0.25  # of the rows of a GROUP BY, at most, that are expected to be in none of the groups named first
 FIRST_ROWS = 8  # asked every question, before an order is learned from answers
+FIRST_CHUNK = 32  # rows; each further chunk has as many as all before it
 LEAST_ROWS = 160  # of which these are a twentieth
+MOST_SUMMARIES = 20  # calls that a sample keeps for each summary, at most a quarter of them
 MOST_OUTPUTS = 0.5  # different ones a row, from which on SELECT DISTINCT asks every row
 TURNS_A_STEP = 4  # after so many rows of a group, that share of them is asked at once
 Flags = NDArray[np.bool_]
@@ -52,10 +57,16 @@ class SimulatedCalls:
     blocks: dict[int, Calls]
 
 
-def simulate(plan: PhysicalPlan, knowledge: Callable[[Block], BlockStatistics]) -> SimulatedCalls | None:
-    """The calls of a plan in each world.
+def simulate(
+    plan: PhysicalPlan, knowledge: Callable[[Block], BlockStatistics], budget: int | None = None
+) -> SimulatedCalls | None:
+    """The calls of a plan in each world, within a budget that its parts share as they do in a run.
 
     None where DuckDB cannot show the rows of a block before the run, a search was begun, or an attribute of each row may answer for pairs.
+
+    Args:
+        knowledge: what is known of each block.
+        budget: calls; None: without limit.
     """
     ordered = blocks(plan)
     statistics = {i: knowledge(block) for i, block in ordered.items()}
@@ -64,7 +75,7 @@ def simulate(plan: PhysicalPlan, knowledge: Callable[[Block], BlockStatistics]) 
     rows = max((k.site.n for k in statistics.values() if k.site is not None), default=0)
     statistics, contents = _numbered(statistics)
     many = WORLDS if rows <= MANY_ROWS else FEW
-    worlds = [_World(i, many, statistics, contents) for i in range(many + 1)]
+    worlds = [_World(i, many, statistics, contents, budget) for i in range(many + 1)]
     for world in worlds:
         world.run(plan)
     quotes = [
@@ -83,9 +94,8 @@ def _by_attribute(block: Block, statistics: BlockStatistics) -> bool:
     if not statistics.weighs_pairs:
         all_stages = (*block.filter.stages, *(stage for join in asked_joins(block) for stage in join.stages))
         return any(cost.told_by_rows(stage, statistics) for stage in all_stages)
-    return (
-        bool(statistics.pair_sides) and statistics.budget is not None and statistics.rows.expected > statistics.budget
-    )
+    budget = statistics.budget
+    return budget is not None and statistics.rows.expected > budget >= cost.by_attribute(statistics) > 0
 
 
 def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockStatistics], Codes]:
@@ -139,8 +149,18 @@ class _Block:
 class _World:
     """One guess at the answers. The first has the usual selectivities, met exactly."""
 
-    def __init__(self, number: int, worlds: int, statistics: Mapping[int, BlockStatistics], contents: Codes) -> None:
+    def __init__(
+        self,
+        number: int,
+        worlds: int,
+        statistics: Mapping[int, BlockStatistics],
+        contents: Codes,
+        budget: int | None = None,
+    ) -> None:
         self.number, self.worlds, self.statistics, self.contents = number, worlds, statistics, contents
+        self.left = inf if budget is None else float(budget)
+        self.later = 0  # parts that ask a model and run after this one
+        self.ends_at = inf  # calls with which a search, or a sample, ends
         self.asked_rows: dict[object, Flags] = {}  # by question: (contents,) those asked
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
         self.results: dict[int, _Block] = {}
@@ -152,12 +172,75 @@ class _World:
     def run(self, plan: PhysicalPlan) -> None:
         """Runs a plan, what stands in several places once."""
         if isinstance(plan, UnionPlan):
-            self.run(plan.left)
+            self._before(plan.left, asking(plan.right))
             self.run(plan.right)
         elif isinstance(plan, Block) and id(plan) not in self.results:
-            for below in inner_plans(plan):
-                self.run(below)
-            self.results[id(plan)] = self._block(plan, self.statistics[id(plan)])
+            below = inner_plans(plan)
+            for i, part in enumerate(below):
+                self._before(part, asking(*below[i + 1 :]) + asks(plan))
+            left, outcome = self.left, self._block(plan, self.statistics[id(plan)])
+            self.results[id(plan)], self.left = outcome, max(0.0, left - outcome.total)
+
+    def _before(self, plan: PhysicalPlan, parts: int) -> None:
+        """Runs a plan while so many parts are still to come."""
+        self.later += parts
+        self.run(plan)
+        self.later -= parts
+
+    def _room(self, block: Block, rows: int) -> float:
+        """The calls that a block may make which asks so many rows: its share, where it needs more than are left."""
+        per_row = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
+        if rows * per_row + len(block.values.groups) <= self.left:
+            return self.left
+        room = self.left // (1 + self.later)
+        kept = min(len(block.summaries.columns) * MOST_SUMMARIES, room // 4)
+        return room - kept
+
+    def _drawn(
+        self, block: Block, statistics: BlockStatistics, site: Site, rows: Flags, masks: Masks | None, passing: Flags
+    ) -> Flags:
+        """The rows that a sample or a search asks, where not all fit; those whose answers are known are given to it.
+
+        A sample that features guide has as many rows as fit if each of them is asked everything; others end with the calls.
+        """
+        own = tuple(s for s in block.filter.left_over(block.values.stages) if not s.of_pairs)
+        every, room = (*block.filter.stages, *own), self._room(block, int(rows.sum()))
+        if sum(np.count_nonzero(self._new(s.columns, site, rows)) for s in every) <= room:
+            return rows
+        known = rows.copy()
+        for stage in every:
+            known &= self._all_asked(stage.columns, site)
+        open_rows, sampled = np.flatnonzero(rows & ~known), block.aggregate.present
+        if sampled and own:
+            open_rows, known = np.flatnonzero(rows), np.zeros(site.n, dtype=bool)
+        open_rows = self.rng.permutation(open_rows)
+        places = np.arange(1, len(open_rows) + 1) / (len(open_rows) + 1)
+        if self.number % 2:  # a sample that features spread has few rows alike
+            places += sum(_repeats(site.content(stage.columns)[open_rows]) for stage in every)
+        if not sampled:  # a search meets what it looks for earlier, and ends where what is left may not do for a batch
+            places[passing[open_rows]] *= 1 - self.chance("search")
+            room -= self.chance("left") * cost.UNSPENT * (len(every) - 1)
+        order = open_rows[np.argsort(places)]
+        n = room / max(1, len(every))
+        for _ in range(0 if sampled and statistics.guided else 4):
+            drawn = known.copy()
+            drawn[order[: round(n)]] = True
+            n *= room / max(1.0, self._calls(block, own, site, drawn, masks, passing))
+        known[order[: round(n)]] = True
+        self.ends_at = inf if sampled and statistics.guided else room
+        return known
+
+    def _calls(
+        self, block: Block, own: tuple[Stage, ...], site: Site, rows: Flags, masks: Masks | None, passing: Flags
+    ) -> float:
+        """The calls that asking some rows would take; nothing is known of them from then on."""
+        calls: dict[Stage, float] = {}
+        before, self.asked_rows = self.asked_rows, dict(self.asked_rows)
+        if block.filter.formula is not None and masks is not None:
+            self._filter(block.filter.formula, block.filter.stages, masks, site, rows, calls)
+        needed = sum(calls.values()) + sum(self.ask(s.columns, (), site, rows & passing) for s in own)
+        self.asked_rows = before
+        return needed
 
     def _note_asked(self, columns: Iterable[VirtualColumn], contents: Codes) -> None:
         """The answers to these questions are known of these contents from now on."""
@@ -237,14 +320,19 @@ class _World:
         self, columns: tuple[VirtualColumn, ...], riders: tuple[VirtualColumn, ...], site: Site, rows: Flags
     ) -> float:
         """The calls that a request for each of these rows takes; its answers are known from then on."""
+        new = self._new(columns, site, rows)
+        self._note_asked((*columns, *riders), np.flatnonzero(new).astype(np.uint64))
+        return float(np.count_nonzero(new))
+
+    def _new(self, columns: tuple[VirtualColumn, ...], site: Site, rows: Flags) -> Flags:
+        """(contents,) those of these rows of which not all these questions were asked."""
         new = np.zeros(len(self.contents), dtype=bool)
         new[site.content(columns)[rows]] = True
         new[0] = False
         earlier = [self.asked_rows[key] for key in map(_question, columns) if key in self.asked_rows]
         if len(earlier) == len(columns):
             new &= ~np.logical_and.reduce(earlier)
-        self._note_asked((*columns, *riders), np.flatnonzero(new).astype(np.uint64))
-        return float(np.count_nonzero(new))
+        return new
 
     def _all_asked(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
         """(n,) the rows of which all these questions were asked, or have nothing to ask."""
@@ -313,7 +401,17 @@ class _World:
                 some = masks[:, rows][:, :IMAGINED]
                 order, _ = best(formula, stages, some, [stage.cost for stage in stages])
                 stages, outcome.as_planned = tuple(stages[i] for i in order), False
-        self._filter(formula, stages, masks, site, rows, outcome.by_stage)
+        questions = [_question(column) for stage in stages for column in stage.columns]
+        if len(set(questions)) == len(questions):
+            self._filter(formula, stages, masks, site, rows, outcome.by_stage)
+            return
+        # the two sides of a join are asked the same: what one chunk of rows was asked may decide those of the next
+        shuffled, start = self.rng.permutation(np.flatnonzero(rows)), 0
+        while start < max(1, len(shuffled)):
+            chunk = np.zeros(site.n, dtype=bool)
+            chunk[shuffled[start : start + max(FIRST_CHUNK, start)]] = True
+            self._filter(formula, stages, masks, site, chunk, outcome.by_stage)
+            start += max(FIRST_CHUNK, start)
 
     def _pilot(self, n: int, stages: tuple[Stage, ...], site: Site, rows: Flags, calls: dict[Stage, float]) -> None:
         """Asks every question of a few random rows."""
@@ -323,11 +421,13 @@ class _World:
             calls[stage] = self.ask(stage.columns, (), site, some)
 
     def _block(self, block: Block, statistics: BlockStatistics) -> _Block:
-        outcome, site, tag = _Block(), statistics.site, len(self.results)
+        outcome, site, tag, self.ends_at = _Block(), statistics.site, len(self.results), inf
         assert site is not None
-        share = self._pairs(block, statistics, outcome)
+        share, partners = self._pairs(block, statistics, outcome)
+        self.left = max(0.0, self.left - outcome.total)
         selectivity = self.at(site.selectivity, tag)
-        if block.scan.join is not None:
+        matched = np.isin(site.rows, partners) if partners is not None and site.rows is not None else None
+        if block.scan.join is not None and matched is None:
             match block.scan.join.kind:
                 case "INNER" | "CROSS":
                     selectivity *= share
@@ -337,6 +437,8 @@ class _World:
                     selectivity *= share ** self.chance("one side")
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < selectivity
         rows &= self._there(site, dict(block.inner.derived))
+        if matched is not None and block.scan.join is not None:
+            rows &= matched if block.scan.join.kind == "SEMI" else ~matched
         if block.counts_items and block.order.rows_needed is not None:  # lists may be short: then it goes on
             chance, most = self.chance("items"), block.order.rows_needed
             further = max(1.0, site.n / max(1, most)) ** chance if block.project.distinct else 1 + (chance > 0.5)
@@ -362,12 +464,22 @@ class _World:
                 # a search spends all of a smaller budget
                 reaches_all = statistics.budget is None or every_call <= statistics.budget
                 if block.stops_at_first and site.keys is not None and reaches_all:
-                    rows = self._first_of_each(block, site.keys, rows, passing)
-                    passing = passing & rows
+                    known = formula.evaluate(site.leaves) == TRUE
+                    rows = self._first_of_each(block, site.keys, rows, passing, known)
+                else:
+                    rows = self._drawn(block, statistics, site, rows, masks, passing)
+                passing = passing & rows
                 self._every(formula, block.filter.stages, masks, site, rows, statistics, outcome)
+        elif block.aggregate.present and block.values.stages:
+            passing = self._drawn(block, statistics, site, rows, None, rows)
         outcome.passing = float(passing.sum())
         outcome.rows = site.rows[passing] if site.rows is not None else outcome.rows
+        if any(outcome.by_stage.values()):
+            outcome.examples = examples(block, statistics).expected
         self._values(block, statistics, site, passing, outcome)
+        if self.ends_at < inf:  # as many rows as that takes, in whichever order they are asked
+            share = self.ends_at / max(1.0, sum(outcome.by_stage.values()))
+            outcome.by_stage = {stage: calls * share for stage, calls in outcome.by_stage.items()}
         return outcome
 
     def _there(self, site: Site, inner: Mapping[str, PhysicalPlan]) -> Flags:
@@ -378,9 +490,10 @@ class _World:
             there &= (rows == 0) | np.isin(rows, np.concatenate([*given, np.zeros(0, dtype=np.uint64)]))
         return there
 
-    def _pairs(self, block: Block, statistics: BlockStatistics, outcome: _Block) -> float:
-        """Asks the pairs of each join; the share of the last one's that pass."""
+    def _pairs(self, block: Block, statistics: BlockStatistics, outcome: _Block) -> tuple[float, Codes | None]:
+        """Asks the pairs of each join; the share of the last one's that pass, and the numbers of the rows that these are pairs of."""
         share = 1.0
+        partners: Codes | None = None
         for join, site in zip(asked_joins(block), statistics.pair_sites, strict=True):
             inner = dict((*block.inner.derived, *(join.derived if isinstance(join, Correlated) else ())))
             passing = rows = self._there(site, inner)
@@ -392,7 +505,8 @@ class _World:
             for stage in join.values if isinstance(join, Correlated) else ():
                 outcome.by_stage[stage] = self.ask(stage.columns, (), site, passing)
             share = float(passing.sum()) / max(1, site.n)
-        return share
+            partners = site.rows[passing] if site.rows is not None else None
+        return share, partners
 
     def _first(
         self,
@@ -421,13 +535,13 @@ class _World:
         if guided:  # it is given the rows that the ledger knows
             known = block.filter.formula.evaluate(site.leaves) == TRUE
             order = np.concatenate([order[known[order]], order[~known[order]]])
-        position, hits = 0, 0
-        while hits < block.order.rows_needed and position < len(order):
+        position, hits, room = 0, 0, self.left
+        while hits < block.order.rows_needed and position < len(order) and sum(calls.values()) < room:
             rate = (hits + 1) / (position + 1) if position else 1.0
             size = min(
                 int(np.ceil((block.order.rows_needed - hits) / rate)), max(block.order.rows_needed - hits, position)
             )
-            batch = order[position : position + size]
+            batch = order[position : position + int(min(size, max(1, room - sum(calls.values()))))]
             here = np.zeros(site.n, dtype=bool)
             here[batch] = True
             self._filter(block.filter.formula, block.filter.stages, masks, site, here, calls)
@@ -439,8 +553,12 @@ class _World:
         first[order[:position][passing[order[:position]]][: block.order.rows_needed]] = True
         return first
 
-    def _first_of_each(self, block: Block, keys: Codes, rows: Flags, passing: Flags) -> Flags:
-        """The rows asked of SELECT DISTINCT: of each group with the same output, until one passes, and to the end of that turn."""
+    def _first_of_each(self, block: Block, keys: Codes, rows: Flags, passing: Flags, known: Flags) -> Flags:
+        """The rows asked of SELECT DISTINCT: of each group with the same output, until one passes, and to the end of that turn.
+
+        Args:
+            known: rows of which the ledger knows that they pass: no other of their group is asked.
+        """
         order = self.rng.permutation(np.flatnonzero(rows))
         different, of = np.unique(keys[order], return_inverse=True)
         if len(different) > MOST_OUTPUTS * len(order):
@@ -451,13 +569,14 @@ class _World:
         first = np.full(len(different), np.inf)
         hits = passing[order]
         np.minimum.at(first, of[hits], rank[hits])
+        first[of[known[order]]] = -1.0
         last = first[of] * (1 + 1 / TURNS_A_STEP)
         if not block.order.keys and block.order.rows_needed is not None:  # that many outputs are enough
             reached = np.sort(first)[min(block.order.rows_needed, len(first)) - 1] if block.order.rows_needed else -1.0
             last = np.minimum(last, reached)
         out = np.zeros(len(rows), dtype=bool)
         out[order[rank <= last]] = True
-        return out
+        return out | (known & rows)
 
     def _values(self, block: Block, statistics: BlockStatistics, site: Site, passing: Flags, outcome: _Block) -> None:
         """What is asked of the rows that pass, and of those returned."""
@@ -495,13 +614,13 @@ class _World:
                 # what rides is asked apart where WHERE was known
                 rest = block.filter.left_over((stage,)) or block.filter.stages[:1]
                 calls = self.ask(stage.columns, (), site, rows) + sum(again.get(c.id, 0.0) for c in stage.columns)
+                for text, paid in ((c.text, statistics.named_before.get(c.text, 0)) for c in stage.columns):
+                    calls -= min(calls, round(paid * max(0.0, 2 * self.chance((text, "names")) - 1)))
                 outcome.by_stage[rest[0]] = outcome.by_stage.get(rest[0], 0.0) + calls
         for column in block.summaries.columns:
             outcome.summaries += self._summaries(block, column, statistics, site, passing)
         n = float(passing.sum())
         outcome.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
-        if any(outcome.by_stage.values()):
-            outcome.examples = examples(block, statistics).expected
 
     def _summaries(
         self, block: Block, column: VirtualColumn, statistics: BlockStatistics, site: Site, passing: Flags
@@ -534,6 +653,14 @@ def _order(what: object, worlds: int) -> NDArray[np.int64]:
 
 def _seed(what: object) -> int:
     return crc32(repr(what).encode())
+
+
+def _repeats(contents: Codes) -> NDArray[np.int64]:
+    """(n,) how many rows before each show the same."""
+    order = np.argsort(contents, kind="stable")
+    ranks = np.empty(len(contents), dtype=np.int64)
+    ranks[order] = np.arange(len(contents)) - np.searchsorted(contents[order], contents[order])
+    return ranks
 
 
 def _different(contents: Codes) -> int:

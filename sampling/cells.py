@@ -65,12 +65,13 @@ def balanced_tree(rows: Indices, features: Matrix, cells: int) -> Cells:
         rows: (M,) with M ≥ 2·cells.
         features: (N, d) of all rows; the first 24 components are looked at.
     """
-    parts = [rows]
+    parts, tight = [rows], len(rows) < 4 * cells
     while len(parts) < cells:
         largest = max(range(len(parts)), key=lambda i: len(parts[i]))
         part = parts.pop(largest)
         view = features[part, :TREE_COMPONENTS]
         half = len(part) // 2
+        half -= half % 2 if tight else 0  # else a part of three rows might have to be split
         if view.shape[1]:
             part = part[np.argpartition(view[:, int(view.var(axis=0).argmax())], half)]
         parts[largest:largest] = [part[:half], part[half:]]

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
+from uql.base.spelling import suggestion
 from uql.base.sql_text import dotted
 from uql.compiler import syntax as ast
 from uql.compiler.bind.lateral import own_function
@@ -225,6 +226,11 @@ _MODEL_FUNCTIONS = re.compile(
     re.IGNORECASE,
 )
 MODEL_SCHEMAS = ("ai", "ml", "cortex", "snowflake")  # AI.IF, ML.GENERATE_TEXT: functions of other systems
+_NO_TYPE = re.compile(r"^Type with name (\w+) does not exist", re.IGNORECASE)
+TYPES = (
+    "BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "ENUM", "FLOAT", "HUGEINT", "INTEGER", "INTERVAL", "JSON", "NUMERIC", "REAL",
+    "SMALLINT", "STRING", "STRUCT", "TEXT", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TINYINT", "UBIGINT", "UINTEGER", "UUID", "VARCHAR",
+)  # fmt: skip
 _NO_FUNCTION = re.compile(r"with name (\w+) does not exist", re.IGNORECASE)
 _CONDITION = 'WHERE "it is positive", with {column} in it to say what is read'
 _SUMMARY = 'SELECT g, "what they say" FROM t GROUP BY g'
@@ -251,6 +257,9 @@ def _instead(message: str, error: Exception) -> str | None:
     model_function = _MODEL_FUNCTIONS.search(message)
     if model_function is not None:
         return asked_instead(model_function.group(1) or "")
+    no_type = _NO_TYPE.search(message)
+    if no_type is not None:
+        return suggestion(no_type.group(1), TYPES).strip() or None
     missing = _NO_FUNCTION.search(message)
     if missing is not None and (own := own_function(missing.group(1))):
         return own

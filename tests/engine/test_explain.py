@@ -10,7 +10,7 @@ from hash_model import HashModel
 from two_models import Dear
 
 import uql
-from uql.base.errors import BudgetError
+from uql.base.errors import BudgetError, UnknownTableError
 from uql.compiler.explain import q_error
 
 QUERY = 'SELECT id FROM reviews WHERE "the music is praised" USING (text) AND "it was noisy" USING (remark)'
@@ -58,10 +58,61 @@ def test_explain_as_json_is_the_same_plan(con, model):
     assert model.calls == 0
 
 
+NOISY = 'SELECT id FROM reviews WHERE "it was noisy" USING (remark)'
+
+
+@pytest.mark.parametrize(
+    ("statement", "step"),
+    [
+        (f"CREATE TABLE noisy AS {NOISY}", "CREATE TABLE noisy"),
+        (f"INSERT INTO chosen {NOISY}", "INSERT INTO chosen"),
+        (f"COPY ({NOISY}) TO '{{folder}}/noisy.csv'", "COPY TO {folder}/noisy.csv"),
+        (f"CREATE SEMANTIC TABLE noisy AS {NOISY} KEY (id)", "CREATE SEMANTIC TABLE noisy"),
+        ("REFRESH made", "REFRESH made  [60 rows new, changed or without an answer; 0 gone]"),
+    ],
+)
+def test_explain_of_a_statement_that_writes_prints_plan_and_price_and_analyze_runs_it(
+    con, model, tmp_path, statement, step
+):
+    statement, step = statement.format(folder=tmp_path), step.format(folder=tmp_path)
+    con.execute("CREATE TABLE chosen AS SELECT id FROM reviews LIMIT 0")
+    kept = NOISY.replace("it was noisy", "it is kept")
+    con.execute("CREATE TABLE later AS FROM reviews WHERE id < 60; DELETE FROM reviews WHERE id < 60")
+    con.uql(f"CREATE SEMANTIC TABLE made AS {kept} KEY (id)")
+    con.execute("INSERT INTO reviews FROM later")
+    tables, calls = con.tables, model.calls
+    price = 60 if statement.startswith("REFRESH") else 300
+    shown = lines(con, f"EXPLAIN {statement}")
+    assert shown[0] == step and f"Calls: {price}" in shown
+    found = json.loads("\n".join(lines(con, f"EXPLAIN (FORMAT json) {statement}")))
+    assert found["plan"]["line"] == step and found["price"]["calls"]["high"] == price
+    assert model.calls == calls and con.tables == tables and not (tmp_path / "noisy.csv").exists()
+    con.uql(f"EXPLAIN ANALYZE {statement}")  # it changes something: at once
+    assert model.calls == calls + price
+    name = step.split()[-1] if "[" not in step else "made"
+    rows = con.execute(f"SELECT count(*) FROM '{name}'").fetchall()[0][0]
+    assert rows == len(con.uql(kept if name == "made" else NOISY)) > 0
+    assert model.calls == calls + price
+
+
+def test_explain_analyze_of_an_insert_says_what_was_paid(con):
+    con.execute("CREATE TABLE chosen AS SELECT id FROM reviews LIMIT 0")
+    shown = lines(con, f"EXPLAIN ANALYZE INSERT INTO chosen {NOISY}")
+    assert "  calls: 300; predicted 300; q-error 1.00" in shown
+    plain = con.uql("EXPLAIN INSERT INTO chosen SELECT 1").fetchall()
+    assert plain == con.execute("EXPLAIN INSERT INTO chosen SELECT 1").fetchall()  # DuckDB's own
+
+
+def test_a_script_knows_that_explain_makes_no_table_and_analyze_makes_one(con):
+    with pytest.raises(UnknownTableError, match="no table noisy"):
+        con.uql(f"EXPLAIN CREATE TABLE noisy AS {NOISY}; SELECT count(*) FROM noisy")
+    assert con.uql(f"EXPLAIN ANALYZE CREATE TABLE noisy AS {NOISY}; SELECT count(*) FROM noisy").fetchall()[0][0] > 0
+
+
 @pytest.mark.parametrize(
     "around",
     [
-        "INSERT INTO chosen {}",
+        "INSERT INTO chosen {} RETURNING id",
         "UPDATE chosen SET id = 1 WHERE id IN ({})",
         "SUMMARIZE {}",
         "PIVOT ({}) ON id USING count(*)",

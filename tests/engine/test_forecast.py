@@ -283,3 +283,79 @@ def test_what_has_nothing_to_ask_decides_a_row_before_another_question_is_asked_
     with opened(Case(text)) as con:
         quoted, made = range_and_calls(con, text)
     assert (made, quoted.high) == (0, 0)
+
+
+EVEN = '"it is even" USING (text)'
+
+
+@pytest.mark.parametrize(
+    ("paid", "text"),
+    [
+        (
+            "",
+            f"SELECT id FROM reviews WHERE {EVEN} UNION ALL SELECT id FROM notes WHERE {EVEN} AND id < 9 WITH (budget = 40)",
+        ),
+        (
+            "",
+            f"SELECT COUNT(*) FROM reviews a JOIN reviews b ON a.id = b.id + 1 WHERE {EVEN.replace('text)', 'a.text)')} "
+            'AND "they fit {a.remark} {b.text}" WITH (budget = 64)',
+        ),
+        ("", f"SELECT id FROM reviews WHERE {EVEN} WITH (recall = 0.8, budget = 'all')"),
+        ("", f"SELECT id FROM reviews WHERE {EVEN} WITH (precision = 0.8, budget = 'all')"),
+        ("", f"SELECT COUNT(*) FROM reviews WHERE {EVEN} WITH (max_tokens = 2000, budget = 'all')"),
+        ("", f"SELECT id FROM reviews WHERE {EVEN} WITH (max_cost = 0.0005, budget = 'all')"),
+        (
+            'SELECT SUM("the number" USING (text)::DOUBLE) FROM reviews WHERE id < 60',
+            'SELECT MAX("the number" USING (text)::DOUBLE) FROM reviews WITH (budget = 40)',
+        ),
+        (
+            'SELECT g, COUNT(*) AS n FROM reviews GROUP BY "the topic" USING (text) AS g',
+            'SELECT g, COUNT(*) AS n FROM reviews WHERE id < 90 GROUP BY "the topic" USING (text) AS g',
+        ),
+        (
+            f"SELECT COUNT(*) FROM reviews WHERE {EVEN}",
+            f"SELECT COUNT(*) FROM reviews WHERE {EVEN} AND id < 110 WITH (error = 0.1)",
+        ),
+        (
+            f"SELECT COUNT(*) FROM reviews WHERE {EVEN}",
+            f'SELECT id, "the name" USING (text) FROM reviews WHERE {EVEN} LIMIT 10',
+        ),
+        (
+            "",
+            'SELECT a.id FROM reviews a JOIN reviews b ON a.id = b.id + 1 WHERE "it is even" USING (a.text) AND "it is even" USING (b.text)',
+        ),
+        (
+            "",
+            f'SELECT film, "what is said" USING (text) AS said FROM reviews WHERE {EVEN} GROUP BY film WITH (budget = 80)',
+        ),
+    ],
+    ids=[
+        "a union shares the budget",
+        "a sample of pairs leaves calls",
+        "a recall may hold before the last row",
+        "examples before a precision",
+        "max_tokens",
+        "max_cost",
+        "rows of another aggregate",
+        "groups of the same names",
+        "examples though all is known",
+        "no examples where LIMIT is known",
+        "both sides are asked the same",
+        "calls kept for summaries",
+    ],
+)
+def test_the_price_is_that_of_what_a_run_does_with_its_budget_its_target_and_what_is_known(paid, text):
+    with opened(Case(text)) as con:
+        if paid:
+            con.uql(paid).fetchall()
+        quoted, made = range_and_calls(con, text)
+    assert quoted.low <= made <= quoted.high
+
+
+@pytest.mark.parametrize("kind", ["SEMI", "ANTI"])
+def test_a_semi_or_anti_join_knows_which_rows_its_pairs_leave(kind):
+    pairs = 'a.id < b.id AND b.id < 9 AND "they fit {a.text} {b.text}"'
+    text = f'SELECT a.id FROM reviews a {kind} JOIN notes b ON {pairs} WHERE "it is common" USING (a.remark) OR a.stars = 1'
+    with opened(Case(text)) as con:
+        quoted, made = range_and_calls(con, text)
+    assert quoted.low <= made <= quoted.high <= 1.5 * quoted.low

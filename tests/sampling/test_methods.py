@@ -285,6 +285,14 @@ def test_cells_part_the_rows_and_pairs_come_from_their_cells():
     assert sorted(tree.order.tolist()) == rows.tolist() and tree.sizes.min() >= 2
 
 
+@pytest.mark.parametrize("n", range(4, 60))
+def test_no_cell_has_fewer_than_two_rows_however_many_cells_there_are(n):
+    features = np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)
+    for cells in range(1, n // 2 + 1):
+        tree = balanced_tree(np.arange(n), features, cells)
+        assert len(tree.sizes) == cells and tree.sizes.min() >= 2
+
+
 def test_approximate_leave_one_out_is_near_the_exact_one():
     world = World.of(60, 0.5, seed=3)
     x = world.features

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import uql
-from uql.base.errors import ConfigError, UQLError
+from uql.base.errors import BindError, ConfigError, UQLError
 from uql.cli import main
 
 ORACLE = ("--model", "oracle:oracle.toml", "--ledger", ":memory:")
@@ -261,6 +261,14 @@ PYTHON: list[tuple[str, Callable[[], object], type[UQLError], str]] = [
     ("an empty text", run(""), UQLError, "statement"),
     ("only a comment", run("-- nothing"), UQLError, "statement"),
     ("an unknown argument", lambda: uql.connect(bugdet=3), ConfigError, "did you mean budget"),
+    ("an unknown setting, at once", lambda: uql.connect().settings(budjet=3), ConfigError, "did you mean budget"),
+    ("a misspelt type", lambda: uql.connect().uql("SELECT 'a'::INTEGR"), BindError, "did you mean INTEGER"),
+    (
+        "a misspelt type of a text",
+        lambda: uql.connect().uql('SELECT "how old" USING (a)::DOUBEL FROM (SELECT 1 AS a)'),
+        BindError,
+        "did you mean DOUBLE",
+    ),
     ("a negative budget", lambda: uql.connect(budget=-1), ConfigError, "budget"),
     ("a budget that is a list", lambda: uql.connect(budget=[1]), ConfigError, "budget"),
     ("a budget that is true", lambda: uql.connect(budget=True), ConfigError, "budget"),

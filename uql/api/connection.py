@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -139,9 +139,13 @@ class Connection:
         """Other settings from now on, as SET."""
         self.session.use(**values)
 
+    def settings(self, **values: Any) -> AbstractContextManager[Connection]:
+        """Other settings within a `with` block. Raises: ConfigError (UQL105), at once, for a name that is none or a bad value."""
+        self.configured.with_values(**values)
+        return self._within(values)
+
     @contextmanager
-    def settings(self, **values: Any) -> Iterator[Connection]:
-        """Other settings within a `with` block."""
+    def _within(self, values: Mapping[str, Any]) -> Iterator[Connection]:
         before = self.session.settings
         self.session.settings = before.with_values(**values)
         try:

@@ -66,10 +66,8 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
             return f"SET {statement.name}"
         case ast.CreateTable() | ast.Insert() | ast.CopyQuery():
             return con.uql(f"EXPLAIN {unparse(statement.query)}", **parameters).explain()
-        case ast.CreateSemanticTable() | ast.Refresh() | ast.DropSemanticTable():
-            from uql.session.semantic_tables import plan as changes
-
-            return changes(con.session, statement)
+        case ast.DropSemanticTable():
+            return unparse(statement)
         case ast.Explain():
             return con.uql(source, **parameters).explain()
     return con.uql(f"EXPLAIN {source}", **parameters).explain()

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 GAIN = 8.0  # times fewer rows than a uniform sample needs, where features tell the answers well
 VARIATION = Range(0.1, 0.6, 1.5)  # standard deviation over mean of values that were not looked at
 FILTERED = Range(0.05, 0.4, 0.9)  # share of rows that a condition of FILTER or CASE counts
-EXAMPLES = 1  # call for example rows
 FUNCTIONS = ("count", "sum", "avg", "mean")
 
 
@@ -30,12 +29,12 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
     """
     settings = knowledge.settings
     pilot = pilot_rows(settings.error)
-    if settings.error is None or pilot is None or settings.calls() is None or not isinstance(plan, Block):
+    if settings.error is None or pilot is None or settings.exact or not isinstance(plan, Block):
         return None
     if not plan.aggregate.present or plan.values.groups or plan.aggregate.sets or plan.inner.derived:
         return None
     statistics = knowledge(plan)
-    n = min(statistics.rows.expected, whole.calls.expected)  # rows that show nothing are not asked
+    n, open_calls = statistics.rows.expected, max(1.0, whole.calls.expected)
     spreads = [_spread(call, plan, knowledge) for call in _estimated(plan)]
     if n <= pilot or not spreads:
         return None
@@ -44,7 +43,7 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
         rows_needed(s, settings.error, n, settings.confidence) for s in (most.low, most.expected, most.high)
     )
     rows = (max(pilot, low / GAIN), max(pilot, expected), max(pilot, SPARE * high))
-    return Range(min(rows[0], n) / n, min(rows[1], n) / n, min(rows[2] + EXAMPLES, n) / n)
+    return Range(*(min(m, open_calls) / open_calls for m in rows))  # rows of which the answer is known cost nothing
 
 
 def _estimated(plan: Block) -> list[Call]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from uql.pricing.known import Knowledge
 
 PROPOSED = "the model describes it first: 1 call"
+PROOF = 3.0  # -log 0.05: draws without a miss, over the share of misses that they rule out
+LUCK = 0.8  # of what a recall takes, where the search finds its rows early
 LEAST_UNSURE, UNSURE = 0.0, 0.3  # of the rows, of which a small model is not sure
 
 
@@ -61,13 +64,38 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
     """
     quote = knowledge.quote(plan).sampled(knowledge.memory.repeats)
     share = share_asked(plan, quote, knowledge)
+    spent = (
+        knowledge.spent(plan, budget) if share is None and budget is not None and quote.calls.high > budget else None
+    )
+    targeted = share or _share_of_target(plan, quote, knowledge)
+    if targeted is not None:
+        quote = quote.sampled(targeted).beside(Range(0.0, 0.0, 1.0))  # a call for example rows
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
-        quote, budget = quote.sampled(share), knowledge.settings.budget and budget
+        budget = knowledge.settings.budget and budget
     proposals = Range.exactly(sum(description == PROPOSED for description in _descriptions(plan, knowledge).values()))
-    quote = quote.beside(proposals).within(budget).beside(_audit_calls(plan, knowledge))
+    quote = quote.beside(proposals).within(budget, spent).beside(_audit_calls(plan, knowledge))
     cost = knowledge.price
     quote = quote.timed(knowledge.pace)
     return _with_vectors(quote.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else quote, plan, knowledge)
+
+
+def _share_of_target(plan: PhysicalPlan, quote: Quote, knowledge: Knowledge) -> Range | None:
+    """The share of the calls for every row after which a search's recall, or its precision too, may hold; None where it has neither.
+
+    With a recall r alone it asks s of n rows that match until r of them are found, and about PROOF / ((1 - r) s) random ones that prove
+    it, wherever s is: at least both where their sum is least. A precision alone adds rows after all calls.
+    """
+    settings = knowledge.settings
+    if not isinstance(plan, Block) or not is_promised(plan, settings) or not knowledge(plan).guided:
+        return None
+    if settings.recall is None:
+        return Range.exactly(1.0)
+    calls, rows = max(1.0, quote.calls.expected), max(1.0, knowledge(plan).rows.expected)
+    least = PILOT / calls
+    if settings.precision is None:
+        least = LUCK * 2 * math.sqrt(PROOF * settings.recall / max(1e-9, 1 - settings.recall) / rows)
+    least = min(1.0, least)
+    return Range(least, (1 + least) / 2, 1.0)
 
 
 def _with_vectors(quote: Quote, plan: PhysicalPlan, knowledge: Knowledge) -> Quote:
@@ -117,6 +145,11 @@ def _audit_calls(plan: PhysicalPlan, knowledge: Knowledge) -> Range:
     return Range(rows, rows, rows * len(plan.filter.stages))
 
 
+def money(settings: Settings) -> tuple[float | None, float | None]:
+    """The tokens and the USD that end a run; USD not where two models are paid, of whose calls one alone counts."""
+    return settings.max_tokens, None if settings.models else settings.max_cost
+
+
 def explanation(
     statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, sample: int | None = None
 ) -> Explained:
@@ -129,7 +162,7 @@ def explanation(
         sample: the calls of the default budget, where money decides between it and every row; None: it does not.
     """
     best, priced, alternatives = _predicted(plan, knowledge, budget)
-    report = explained(statement, best, knowledge, priced, budget)
+    report = explained(statement, best, knowledge, priced.paid_by(*money(knowledge.settings)), budget)
     readings = [f'"{text}": {phrase}' for text, phrase in _descriptions(best, knowledge).items()]
     report = replace(report, readings=(*report.readings, *readings))
     if knowledge.rows_left_aside is not None:

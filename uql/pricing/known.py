@@ -226,7 +226,7 @@ class Knowledge:
             frames=frames,
             watched=frozenset(frames) if self.watches else frozenset(),
             output=self.memory.output_tokens(),
-            guided=self._guided(block.filter.stages, block, rows),
+            guided=self._guided(block.requests if block.aggregate.present else block.filter.stages, block, rows),
             first_stage=self._first_stage(block, rows),
             examples=self._has_examples(rows),
             concrete=concrete,
@@ -253,6 +253,11 @@ class Knowledge:
             self.quote(part)
         return quote(plan, self)
 
+    def spent(self, plan: PhysicalPlan, budget: int | None) -> Range | None:
+        """The calls that a plan makes within a budget; None where DuckDB does not show its rows before the run."""
+        simulation = simulate(plan, self._with_answers, budget) if budget is not None else None
+        return None if simulation is None else simulation.quote.calls
+
     def _with_answers(self, block: Block) -> BlockStatistics:
         """What is known of a block, with what the ledger answers of its rows and of the pairs of its joins."""
         statistics, fields = self(block), fields_read(block)
@@ -260,8 +265,10 @@ class Knowledge:
             return statistics
         stages = (*block.filter.stages, *block.values.stages, *block.values.late)
         pairs = zip(statistics.pair_sites, asked_joins(block), strict=True)
+        unnamed = [c for c in block.values.groups if not c.labels]
         return replace(
             statistics,
+            named_before={c.text: self.recall.ever_paid(c) for c in unnamed},
             site=self.recall.answered(statistics.site, block.filter.formula, stages, fields),
             pair_sites=tuple(self.recall.answered(site, j.formula, stages_of(j), fields) for site, j in pairs),
         )
@@ -302,7 +309,10 @@ class Knowledge:
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
         items += [BoundItem(Column(alias, ROW), f"__r{i}", "UBIGINT") for i, alias in enumerate(change)]
-        numbered = not pairs and block.scan.join is None and len(block.scan.columns) <= MOST_NUMBERED
+        join = block.scan.join
+        one_side = join is not None and join.kind in ("SEMI", "ANTI")  # its pairs have the numbers of its rows
+        numbered = one_side or (not pairs and join is None)
+        numbered = numbered and len(block.scan.columns) <= MOST_NUMBERED
         items += [BoundItem(_row_number(block), ROW, "UBIGINT")] if numbered else []
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
@@ -587,7 +597,9 @@ MOST_NUMBERED = 100  # columns: a number made of thousands takes as long as the 
 
 
 def _row_number(block: Block) -> Expr:
-    return Call("hash", block.scan.columns or (Number("1"),))
+    join = block.scan.join
+    own = aliases(join.left) if join is not None and isinstance(join.left, BoundSource) else ()
+    return Call("hash", tuple(c for c in block.scan.columns if not own or c.table in own) or (Number("1"),))
 
 
 def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:

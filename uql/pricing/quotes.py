@@ -68,12 +68,12 @@ class Foresight:
             settings: of the statement.
             with_ledger: answers that the ledger has cost nothing; else as if no row was ever asked.
         """
-        from uql.pricing.explanation import price
+        from uql.pricing.explanation import money, price
 
         calls = self.limit(plan, settings)
         knowledge = self.knowledge(settings, calls)
         with self._recalling(knowledge) if with_ledger else nullcontext(knowledge) as known:
-            return price(plan, known, calls)
+            return price(plan, known, calls).paid_by(*money(settings))
 
     def limit(self, plan: PhysicalPlan, settings: Settings) -> int | None:
         """The calls that a query may make; None: without limit.

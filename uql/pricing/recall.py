@@ -75,6 +75,14 @@ class Recall:
         answered = [(c, relation[c].asked_mask) for stage in stages for c in stage.columns]
         return replace(site, leaves=masks, answered=tuple(answered))
 
+    def ever_paid(self, column: VirtualColumn) -> int:
+        """The calls that were ever made for a text, whatever groups its answers were put to: new names may be the same ones."""
+        sql = (
+            "SELECT COALESCE(SUM(c.rows), 0) FROM subjects s JOIN call_rows c ON c.subject = s.id "
+            "WHERE s.kind = 'call' AND s.question <> 'Write' AND s.model = ? AND s.text = ?"
+        )
+        return int(self.ledger.work(lambda db: db.execute(sql, (self.model.name, column.text)).fetchone()[0]))
+
     def _relation(self, table: str, n: int, stages: Sequence[Stage], fields: dict[Column, Field]) -> Relation:
         """Rows whose texts have the labels and the descriptions that a run would give them, as far as they are known."""
         relation = Relation(self.duck, table, n, fields)

@@ -57,9 +57,11 @@ def _check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
         if isinstance(tree, ast.SetOption):
             certain = certain and tree.name != "quoted"
             continue
-        query = tree.statement if isinstance(tree, ast.Explain) else getattr(tree, "query", tree)
+        runs = not isinstance(tree, ast.Explain) or tree.mode == "ANALYZE"
+        tree = tree.statement if isinstance(tree, ast.Explain) else tree
+        query = getattr(tree, "query", tree)
         if not isinstance(query, ast.Query):  # REFRESH, DROP SEMANTIC TABLE
-            certain = False
+            certain = certain and not runs
             continue
         try:
             bound = bind(piece, query)
@@ -73,10 +75,11 @@ def _check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
             by_duckdb = isinstance(error, BindError) and placed_by_duckdb(catalog, piece, error) is not None
             if certain and not by_duckdb:
                 raise error.at(piece.script) from None
-            certain = certain and not isinstance(tree, ast.CreateTable | ast.CreateSemanticTable)
+            certain = certain and not (runs and isinstance(tree, ast.CreateTable | ast.CreateSemanticTable))
             continue
-        _make(tree, query, bound, catalog)
-        certain = certain and not isinstance(tree, ast.CopyQuery)
+        if runs:
+            _make(tree, query, bound, catalog)
+        certain = certain and not (runs and isinstance(tree, ast.CopyQuery))
 
 
 def _is_made(piece: ast.CreateTable | ast.Insert | ast.CopyQuery, catalog: Catalog) -> bool:

@@ -28,7 +28,9 @@ from uql.session.statements import (
     errors_as_ours,
     has_free_text,
     is_there,
+    passed_on,
     refused,
+    without_own_options,
     write,
 )
 from uql.session.store_estimates import listed, placed, refusal
@@ -234,13 +236,16 @@ def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
     if isinstance(tree, Explain):
         from uql.session.explain_statement import explain
 
-        return explain(session, tree, bound(tree.statement), source)
+        inside = tree.statement
+        written = _to_write(session, piece, inside) if isinstance(inside, CreateTable | Insert | CopyQuery) else None
+        if written is not None and not written[1].semantic:
+            return passed_on(
+                session.catalog, *without_own_options(piece.source, session.settings.partial), piece.parameters
+            )
+        query = written[1] if written is not None else bound(inside) if isinstance(inside, Query) else None
+        return explain(session, tree, piece, query, lambda: _uql(session, piece, inside))
     if isinstance(tree, CreateTable | Insert | CopyQuery):
-        query = bound(tree.query)
-        into = answer_types(session.catalog, tree, query) if isinstance(tree, Insert) else ()
-        if any(into):
-            query = session.bind(tree.query, source, piece.parameters, piece.frames, into)
-        return _writes(session, piece, tree, query)
+        return _writes(session, piece, *_to_write(session, piece, tree))
     assert isinstance(tree, Query)
     own = plain_query(session, tree, piece, lambda: bound(tree))
     if own is not None:
@@ -253,15 +258,27 @@ def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
     return result
 
 
-def _writes(
-    session: Session, piece: Piece, tree: CreateTable | Insert | CopyQuery, bound: BoundStatement
-) -> PreparedStatement:
-    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: checked before the query is paid for, then run at once."""
+def _to_write(
+    session: Session, piece: Piece, tree: CreateTable | Insert | CopyQuery
+) -> tuple[CreateTable | Insert | CopyQuery, BoundStatement]:
+    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO with their query bound, checked before it is paid for."""
     source, catalog = piece.script, session.catalog
-    result = prepare(session, bound, source)
+    bound = session.bind(tree.query, source, piece.parameters, piece.frames)
+    into = answer_types(catalog, tree, bound) if isinstance(tree, Insert) else ()
+    if any(into):
+        bound = session.bind(tree.query, source, piece.parameters, piece.frames, into)
     if isinstance(tree, Insert) and not tree.columns:
         tree = replace(tree, columns=listed(catalog, tree.name, len(bound.query.items)))
     check_target(catalog.cursor, tree, bound.query.items, source, folder=session.cluster is not None)
+    return tree, bound
+
+
+def _writes(
+    session: Session, piece: Piece, tree: CreateTable | Insert | CopyQuery, bound: BoundStatement
+) -> PreparedStatement:
+    """Runs them at once."""
+    source, catalog = piece.script, session.catalog
+    result = prepare(session, bound, source)
     if isinstance(tree, CreateTable) and tree.if_not_exists and is_there(catalog.cursor, tree):
         return done(catalog, text_outcome([], None), "nothing to do", source)
     written = (

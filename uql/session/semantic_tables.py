@@ -24,6 +24,7 @@ from uql.compiler import planner, syntax
 from uql.compiler.binder import bind
 from uql.compiler.bound import BoundItem, BoundSelect, BoundStatement, BoundTable
 from uql.compiler.cost import FREE
+from uql.compiler.explain import Explained, Step, text
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block
 from uql.compiler.sql import query_sql
@@ -77,33 +78,43 @@ def run(session: Session, tree: Statement, piece: Piece) -> PreparedStatement:
             case DropSemanticTable():
                 outcome = _drop(session, tree)
             case CreateSemanticTable():
-                outcome = _create(session, tree, source, piece.frames)
+                new = _new(session, tree, source, piece.frames)
+                outcome = _change_report(tree.name[-1], None) if new is None else new.done(first=True)
             case Refresh():
-                outcome = _refresh(session, store.needed(cursor, tree.name))
+                outcome = _old(session, tree).done(first=False)
     except UQLError as error:
         raise error.at(source) from None
     finally:
         session.emit(DoneEvent())
-    return PreparedStatement(lambda: outcome, lambda: plan(session, tree), lambda: FREE, source, session.store(source))
+    gone = unparse(tree) if isinstance(tree, DropSemanticTable) else ""
+    return PreparedStatement(
+        lambda: outcome,
+        lambda: gone or text(explained(session, Refresh(tree.name), piece)),
+        lambda: FREE,
+        source,
+        session.store(source),
+    )
 
 
-def plan(session: Session, piece: Statement) -> str:
-    """What the statement would do, with the plan of its query and the price. Makes no call and writes nothing."""
-    if isinstance(piece, DropSemanticTable):
-        return f"DROP SEMANTIC TABLE {'.'.join(piece.name)}"
-    if isinstance(piece, CreateSemanticTable):
-        bound = session.bind(piece.query, unparse(piece.query), {}, {})
-        return session.explained(bound, session.settings.with_values(**dict(bound.options)))
-    definition = store.needed(session.catalog.cursor, piece.name)
-    work = _Work(session, definition, _bound(session, definition))
+def explained(session: Session, tree: CreateSemanticTable | Refresh, piece: Piece) -> Explained:
+    """What the statement would do, with the plan of its query and the price. Makes no call and writes nothing.
+
+    Args:
+        piece: where it stands in the script.
+    """
+    step = Step("CREATE SEMANTIC TABLE" if isinstance(tree, CreateSemanticTable) else "REFRESH", ".".join(tree.name))
+    nothing = Explained(step, (), FREE, None, ())
+    work = _old(session, tree) if isinstance(tree, Refresh) else _new(session, tree, piece.script, piece.frames)
+    if work is None:
+        return nothing
     try:
-        pending = work.look()
-        lines = [f"REFRESH {definition.name}"]
-        if pending is not None:
-            lines[0] += f": {pending[1]:,} rows new, changed or without an answer; {pending[2]:,} gone"
-        if pending is None or pending[1]:
-            lines += [f"  {line}" for line in work.explained().splitlines()]
-        return "\n".join(lines)
+        pending = work.look() if isinstance(tree, Refresh) else None
+        if pending is None:
+            return work.explained(work.bound).below(step)
+        scope, rows, gone = pending
+        notes = (f"{rows:,} rows new, changed or without an answer", f"{gone:,} gone")
+        report = work.explained(work.limited_to(scope)).below(step) if rows else nothing
+        return replace(report, step=replace(report.step, notes=notes))
     finally:
         work.duck.close()
 
@@ -120,12 +131,13 @@ def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
     return _change_report(definition.name, None)
 
 
-def _create(session: Session, piece: CreateSemanticTable, source: str, frames: Mapping[str, object]) -> Outcome:
+def _new(session: Session, piece: CreateSemanticTable, source: str, frames: Mapping[str, object]) -> _Work | None:
+    """What builds a table, checked; None where IF NOT EXISTS finds one."""
     cursor = session.catalog.cursor
     schema, name = store.named(cursor, piece.name)
     kind, before = store.kind_of(cursor, schema, name), store.find(cursor, piece.name)
     if kind is not None and piece.if_not_exists:
-        return _change_report(name, None)
+        return None
     if kind is not None and not (piece.replace and kind == "semantic"):
         how = "CREATE OR REPLACE SEMANTIC TABLE replaces it" if kind == "semantic" else "choose another name"
         raise BindError(
@@ -142,10 +154,12 @@ def _create(session: Session, piece: CreateSemanticTable, source: str, frames: M
         )
     text = _pinned(session, piece.query, bound)
     definition = Definition(schema, name, text, key, by_row=_by_row(session, piece.query, bound, key))
-    return _Work(session, definition, _bound(session, definition), before).done(first=True)
+    return _Work(session, definition, _bound(session, definition), before)
 
 
-def _refresh(session: Session, definition: Definition) -> Outcome:
+def _old(session: Session, piece: Refresh) -> _Work:
+    """What refreshes a table."""
+    definition = store.needed(session.catalog.cursor, piece.name)
     kind = store.kind_of(session.catalog.cursor, definition.schema, definition.name)
     if kind != "semantic":
         what = "was dropped or renamed" if kind is None else f"is another {kind} now"
@@ -154,7 +168,7 @@ def _refresh(session: Session, definition: Definition) -> Outcome:
             code="UQL522",
             help=f"DROP SEMANTIC TABLE {definition.name} removes it, CREATE SEMANTIC TABLE creates it again",
         )
-    return _Work(session, definition, _bound(session, definition)).done(first=False)
+    return _Work(session, definition, _bound(session, definition))
 
 
 def _refuse_parameters(query: Query) -> None:
@@ -330,8 +344,9 @@ class _Work:
             return None
         return store.scope_of(self.duck, self.definition, self._row_digests(), self._corrected_keys())
 
-    def explained(self) -> str:
-        return self.session.explained(self.bound, self.session.settings.with_values(**dict(self.bound.options)))
+    def explained(self, bound: BoundStatement) -> Explained:
+        """The plan and the price of the query, or of it over some rows."""
+        return self.session.explanation(bound, self.session.settings.with_values(**dict(bound.options)))
 
     def _done(self, first: bool) -> Outcome:
         definition = self.definition
@@ -343,7 +358,7 @@ class _Work:
             scope, pending, _ = store.scope_of(self.duck, definition, candidates, self._corrected_keys())
         if definition.columns:
             self._check_items()
-        bound = self.bound if scope is None else self._only(scope)
+        bound = self.bound if scope is None else self.limited_to(scope)
         outcome = self._run(bound) if pending else None
         if outcome is not None and outcome.partial:
             outcome.notes.append(
@@ -443,7 +458,7 @@ class _Work:
         )
         return pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
 
-    def _only(self, scope: str) -> BoundStatement:
+    def limited_to(self, scope: str) -> BoundStatement:
         """The query over the source's rows of these keys alone."""
         query = self.bound.query
         assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)

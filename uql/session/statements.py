@@ -309,12 +309,12 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
     Raises: the error, where a quoted text is not a name that DuckDB knows, or DuckDB cannot run it either; BudgetError (UQL401) where the
         statement would put what it reads of estimates into a table.
     """
-    source, partial = _without_options(str(piece.tree), partial)
+    source, partial = without_own_options(str(piece.tree), partial)
     quoted = has_free_text(source)
     if quoted and _MACRO.match(source):  # DuckDB would keep what it names, and look for it later
         raise error.at(source)
     try:
-        return _passed_on(catalog, source, piece.parameters, partial)
+        return passed_on(catalog, source, partial, piece.parameters)
     except duckdb.Error as other:
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
@@ -352,7 +352,8 @@ def duckdb_names(catalog: Catalog, piece: Piece, error: BindError, partial: bool
     placed = placed_by_duckdb(catalog, piece, error)
     if placed is None:
         raise error
-    return _passed_on(catalog, *placed, _without_options(piece.source, partial)[1])
+    sql, parameters = placed
+    return passed_on(catalog, sql, without_own_options(piece.source, partial)[1], parameters)
 
 
 def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[str, Mapping[str, Any]] | None:
@@ -363,7 +364,7 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
     """
     from uql.compiler.bind.own_text import duckdb_text
 
-    source, parameters = _without_options(piece.source, False)[0], piece.parameters
+    source, parameters = without_own_options(piece.source, False)[0], piece.parameters
     sql = source if '"' not in source else None
     if isinstance(piece.tree, Query):
         own = duckdb_text(piece.tree, piece.script, parameters)
@@ -377,14 +378,18 @@ def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[
     return sql, parameters
 
 
-def _without_options(source: str, partial: bool) -> tuple[str, bool]:
+def without_own_options(source: str, partial: bool) -> tuple[str, bool]:
     """A statement of DuckDB's own without UQL's `WITH (…)`, and whether estimates may go into tables."""
     statement, tail = without_options(source)
     return statement, bool(options(tail, source).get("partial", partial))
 
 
-def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
-    """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
+def passed_on(catalog: Catalog, source: str, partial: bool, parameters: Mapping[str, Any]) -> PreparedStatement:
+    """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401).
+
+    Args:
+        partial: may estimates go into tables?
+    """
     run = catalog.executed(source)
     change = changed(run)
     reads = catalog.estimates_read(run, change.name if change is not None else ())
