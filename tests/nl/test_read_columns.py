@@ -102,6 +102,14 @@ def made(reply: str, scope: Scope) -> tuple[str, str]:
             COMPLAINS + "SELECT name FROM shops WHERE id IN (SELECT shop_id FROM letters WHERE complains)",
             ['WHERE PROMPT "the letter'],
         ),
+        (
+            COMPLAINS + "SELECT count(*) FROM letters l JOIN shops s ON shop_id = id WHERE S.complains",
+            ["WHERE PROMPT", "USING (l.letter)"],
+        ),
+        (
+            COMPLAINS + "SELECT count(*) FROM letters a JOIN letters b ON a.year = b.year WHERE b.complains",
+            ["WHERE PROMPT", "USING (b.letter)"],
+        ),
     ],
 )
 def test_a_column_that_is_read_becomes_a_quoted_text(reply: str, held: list[str], scope: Scope) -> None:

@@ -146,7 +146,7 @@ def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
     tree = sqlglot.parse_one(sql, read="duckdb")
     for item in tree.expressions if isinstance(tree, exp.Select) else ():
         # count(late) is called as it was written
-        if not isinstance(item, exp.Alias | exp.Column) and any(_places(item, columns)):
+        if not isinstance(item, exp.Alias | exp.Column) and any(_places(item, columns, scope)):
             item.replace(exp.alias_(item.copy(), item.sql(dialect="duckdb").lower(), quoted=True))
     text = _filled(tree, columns, scope, place).sql(dialect="duckdb")
     return re.sub(rf"{_PLACE}(\d+)_", lambda found: texts[int(found[1])], text)
@@ -165,9 +165,13 @@ def trial(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
     return _filled(sqlglot.parse_one(sql, read="duckdb"), columns, scope, _made_up).sql(dialect="duckdb")
 
 
-def used(sql: str, columns: Sequence[ReadColumn]) -> bool:
-    """Does the statement name one of the columns?"""
-    return any(True for _ in _places(sqlglot.parse_one(sql, read="duckdb"), columns))
+def used(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> bool:
+    """Does the statement name one of the columns?
+
+    Args:
+        sql, columns, scope: as of `as_uql`.
+    """
+    return any(True for _ in _places(sqlglot.parse_one(sql, read="duckdb"), columns, scope))
 
 
 # ------------------------------------------------------------------------------------------------------------- the columns
@@ -226,7 +230,7 @@ def _field(table: str, name: str, scope: Scope) -> Field | None:
 # -------------------------------------------------------------------------------------------------------------- the places
 def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expr:
     """The statement with a value in place of each column that is read, and the tables joined that hold its text."""
-    places = list(_places(tree, columns))
+    places = list(_places(tree, columns, scope))
     literals = {column: tuple(_compared(tree, [node for node, _, _, c in places if c is column])) for column in columns}
     for node, select, alias, column in places:
         if column.type == "BOOLEAN":
@@ -242,20 +246,29 @@ def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: 
     return tree
 
 
-def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
-    """The columns of a tree that are read: the node, its SELECT, how that calls the table, and which."""
+def _places(
+    tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope
+) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
+    """The columns of a tree that are read: the node, its SELECT, how that calls the table, and which.
+
+    A column under the name of another table of FROM, which has no such column, is meant of its own.
+    """
     for node in list(tree.find_all(exp.Column)):
         around = node.find_ancestor(exp.Select)
         if around is not None and _is_alias(node, around):
             continue
         while around is not None:
+            tables = _tables(around)
+            given = next((tables[alias] for alias in tables if alias.lower() == node.table.lower()), "")
+            other = next((name for name in scope.sources if name.lower() == given), None)
+            strays = other is not None and _field(other, node.name, scope) is None
             place = next(
                 (
                     (node, around, alias, column)
-                    for alias, table in _tables(around).items()
+                    for alias, table in tables.items()
                     for column in columns
                     if (column.table.lower(), column.name.lower()) == (table, node.name.lower())
-                    and node.table.lower() in ("", alias.lower())
+                    and (node.table.lower() in ("", alias.lower()) or (strays and table != given))
                 ),
                 None,
             )

@@ -137,7 +137,7 @@ class Statements:
         context, sql = self.context, words.statement_of(reply)
         try:
             checked = check_sql(sql, self._tables)
-            columns = tuple(column for column in columns if used(checked, [column]))
+            columns = tuple(column for column in columns if used(checked, [column], context.scope))
             table = await self._rows(checked, columns)
             if columns:
                 return self._that_reads(checked, columns, table)
