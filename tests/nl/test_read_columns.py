@@ -262,6 +262,20 @@ def test_without_foreign_words_columns_are_read_where_a_plain_statement_fails() 
     assert answer.value == 10 and shop.tasks()[:3] == [TASK, TASK, COLUMNS]
 
 
+def test_a_statement_that_compares_a_text_asks_for_the_columns_again() -> None:
+    columns, statement = parts(COMPLAIN)
+    guessed = LEEDS + "lower(letter) LIKE '%grumble%'"
+    statements = [Scripted(TASK, reply) for reply in (guessed, statement, statement)]
+    answer, shop = scripted(Scripted(COLUMNS, NOTHING), Scripted(COLUMNS, columns), *statements)
+    assert answer.value == 10 and shop.tasks() == [COLUMNS, TASK, COLUMNS, TASK, TASK]
+    assert "nothing\nSQL cannot compare letter" in shop.prompts(COLUMNS)[1]
+    nothing = [Scripted(COLUMNS, NOTHING)] * 2
+    answer, shop = scripted(*nothing, *[Scripted(TASK, LEEDS + "letter LIKE '%complain%'")] * 2)
+    assert answer.value == 10 and shop.tasks() == [COLUMNS, TASK, COLUMNS, TASK]
+    answer, shop = scripted(Scripted(COLUMNS, NOTHING), *[Scripted(TASK, LEEDS + "length(letter) > 9")] * 2)
+    assert shop.tasks() == [COLUMNS, TASK, TASK]
+
+
 def test_the_statement_sees_the_column_that_is_read() -> None:
     _, shop = ask(COMPLAIN, SAME, COMPLAIN)
     assert "complains BOOLEAN /* read from letter: the letter complains */" in shop.prompts(TASK)[0]

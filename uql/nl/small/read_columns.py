@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
@@ -172,6 +173,19 @@ def used(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> bool:
         sql, columns, scope: as of `as_uql`.
     """
     return any(True for _ in _places(sqlglot.parse_one(sql, read="duckdb"), columns, scope))
+
+
+def compared(sql: str, scope: Scope) -> str:
+    """The first text or image that a statement compares with a literal; "": none, or it is no SQL."""
+    fields = [f for source in scope.sources.values() for f in source.visible_fields]
+    plain = {f.name.lower() for f in fields if not f.is_unstructured}
+    texts = {f.name.lower() for f in fields if f.is_unstructured} - plain
+    try:
+        tree = sqlglot.parse_one(sql, read="duckdb")
+    except SqlglotError:
+        return ""
+    nodes = [node for node in tree.find_all(exp.Column) if node.name.lower() in texts]
+    return next((node.name for node in nodes if any(_compared(tree, [node]))), "")
 
 
 # ------------------------------------------------------------------------------------------------------------- the columns
