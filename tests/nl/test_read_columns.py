@@ -134,6 +134,10 @@ def test_a_column_that_is_read_becomes_a_quoted_text(reply: str, held: list[str]
             "ALTER TABLE shops ADD x BOOLEAN AS read(letters.letter, '{owner_phone} is called');\nSELECT 1",
             "owner_phone",
         ),
+        (
+            "ALTER TABLE letters ADD x BOOLEAN AS read(letter, 'I complain about the late delivery');\nSELECT 1",
+            "is what a row says",
+        ),
     ],
 )
 def test_what_does_not_fit_the_tables_is_said(reply: str, problem: str, scope: Scope) -> None:
@@ -274,6 +278,10 @@ def test_a_statement_that_compares_a_text_asks_for_the_columns_again() -> None:
     assert answer.value == 10 and shop.tasks() == [COLUMNS, TASK, COLUMNS, TASK]
     answer, shop = scripted(Scripted(COLUMNS, NOTHING), *[Scripted(TASK, LEEDS + "length(letter) > 9")] * 2)
     assert shop.tasks() == [COLUMNS, TASK, TASK]
+
+
+def test_a_column_that_a_reply_adds_twice_is_one(scope: Scope) -> None:
+    assert len(columns_of(COMPLAINS * 2, scope)) == 1
 
 
 def test_the_statement_sees_the_column_that_is_read() -> None:

@@ -31,6 +31,7 @@ _ADDED = re.compile(
     rf"read\(\s*({_NAME}(?:\.{_NAME})?)\s*,\s*'((?:[^']|'')*)'\s*\)\s*\)?\s*;?",
     re.IGNORECASE,
 )
+COPIED = 5  # first words of an example that are a copy of it
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
@@ -84,7 +85,7 @@ def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     rest = _ADDED.sub("", reply).strip().strip("`.").strip().lower()
     if rest not in ("", NOTHING, "sql"):
         raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
-    return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
+    return tuple(dict.fromkeys(_column(match, scope) for match in _ADDED.finditer(reply)))
 
 
 def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
@@ -206,6 +207,10 @@ def _column(match: re.Match[str], scope: Scope) -> ReadColumn:
     if _field(table, name, scope) is not None:
         raise _wrong(f"{table} has a column {name}: it is not added", f"use {table}.{name}, or another name")
     words = match[5].replace("''", "'").strip()
+    first = words.lower().split()[:COPIED]
+    examples = [(row.get(field.name) or "").lower().split() for row in scope.sources[source].rows]
+    if len(first) == COPIED and any(example[:COPIED] == first for example in examples):
+        raise _wrong(f"{words[:40]!r} is what a row says", "write what the question asks of each row")
     for hole in _HOLE.findall(words):
         _check_hole(hole, table, source, scope)
     return ReadColumn(table, name, kind, source, field, words)  # type: ignore[arg-type]
