@@ -102,14 +102,6 @@ def made(reply: str, scope: Scope) -> tuple[str, str]:
             COMPLAINS + "SELECT name FROM shops WHERE id IN (SELECT shop_id FROM letters WHERE complains)",
             ['WHERE PROMPT "the letter'],
         ),
-        (
-            COMPLAINS + "SELECT count(*) FROM letters l JOIN shops s ON shop_id = id WHERE S.complains",
-            ["WHERE PROMPT", "USING (l.letter)"],
-        ),
-        (
-            COMPLAINS + "SELECT count(*) FROM letters a JOIN letters b ON a.year = b.year WHERE b.complains",
-            ["WHERE PROMPT", "USING (b.letter)"],
-        ),
     ],
 )
 def test_a_column_that_is_read_becomes_a_quoted_text(reply: str, held: list[str], scope: Scope) -> None:
@@ -133,10 +125,6 @@ def test_a_column_that_is_read_becomes_a_quoted_text(reply: str, held: list[str]
         (
             "ALTER TABLE shops ADD x BOOLEAN AS read(letters.letter, '{owner_phone} is called');\nSELECT 1",
             "owner_phone",
-        ),
-        (
-            "ALTER TABLE letters ADD x BOOLEAN AS read(letter, 'I complain about the late delivery');\nSELECT 1",
-            "is what a row says",
         ),
     ],
 )
@@ -264,24 +252,6 @@ def test_without_foreign_words_columns_are_read_where_a_plain_statement_fails() 
     statements = [Scripted(TASK, reply) for reply in (guessed, guessed, *[statement] * 3)]
     answer, shop = scripted(Scripted(COLUMNS, columns), *statements, without=("foreign",))
     assert answer.value == 10 and shop.tasks()[:3] == [TASK, TASK, COLUMNS]
-
-
-def test_a_statement_that_compares_a_text_asks_for_the_columns_again() -> None:
-    columns, statement = parts(COMPLAIN)
-    guessed = LEEDS + "lower(letter) LIKE '%grumble%'"
-    statements = [Scripted(TASK, reply) for reply in (guessed, statement, statement)]
-    answer, shop = scripted(Scripted(COLUMNS, NOTHING), Scripted(COLUMNS, columns), *statements)
-    assert answer.value == 10 and shop.tasks() == [COLUMNS, TASK, COLUMNS, TASK, TASK]
-    assert "nothing\nSQL cannot compare letter" in shop.prompts(COLUMNS)[1]
-    nothing = [Scripted(COLUMNS, NOTHING)] * 2
-    answer, shop = scripted(*nothing, *[Scripted(TASK, LEEDS + "letter LIKE '%complain%'")] * 2)
-    assert answer.value == 10 and shop.tasks() == [COLUMNS, TASK, COLUMNS, TASK]
-    answer, shop = scripted(Scripted(COLUMNS, NOTHING), *[Scripted(TASK, LEEDS + "length(letter) > 9")] * 2)
-    assert shop.tasks() == [COLUMNS, TASK, TASK]
-
-
-def test_a_column_that_a_reply_adds_twice_is_one(scope: Scope) -> None:
-    assert len(columns_of(COMPLAINS * 2, scope)) == 1
 
 
 def test_the_statement_sees_the_column_that_is_read() -> None:

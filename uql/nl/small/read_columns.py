@@ -15,7 +15,6 @@ from typing import Literal, get_args
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
@@ -31,7 +30,6 @@ _ADDED = re.compile(
     rf"read\(\s*({_NAME}(?:\.{_NAME})?)\s*,\s*'((?:[^']|'')*)'\s*\)\s*\)?\s*;?",
     re.IGNORECASE,
 )
-COPIED = 5  # first words of an example that are a copy of it
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
@@ -85,7 +83,7 @@ def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
     rest = _ADDED.sub("", reply).strip().strip("`.").strip().lower()
     if rest not in ("", NOTHING, "sql"):
         raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
-    return tuple(dict.fromkeys(_column(match, scope) for match in _ADDED.finditer(reply)))
+    return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
 
 
 def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
@@ -148,7 +146,7 @@ def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
     tree = sqlglot.parse_one(sql, read="duckdb")
     for item in tree.expressions if isinstance(tree, exp.Select) else ():
         # count(late) is called as it was written
-        if not isinstance(item, exp.Alias | exp.Column) and any(_places(item, columns, scope)):
+        if not isinstance(item, exp.Alias | exp.Column) and any(_places(item, columns)):
             item.replace(exp.alias_(item.copy(), item.sql(dialect="duckdb").lower(), quoted=True))
     text = _filled(tree, columns, scope, place).sql(dialect="duckdb")
     return re.sub(rf"{_PLACE}(\d+)_", lambda found: texts[int(found[1])], text)
@@ -167,26 +165,9 @@ def trial(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
     return _filled(sqlglot.parse_one(sql, read="duckdb"), columns, scope, _made_up).sql(dialect="duckdb")
 
 
-def used(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> bool:
-    """Does the statement name one of the columns?
-
-    Args:
-        sql, columns, scope: as of `as_uql`.
-    """
-    return any(True for _ in _places(sqlglot.parse_one(sql, read="duckdb"), columns, scope))
-
-
-def compared(sql: str, scope: Scope) -> str:
-    """The first text or image that a statement compares with a literal; "": none, or it is no SQL."""
-    fields = [f for source in scope.sources.values() for f in source.visible_fields]
-    plain = {f.name.lower() for f in fields if not f.is_unstructured}
-    texts = {f.name.lower() for f in fields if f.is_unstructured} - plain
-    try:
-        tree = sqlglot.parse_one(sql, read="duckdb")
-    except SqlglotError:
-        return ""
-    nodes = [node for node in tree.find_all(exp.Column) if node.name.lower() in texts]
-    return next((node.name for node in nodes if any(_compared(tree, [node]))), "")
+def used(sql: str, columns: Sequence[ReadColumn]) -> bool:
+    """Does the statement name one of the columns?"""
+    return any(True for _ in _places(sqlglot.parse_one(sql, read="duckdb"), columns))
 
 
 # ------------------------------------------------------------------------------------------------------------- the columns
@@ -207,10 +188,6 @@ def _column(match: re.Match[str], scope: Scope) -> ReadColumn:
     if _field(table, name, scope) is not None:
         raise _wrong(f"{table} has a column {name}: it is not added", f"use {table}.{name}, or another name")
     words = match[5].replace("''", "'").strip()
-    first = words.lower().split()[:COPIED]
-    examples = [(row.get(field.name) or "").lower().split() for row in scope.sources[source].rows]
-    if len(first) == COPIED and any(example[:COPIED] == first for example in examples):
-        raise _wrong(f"{words[:40]!r} is what a row says", "write what the question asks of each row")
     for hole in _HOLE.findall(words):
         _check_hole(hole, table, source, scope)
     return ReadColumn(table, name, kind, source, field, words)  # type: ignore[arg-type]
@@ -249,7 +226,7 @@ def _field(table: str, name: str, scope: Scope) -> Field | None:
 # -------------------------------------------------------------------------------------------------------------- the places
 def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expr:
     """The statement with a value in place of each column that is read, and the tables joined that hold its text."""
-    places = list(_places(tree, columns, scope))
+    places = list(_places(tree, columns))
     literals = {column: tuple(_compared(tree, [node for node, _, _, c in places if c is column])) for column in columns}
     for node, select, alias, column in places:
         if column.type == "BOOLEAN":
@@ -265,29 +242,20 @@ def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: 
     return tree
 
 
-def _places(
-    tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope
-) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
-    """The columns of a tree that are read: the node, its SELECT, how that calls the table, and which.
-
-    A column under the name of another table of FROM, which has no such column, is meant of its own.
-    """
+def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
+    """The columns of a tree that are read: the node, its SELECT, how that calls the table, and which."""
     for node in list(tree.find_all(exp.Column)):
         around = node.find_ancestor(exp.Select)
         if around is not None and _is_alias(node, around):
             continue
         while around is not None:
-            tables = _tables(around)
-            given = next((tables[alias] for alias in tables if alias.lower() == node.table.lower()), "")
-            other = next((name for name in scope.sources if name.lower() == given), None)
-            strays = other is not None and _field(other, node.name, scope) is None
             place = next(
                 (
                     (node, around, alias, column)
-                    for alias, table in tables.items()
+                    for alias, table in _tables(around).items()
                     for column in columns
                     if (column.table.lower(), column.name.lower()) == (table, node.name.lower())
-                    and (node.table.lower() in ("", alias.lower()) or (strays and table != given))
+                    and node.table.lower() in ("", alias.lower())
                 ),
                 None,
             )

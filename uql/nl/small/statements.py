@@ -2,8 +2,8 @@
 
 The model sees CREATE TABLE text with two example rows a table. Where tables have texts or images, and the question has words that no
 plain column is about (`foreign_words`), it says first which columns must be read from them (`read_columns`); those stand in the tables that
-it sees then. It also says so where the first plain statement fails or compares a text. The guard checks each statement. Until one runs,
-one that fails goes back once with DuckDB's message.
+it sees then. It also says so where the first plain statement fails. The guard checks each statement. Until one runs, one that fails goes
+back once with DuckDB's message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.small.candidates import TEMPERATURE, CandidateContext
 from uql.nl.small.foreign_words import foreign_words
-from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, compared, grammar, trial, used, with_columns
+from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
 from uql.nl.small.vote import Candidate, is_empty, key_of
 
 if TYPE_CHECKING:
@@ -67,16 +67,13 @@ class Statements:
         return candidate
 
     async def _written(self, step: AskContext, n: int) -> Candidate:
-        """A candidate over the columns that are read; which, is asked where a plain statement does not seem to do, or does not."""
+        """A candidate over the columns that are read; which, is asked once, where a plain statement does not seem to do."""
         if self._columns is None and self._foreign:
             self._columns = await self._columns_read(step)
         candidate = await self._statement(step, n, self._columns or ())
-        text = compared(candidate.text, self.context.scope) if n == 0 and not self._columns else ""
-        fails = candidate.problem and not self._runs and self._columns is None
-        if not self._may_read or not (text or fails):
+        if not candidate.problem or self._runs or self._columns is not None or not self._may_read:
             return candidate
-        wrong = (column_words.NOTHING, f"SQL cannot compare {text}: a column must be read from it") if text else None
-        self._columns = await self._columns_read(step, wrong)
+        self._columns = await self._columns_read(step)
         return await self._statement(step, n, self._columns) if self._columns else candidate
 
     @property
@@ -89,12 +86,9 @@ class Statements:
         return self._readable and self.context.uses("reading")
 
     # ------------------------------------------------------------------------------------------- the columns that are read
-    async def _columns_read(self, step: AskContext, failure: tuple[str, str] | None = None) -> Columns:
-        """The columns that the model says must be read, the same for all candidates; none where its replies do not fit the tables.
-
-        Args:
-            failure: a reply, and what is wrong with it.
-        """
+    async def _columns_read(self, step: AskContext) -> Columns:
+        """The columns that the model says must be read, the same for all candidates; none where its replies do not fit the tables."""
+        failure = None
         for _ in range(2 if self.context.uses("repair") else 1):
             reply = str(await step.say(self._columns_wording(failure)))
             try:
@@ -143,7 +137,7 @@ class Statements:
         context, sql = self.context, words.statement_of(reply)
         try:
             checked = check_sql(sql, self._tables)
-            columns = tuple(column for column in columns if used(checked, [column], context.scope))
+            columns = tuple(column for column in columns if used(checked, [column]))
             table = await self._rows(checked, columns)
             if columns:
                 return self._that_reads(checked, columns, table)
