@@ -1,9 +1,9 @@
 """Sets of questions: `ask` over small databases, judged by the rows of SQL written by hand.
 
 The sets are the files of `plain/`: `questions` with databases of its own, `judged_plain` over databases of nvBench, and
-`judged_reading` over collections whose texts and images a reader of labels answers (judged.py). An answer is right where one of
-its results has the rows of a reference, in any order of columns, and, but where the question asks for an order, in any order of
-rows. An answer that is not right and says nothing of its doubt is silently wrong.
+`judged_reading` and `typed_reading` over collections whose texts and images a reader of labels answers (judged.py). An answer is
+right where one of its results has the rows of a reference, in any order of columns, and, but where the question asks for an order, in
+any order of rows. An answer that is not right and says nothing of its doubt is silently wrong.
 
     python -m uql.benchmarks.nl.plain_columns --set judged_plain --half open --sample 1 --limit 50 --model local
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
     from uql.nl.ask.answer import Answer
 
-SETS = ("questions", "judged_plain", "judged_reading")
+SETS = ("questions", "judged_plain", "judged_reading", "typed_reading")
 HALVES = ("open", "held-back")
 ROUTES: Mapping[str, Mapping[str, Any]] = {
     "default": {},

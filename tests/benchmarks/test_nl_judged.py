@@ -39,7 +39,7 @@ def test_a_set_has_its_numbers_and_a_half_that_is_held_back(name: str, least: in
 
 
 @with_data
-@pytest.mark.parametrize("name", ["judged_plain", "judged_reading"])
+@pytest.mark.parametrize("name", ["judged_plain", "judged_reading", "typed_reading"])
 def test_the_references_run_and_have_rows(name: str, tmp_path: Path) -> None:
     asked = sorted(plain_columns.questions(name), key=place_of)
     for _, here in groupby(asked, place_of):

@@ -54,17 +54,9 @@ def foreign_words(question: str, scope: Scope, near: Near) -> list[str]:
     heard |= words_of(" ".join(names))
 
     def is_near(word: str) -> bool:
-        if words_of(word) & heard or any(_same_start(word, name) for name in names):
-            return True
-        return bool(names) and max(near(word, sorted(names))) >= NEAR
+        return bool(words_of(word) & heard or (names and max(near(word, sorted(names))) >= NEAR))
 
     return [word for word in _telling(question) if not is_near(word)]
-
-
-def _same_start(word: str, name: str) -> bool:
-    """One word but for its ending: landlock and landlocked, artist and artistic."""
-    short = min(len(word), len(name))
-    return short > 4 and word[: short - 1] == name[: short - 1]
 
 
 def _telling(question: str) -> list[str]:
