@@ -87,7 +87,9 @@ def test_explain_of_a_statement_that_writes_prints_plan_and_price_and_analyze_ru
     found = json.loads("\n".join(lines(con, f"EXPLAIN (FORMAT json) {statement}")))
     assert found["plan"]["line"] == step and found["price"]["calls"]["high"] == price
     assert model.calls == calls and con.tables == tables and not (tmp_path / "noisy.csv").exists()
-    con.uql(f"EXPLAIN ANALYZE {statement}")  # it changes something: at once
+    analyzed = con.uql(f"EXPLAIN ANALYZE {statement}")
+    assert "measured" not in analyzed.explain() and model.calls == calls and con.tables == tables  # it is a plan so far
+    analyzed.show()
     assert model.calls == calls + price
     name = step.split()[-1] if "[" not in step else "made"
     rows = con.execute(f"SELECT count(*) FROM '{name}'").fetchall()[0][0]

@@ -106,8 +106,11 @@ def test_a_dry_run_changes_nothing_in_the_database(own_world: Path, capsys: pyte
         'UPDATE reviews SET stars = 9 WHERE "stars" < 9',
         'ALTER TABLE reviews ADD COLUMN "a b" INTEGER',
         'CREATE TABLE "c d" (i INTEGER)',
+        'EXPLAIN ANALYZE CREATE TABLE e AS SELECT id FROM reviews WHERE "the review is positive"',
+        'EXPLAIN ANALYZE INSERT INTO reviews SELECT * FROM reviews WHERE "the review is positive"',
+        "EXPLAIN ANALYZE INSERT INTO reviews SELECT * FROM reviews",
     )
-    rows = ["shop.duckdb", "-c", "FROM reviews ORDER BY ALL", "--csv"]
+    rows = ["shop.duckdb", "-c", "FROM reviews ORDER BY ALL; SHOW TABLES", "--csv"]
     assert main(rows) == 0
     before = capsys.readouterr().out
     assert main(["shop.duckdb", "-c", "; ".join(statements), "--dry-run", *ORACLE]) == 0

@@ -63,12 +63,9 @@ def explain(
         return text_outcome(plan_lines(), None)
 
     source = piece.script
-    result = PreparedStatement(
+    return PreparedStatement(
         run, lambda: "\n".join(plan_lines()), lambda: explained().quote, source, session.store(source)
     )
-    if tree.mode == "ANALYZE" and not query:  # it changes something
-        result.run()
-    return result
 
 
 def _analyzed(session: Session, tree: Explain, predicted: Explained, inner: Callable[[], PreparedStatement]) -> Outcome:
