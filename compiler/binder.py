@@ -22,7 +22,8 @@ from uql.compiler.bind.reading import identifiers
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
-from uql.compiler.bound import BoundQuery, BoundStatement
+from uql.compiler.bind.uses import is_numeric
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundStatement
 from uql.compiler.other_systems import add_translation
 from uql.compiler.subqueries import named_apart, selects
 from uql.compiler.syntax import Option, OrderKey, Query, Quoted, Select, Union
@@ -66,7 +67,8 @@ def bind(
         with_constants = substitute(with_orders, parameters)
         plain = not any(isinstance(node, Quoted) for node in walk(with_constants, queries=True))
         statement, bound = _bound(with_constants, Statement(text, catalog, frames, settings, types, plain), into)
-        bound = named_apart(bound) if statement.semantic else bound
+        if statement.semantic and any(map(_calculates, selects(bound))):
+            bound = named_apart(bound)
         _check_precision(query.options, bound)
     except UQLError as error:
         add_translation(error, query, text)
@@ -89,6 +91,11 @@ def bind(
         semantic=statement.semantic,
         sql=own,
     )
+
+
+def _calculates(query: BoundSelect) -> bool:
+    """May its rows hold an estimate?"""
+    return query.aggregated and any(is_numeric(item.type) for item in query.items)
 
 
 def _ordered(node: Any, order: str, nulls: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -315,6 +316,7 @@ class Knowledge:
         numbered = numbered and len(block.scan.columns) <= MOST_NUMBERED
         items += [BoundItem(_row_number(block), ROW, "UBIGINT")] if numbered else []
         order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
+        order = tuple(takewhile(lambda key: not open_(key.expr), order))
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
         fields = fields_read(block)
