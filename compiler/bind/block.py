@@ -466,6 +466,8 @@ class _Block:
     def _label(self, expr: Expr) -> Expr:
         """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
         label = _label(expr)
+        if isinstance(label, Pending) and self.binder.uses[label.index].want is CONDITION:
+            return expr  # "it is positive" = 'no'
         if isinstance(label, Pending) and isinstance(expr, ast.InList | ast.Binary):
             self.tests[label.index] = expr
         return label

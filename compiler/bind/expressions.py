@@ -445,7 +445,9 @@ class Expressions:
         if _may_ask(expr.right) and not isinstance(expr.right, Cast):  # 3 < PROMPT "…": the left side tells the type
             stated = not ordering and all(map(_states, (expr.left, expr.right)))
             left = self.bind(expr.left, clause, CONDITION if stated else NUMBER if ordering else WORDS)
-            right = self.bind(expr.right, clause, self._against(left, ordering))
+            right = self.bind(
+                expr.right, clause, CONDITION if _is_truth(left, expr.right) else self._against(left, ordering)
+            )
             return replace(expr, left=left, right=right)
         words = isinstance(expr.left, String) or self._type_of(expr.left) == "VARCHAR"
         right = self.bind(expr.right, clause, NUMBER if ordering and not words else ANY)
@@ -455,7 +457,9 @@ class Expressions:
             )
         self._check_string(expr)
         want = self._against(right, ordering)
-        if isinstance(right, String) and not ordering:
+        if _is_truth(right, expr.left):
+            want = CONDITION
+        elif isinstance(right, String) and not ordering:
             want = Want(Place.COMPARE, "VARCHAR", (right.value,), certain=certain and expr.op == "=")
         left = self.bind(expr.left, clause, want)
         self._check_compared(expr, left)
@@ -539,7 +543,7 @@ class Expressions:
             )
         if isinstance(left, ast.Number) or (isinstance(left, Name) and self._is_number(left)):
             raise self._number_against_words(expr)
-        if isinstance(left, Name) and is_statement(text.value):
+        if isinstance(left, Name | String) and is_statement(text.value):
             self.statement.warn(
                 f'UQL102: "{text.value}" is read as a string here, which {self._written(left)} is compared with; '
                 f'WHERE "{text.value[:40]}" asks the model'
@@ -847,6 +851,11 @@ def _may_ask(expr: Expr) -> bool:
 def _states(expr: Expr) -> bool:
     """Is it a text that is a statement, or a text behind NOT?"""
     return is_statement(expr.text) if isinstance(expr, Quoted) else isinstance(expr, ast.Unary) and expr.op == "NOT"
+
+
+def _is_truth(value: Expr, of: Expr) -> bool:
+    """Is it the string 'yes', 'false' …, beside a text that is a statement?"""
+    return isinstance(value, String) and value.value.lower() in BOOLEANS and _states(of)
 
 
 def _described(expr: Expr, text: str) -> str:

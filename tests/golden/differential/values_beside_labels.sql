@@ -14,3 +14,10 @@
 !SELECT id FROM reviews WHERE <pos> ORDER BY <anger> NULLS FIRST LIMIT 8 ### SELECT id FROM reviews WHERE <pos> ORDER BY anger(text) NULLS FIRST, id LIMIT 8
 !SELECT <anger> IS NULL AS u FROM reviews ORDER BY <anger> NULLS FIRST LIMIT 8
 !SELECT <anger> IS NULL AS u FROM reviews ORDER BY <anger> DESC NULLS FIRST LIMIT 8 OFFSET 2
+SELECT id FROM reviews WHERE <pos> = 'yes'
+SELECT id FROM reviews WHERE (<pos> <> 'true' OR <joke> = 'no') AND stars > 1
+SELECT id, <pos> = 'no' AS p FROM reviews
+SELECT <pos> = 'no' AS p, count(*) FROM reviews GROUP BY p
+SELECT count(*) FILTER (<pos> = 'true'), count(*) FILTER (<pos> = 'false') FROM reviews
+SELECT CASE <pos> WHEN 'yes' THEN 1 ELSE 0 END FROM reviews
+SELECT id FROM reviews WHERE <pos> = 'yes' AND <pos> AND NOT <joke>
