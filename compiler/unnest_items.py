@@ -31,9 +31,9 @@ def items_as_rows(query: BoundSelect) -> BoundSelect:
     of = table_of(query.source, tables)
     if of is None and asks(query.source):
         return query
-    alias = of.alias if of is not None else free_name("items", {leaf.alias.lower() for leaf in leaves(query.source)})
+    alias = of.alias if of is not None else free_name("items", (leaf.alias for leaf in leaves(query.source)))
     fields = () if of is None else of.table.readable if isinstance(of, BoundTable) else of.fields
-    names = free_names((call.name for call in lists), {f.name.lower() for f in fields})
+    names = free_names((call.name for call in lists), (f.name for f in fields))
     items = [BoundItem(Column(alias, f.name), f.name, f.type) for f in fields]
     items += [BoundItem(call, name, "") for call, name in zip(lists, names, strict=True)]
     fields = (*fields, *(Field(name, "") for name in names))

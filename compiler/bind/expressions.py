@@ -528,8 +528,7 @@ class Expressions:
         if not _is_words(text):
             return
         compares = isinstance(left, Binary) and left.op in (*ORDERINGS, "=", "<>")
-        states = isinstance(left, Quoted) and is_statement(left.text) and is_statement(text.value)
-        if (compares or states) and text.value.lower() not in BOOLEANS:
+        if (compares or (_states(left) and is_statement(text.value))) and text.value.lower() not in BOOLEANS:
             raise self.error(
                 f'"{text.value}" is a string on the right of {expr.op}, and what it is compared with is true or false',
                 "UQL206",

@@ -190,7 +190,7 @@ def expand_part(part: Part, fields: Mapping[str, str], span: ast.Span) -> tuple[
     """
     assert isinstance(part.source, BoundDerived)
     of, (*columns, last) = part.source.alias, part.source.fields
-    names = free_names(fields.values(), {f.name.lower() for f in columns})
+    names = free_names(fields.values(), (f.name for f in columns))
     items = [SelectItem(Column(of, f.name), f.name) for f in columns]
     whole = Column(of, last.name)
     items += [

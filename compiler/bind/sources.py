@@ -329,7 +329,7 @@ class Sources:
         groups = by_group(query, alias, of, self.statement.aggregates)
         if groups is None:
             return None
-        names = free_names((f.name for f in fields), {f.name.lower() for f in of.fields})
+        names = free_names((f.name for f in fields), (f.name for f in of.fields))
         items = [ast.SelectItem(Column(of.alias, f.name), f.name) for f in of.fields]
         items += [ast.SelectItem(value, name) for value, name in zip(groups.values, names, strict=True)]
         mine = [relation for relation in left.relations if (relation.of or relation.alias) == of.alias]

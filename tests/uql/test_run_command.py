@@ -100,6 +100,14 @@ def test_a_dry_run_prices_each_statement(own_world: Path, capsys: pytest.Capture
     assert "Calls: 6" in capsys.readouterr().out
 
 
+def test_a_dry_run_knows_the_tables_that_earlier_statements_would_make(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "CREATE TABLE x AS SELECT 1 AS a; INSERT INTO x SELECT 2"
+    assert main(["shop.duckdb", "-c", text, "--dry-run", *ORACLE]) == 0
+    assert capsys.readouterr().out.count("0 new calls") == 2
+
+
 def test_a_dry_run_changes_nothing_in_the_database(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     statements = (
         'DELETE FROM reviews WHERE "the review is positive"',

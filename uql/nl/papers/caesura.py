@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uql.base.errors import QuestionError, UQLError
+from uql.base.names import free_name
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import Executor
 from uql.nl.ask.node_runners import plan_text, result_text
@@ -22,7 +23,7 @@ from uql.nl.ask.outputs import EMPTY
 from uql.nl.ask.plan_checks import brief, checked_node, error_line
 from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
-from uql.nl.plan.dag import Node, NodeKind, Plan, free_name
+from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.fill_holes import completed
 from uql.nl.prompts import faults as fault_words, interleaved as words
 from uql.nl.schema.discover import schema_text

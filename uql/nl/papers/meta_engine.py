@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uql.base.errors import QuestionError, UQLError
+from uql.base.names import free_name
 from uql.nl.adapters.base import Adapter
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import FATAL
@@ -20,7 +21,7 @@ from uql.nl.ask.node_runners import result_text
 from uql.nl.ask.outputs import Output, Step, problem_of
 from uql.nl.ask.plan_checks import brief, error_line
 from uql.nl.papers.operators import Ranked, captions, generate
-from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer, free_name
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer
 from uql.nl.plan.result_schema import fields_of
 from uql.nl.prompts import checker, decomposer
 from uql.nl.schema.scope import Source

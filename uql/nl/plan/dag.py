@@ -6,7 +6,7 @@ once), CAESURA (logical steps mapped one after another), Meta Engine (sub-querie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
@@ -104,18 +104,6 @@ class Plan:
 
     def __getitem__(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
-
-
-def free_name(name: str, used: Collection[str]) -> str:
-    """The name, with _ behind it until none of `used` is the same in upper or lower case: tables are called by it.
-
-    >>> free_name("answer", ["n"]), free_name("part1", ["PART1"])
-    ('answer', 'part1_')
-    """
-    low = {each.lower() for each in used}
-    while name.lower() in low:
-        name += "_"
-    return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import QuestionError
+from uql.base.names import free_name
 from uql.base.schema import Field
 from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Call, Quoted, Select, String, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import rebuilt, tables_named
-from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, free_name
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 from uql.nl.plan.fill_holes import completed
 
 ANSWER = "answer"  # name of the node that ends a plan

@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from uql.base.errors import BudgetError, GuardError, QuestionError
+from uql.base.names import free_name
 from uql.base.schema import Field
 from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
@@ -21,7 +22,7 @@ from uql.nl.ask.executor import limit_of
 from uql.nl.ask.plan_checks import Checked, check_plan, vega_type
 from uql.nl.ask.planner import Planned, wants_plot
 from uql.nl.plan import read_plan as forms
-from uql.nl.plan.dag import Node, NodeKind, free_name
+from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.candidates import CandidateContext
 from uql.nl.small.statements import Statements
