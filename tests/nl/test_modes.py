@@ -71,7 +71,7 @@ def test_a_table_may_have_the_name_of_a_part_in_capitals() -> None:
     shop = Connected([SIMPLE, operators(TABLE)])
     shop.con.uql("CREATE TABLE PART1 AS SELECT 1 AS n").fetchall()
     answer = shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": Fixed("uql", {"Where is Bo?": "York"})})
-    assert answer.text == "York" and list(answer.results) == ["part1_"]
+    assert answer.text == "York" and list(answer.results) == ["part1_1"]
 
 
 def test_a_simple_question_is_not_decomposed() -> None:
