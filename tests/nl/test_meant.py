@@ -119,6 +119,13 @@ def put_right(
             id="what the words of a condition say is not compared again",
         ),
         pytest.param(
+            "Letters of 1950 that are not old",
+            "SELECT id FROM letters WHERE old = 0",
+            "ALTER TABLE letters ADD COLUMN old BOOLEAN AS read(letter, 'it is from before 1950, or 0 years old');",
+            "AS BOOLEAN) = FALSE",
+            id="but no is compared",
+        ),
+        pytest.param(
             "In which town did late letters arrive?",
             "SELECT t.name FROM towns AS t JOIN letters AS l ON l.town_id = t.id WHERE t.late",
             LATE,
@@ -189,6 +196,12 @@ def test_a_value_is_compared_as_it_is_meant(
         pytest.param("Towns of letters", "SELECT t.name FROM letters AS t", id="a column of another table"),
         pytest.param("Counties", "WITH c AS (SELECT county AS x FROM towns) SELECT c.x, y FROM c", id="of a CTE"),
         pytest.param("Counties", "SELECT county FROM towns WHERE", id="no SQL"),
+        pytest.param("Letters", "SELECT rowid, letters FROM letters", id="names that DuckDB knows"),
+        pytest.param("Letters", "SELECT x FROM letters, UNNEST([1, 2]) AS u(x)", id="of a list"),
+        pytest.param(
+            "Letters", "SELECT LIST_FILTER([1, 2], x -> x > 1), [y FOR y IN [1, 2]] FROM letters", id="of a lambda"
+        ),
+        pytest.param("Letters", "SELECT DATE_PART(month, sent) FROM letters", id="a part of a time"),
     ],
 )
 def test_what_is_meant_by_the_letter_stays(database: duckdb.DuckDBPyConnection, question: str, sql: str) -> None:

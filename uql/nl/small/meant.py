@@ -26,7 +26,9 @@ from uql.nl.small.read_columns import ReadColumn, Type, field_of, is_condition, 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _TIME = re.compile(r"\d{4}-\d{2}-(\d{2})(?:[ T](\d{2}):\d{2}.*)?\Z")
 _LETTERS = re.compile(r"""\b(contain\w*|words?|phrases?|(start|begin|end)(s|ning|ing)? (with|in))\b|["“‘]""", re.I)
+_MADE = frozenset(("rowid", "user", "current_user", "session_user"))  # names that are no columns, and that DuckDB knows
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Like, exp.ILike)
+_AGAIN = (exp.Between, exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like)
 _NUMBERS = (exp.Sum, exp.Avg, exp.Median, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
@@ -275,15 +277,12 @@ def _about(words: str, table: str, text: Field, state: _Meant) -> ReadColumn:
 def _compared_again(tree: exp.Expr, state: _Meant) -> bool:
     """A condition that is compared with what its words say ("built between 1950 and 1959" BETWEEN 1950 AND 1959) holds or does not."""
     changed = False
-    for node in list(tree.find_all(exp.Between, exp.Binary)):
+    for node in list(tree.find_all(*_AGAIN)):
         column = _read(node.this, state) if isinstance(node.this, exp.Column) else None
-        literals = [one.name for one in node.find_all(exp.Literal)]
-        if (
-            column is not None
-            and column.type == "BOOLEAN"
-            and literals
-            and all(one in column.words for one in literals)
-        ):
+        compared = {word for one in node.find_all(exp.Literal) for word in re.findall(r"\w+", one.name.lower())}
+        if column is None or column.type != "BOOLEAN" or not compared - {"0", "1"}:
+            continue
+        if compared <= {*re.findall(r"\w+", column.words.lower())}:
             node.replace(node.this.copy())
             changed = True
     return changed
@@ -357,18 +356,40 @@ def _stems(text: str) -> Iterator[str]:
 
 # --------------------------------------------------------------------------------------------------------------- the names
 def _unknown(tree: exp.Expr, state: _Meant) -> Iterator[exp.Column]:
-    """The columns of a statement that are of no table, and no name that the statement makes."""
-    made = {item.alias.lower() for item in tree.find_all(exp.Alias)}
+    """The columns of a statement that are of no table, and no name that the statement or DuckDB makes."""
+    made = {item.alias.lower() for item in tree.find_all(exp.Alias)} | _MADE
     for node in tree.find_all(exp.Column):
-        around = _around(node)
-        names = {name.lower() for name in state.scope.sources}
-        whole = all(table in names for table in around.values()) and bool(around)
-        if isinstance(node.this, exp.Star) or (not node.table and (node.name.lower() in made or not whole)):
-            continue
-        if node.table and around.get(node.table.lower()) not in names:
-            continue
-        if _base(node, state) is None and _read(node, state) is None:
+        around, name = _around(node), node.name.lower()
+        if node.table:
+            is_plain = around.get(node.table.lower()) in _names(state)
+        else:
+            is_plain = name not in made and name not in around and _reads_tables_alone(node, state)
+        is_name = isinstance(node.parent, exp.Star | exp.Comprehension | exp.Anonymous) or isinstance(
+            node.this, exp.Star
+        )
+        if is_plain and not is_name and _base(node, state) is None and _read(node, state) is None:
             yield node
+
+
+def _reads_tables_alone(node: exp.Column, state: _Meant) -> bool:
+    """Do the SELECTs around a node read nothing but tables, whose columns are known?"""
+    select, found = node.find_ancestor(exp.Select), False
+    while select is not None:
+        start = select.args.get("from_") or select.args.get("from")
+        laterals = select.args.get("laterals") or []
+        sources = [
+            start.this if start is not None else None,
+            *(join.this for join in select.args.get("joins") or ()),
+            *laterals,
+        ]
+        if not all(isinstance(one, exp.Table) and one.name.lower() in _names(state) for one in sources):
+            return False
+        select, found = select.find_ancestor(exp.Select), True
+    return found
+
+
+def _names(state: _Meant) -> set[str]:
+    return {name.lower() for name in state.scope.sources}
 
 
 def _base(node: exp.Column, state: _Meant) -> tuple[str, Field] | None:
