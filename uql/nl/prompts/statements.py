@@ -88,14 +88,15 @@ def statement_of(reply: str) -> str:
     return text
 
 
-def create_tables(scope: Scope, *, chars: int, modalities: bool = False) -> str:
+def create_tables(scope: Scope, *, chars: int, modalities: bool = False, rows: bool = True) -> str:
     """The tables as CREATE TABLE text, each with two example rows; where that is longer than `chars`, without the rows.
 
     Args:
         modalities: a text or an image has the type TEXT or IMAGE.
+        rows: are there example rows at all?
     """
     sources = [source for _, source in sorted(scope.sources.items())]
-    whole = "\n".join(_table(source, rows=True, modalities=modalities) for source in sources)
+    whole = "\n".join(_table(source, rows=rows, modalities=modalities) for source in sources)
     if len(whole) <= chars:
         return whole
     return "\n".join(_table(source, rows=False, modalities=modalities) for source in sources)[:chars]

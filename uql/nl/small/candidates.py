@@ -19,6 +19,7 @@ SWITCHES: Mapping[str, str] = {
     "reading": "no column is read from a text or an image",
     "foreign": "columns are read only where a plain statement fails",
     "repair": "a reply that fails does not go back with the error",
+    "meant": "statements are taken by the letter",
     "examples": "no worked examples in the prompt",
     "empty": "a result without rows counts as much as any other",
     "ties": "rows that tie with the last one shown are not told",

@@ -9,7 +9,7 @@ UQL, with the quoted text in place of the column. To vote it is run with made-up
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -20,6 +20,8 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.compiler.unparse import quote_name
 from uql.nl.prompts.read_columns import NOTHING
+from uql.nl.schema.discover import words_of
+from uql.nl.schema.name_words import spaced
 from uql.nl.schema.scope import Scope
 
 Type = Literal["BOOLEAN", "INTEGER", "DOUBLE", "VARCHAR"]
@@ -30,6 +32,7 @@ _ADDED = re.compile(
     rf"read\(\s*({_NAME}(?:\.{_NAME})?)\s*,\s*'((?:[^']|'')*)'\s*\)\s*\)?\s*;?",
     re.IGNORECASE,
 )
+COPIED = 16  # characters of an example row's text that are no chance
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
@@ -75,15 +78,17 @@ class Use:
     literals: tuple[exp.Literal, ...]
 
 
-def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
+def columns_of(reply: str, scope: Scope, question: str = "") -> tuple[ReadColumn, ...]:
     """The columns that a reply adds; none: it says that nothing is read.
 
+    Args:
+        question: tells which of two linked tables is meant whose rows the words name.
     Raises: QuestionError (UQL631) for one that is read from no text or image, or that is there.
     """
     rest = _ADDED.sub("", reply).strip().strip("`.").strip().lower()
     if rest not in ("", NOTHING, "sql"):
         raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
-    return tuple(_column(match, scope) for match in _ADDED.finditer(reply))
+    return tuple(_column(match, scope, question) for match in _ADDED.finditer(reply))
 
 
 def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
@@ -171,25 +176,31 @@ def used(sql: str, columns: Sequence[ReadColumn]) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------- the columns
-def _column(match: re.Match[str], scope: Scope) -> ReadColumn:
+def _column(match: re.Match[str], scope: Scope, question: str) -> ReadColumn:
     table = _table(_bare(match[1]), scope)
     name, kind = _bare(match[2]), match[3].upper()
     source, _, column = match[4].rpartition(".")
     source = _table(_bare(source), scope) if source else table
-    field = _field(source, _bare(column), scope)
+    field = field_of(source, _bare(column), scope)
     if field is None and not match[4].count("."):  # a text of a table that is linked
-        others = [(s, f) for s in scope.sources for f in [_field(s, _bare(column), scope)] if f and f.is_unstructured]
+        others = [(s, f) for s in scope.sources for f in [field_of(s, _bare(column), scope)] if f and f.is_unstructured]
         if len(others) == 1:
             source, field = others[0]
     if field is None:
         raise _wrong(f"no column {source}.{_bare(column)}", f"columns that are read: {', '.join(_texts(scope))}")
     if not field.is_unstructured:
         raise _wrong(f"{source}.{field.name} is a plain column: it is not read", f"use {source}.{field.name} in SELECT")
-    if _field(table, name, scope) is not None:
+    if field_of(table, name, scope) is not None:
         raise _wrong(f"{table} has a column {name}: it is not added", f"use {table}.{name}, or another name")
-    words = match[5].replace("''", "'").strip()
-    for hole in _HOLE.findall(words):
-        _check_hole(hole, table, source, scope)
+    words = " ".join(match[5].replace("''", "'").replace(f"{{{name}}}", " ").split())
+    shown = [" ".join(str(row.get(field.name)).split()) for row in scope.sources[source].rows]
+    if len(words) >= COPIED and any(words.rstrip(".") in text for text in shown):
+        raise _wrong(f"{words[:60]!r} is copied from an example row", "say what the question asks of each row")
+    holes = _HOLE.findall(words)
+    for hole in holes:
+        table = _table_of(hole, table, source, scope, f"{question} {words}")
+    if not holes and table == source:
+        table, words = _of_whom(words, source, scope)
     return ReadColumn(table, name, kind, source, field, words)  # type: ignore[arg-type]
 
 
@@ -198,18 +209,48 @@ def _texts(scope: Scope) -> list[str]:
     return [named(name, f.name) for name, s in scope.sources.items() for f in s.visible_fields if f.is_unstructured]
 
 
-def _check_hole(hole: str, table: str, source: str, scope: Scope) -> None:
-    """A name in the words is a plain column of the row. Raises QuestionError (UQL631)."""
+def _table_of(hole: str, table: str, source: str, scope: Scope, said: str) -> str:
+    """The table of a column whose words name a plain column of its row: this one, else the one that points to the text and has it.
+
+    Of several that have it, the one of whose name `said` has a word. Raises QuestionError (UQL631).
+    """
     at, _, name = hole.strip().rpartition(".")
     tables = [t for t in scope.sources if not at or t.lower() == _bare(at).lower()]
-    having = [t for t in tables if (f := _field(t, _bare(name), scope)) is not None and not f.is_unstructured]
+    having = [t for t in tables if (f := field_of(t, _bare(name), scope)) is not None and not f.is_unstructured]
     if table in having or (at and having):
-        return
+        return table
     linked = [t for t in having if any({t, source} == {x.left.table, x.right.table} for x in scope.links)]
+    pointing = [t for t in linked if any((t, source) == (x.left.table, x.right.table) for x in scope.links)]
+    alike = [len(words_of(spaced(t)) & words_of(said)) for t in pointing]
+    if alike and alike.count(max(alike)) == 1:
+        return pointing[alike.index(max(alike))]
     raise _wrong(
         f"{table} has no plain column {hole.strip()} for {{{hole}}}",
         f"add the column to {linked[0]}: ALTER TABLE {linked[0]} ADD COLUMN …" if linked else "write it without {…}",
     )
+
+
+def _of_whom(words: str, source: str, scope: Scope) -> tuple[str, str]:
+    """What is read of one of several subjects of a text: the table that links the text with its subjects, and the words with {name}.
+
+    So it is where the words say one that stands in the question ("points of Ann Lee") or the kind of them ("the player scored").
+    """
+    found = {}
+    for link in scope.links:
+        subject, key = link.left.table, link.left.name
+        if not any(x.left.table == subject and x.left.name != key and x.right.table == source for x in scope.links):
+            continue  # it does not link texts with subjects
+        names = {value for t in (subject, link.right.table) for _, value in scope.sources[t].matches}
+        kinds = words_of(spaced(link.right.table))
+        said = [
+            *map(re.escape, names),
+            *(rf"(?:the|a|an|any|some|each|every|one) {kind}\w{{0,3}}" for kind in kinds if len(kind) > 3),
+        ]
+        for one in said:
+            pattern = re.compile(rf"\b{one}\b", re.IGNORECASE)
+            if pattern.search(words):
+                found.setdefault(subject, pattern.sub(f"{{{key}}}", words, count=1))
+    return next(iter(found.items())) if len(found) == 1 else (source, words)
 
 
 def _table(name: str, scope: Scope) -> str:
@@ -219,7 +260,8 @@ def _table(name: str, scope: Scope) -> str:
     return table_name
 
 
-def _field(table: str, name: str, scope: Scope) -> Field | None:
+def field_of(table: str, name: str, scope: Scope) -> Field | None:
+    """A column of a table that a model may see, in whatever case it is written."""
     return next((f for f in scope.sources[table].visible_fields if f.name.lower() == name.lower()), None)
 
 
@@ -233,7 +275,7 @@ def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: 
             _compare_as_boolean(node)
         text = named(_text_alias(select, alias, column, scope), column.field.name)
         holes = tuple(_hole(hole, select, alias, column, scope) for hole in _HOLE.findall(column.words))
-        replacement = value(Use(column, columns.index(column), text, holes, _is_condition(node), literals[column]))
+        replacement = value(Use(column, columns.index(column), text, holes, is_condition(node), literals[column]))
         node.replace(
             exp.alias_(replacement, column.name)
             if node.parent is select and node.arg_key == "expressions"
@@ -252,7 +294,7 @@ def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp
             place = next(
                 (
                     (node, around, alias, column)
-                    for alias, table in _tables(around).items()
+                    for alias, table in tables_of(around).items()
                     for column in columns
                     if (column.table.lower(), column.name.lower()) == (table, node.name.lower())
                     and node.table.lower() in ("", alias.lower())
@@ -272,7 +314,7 @@ def _is_alias(node: exp.Column, select: exp.Select) -> bool:
     return any(isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower() for item in select.expressions)
 
 
-def _tables(select: exp.Select) -> dict[str, str]:
+def tables_of(select: exp.Select) -> dict[str, str]:
     """The tables of FROM by their names there; in lower case."""
     start = select.args.get("from_") or select.args.get("from")
     sources = [start.this if start is not None else None, *(join.this for join in select.args.get("joins") or ())]
@@ -283,7 +325,7 @@ def _text_alias(select: exp.Select, alias: str, column: ReadColumn, scope: Scope
     """How the SELECT calls the table of the text; it is joined where it is not there."""
     if column.source == column.table:
         return alias
-    tables = _tables(select)
+    tables = tables_of(select)
     there = next((name for name, table in tables.items() if table == column.source.lower()), None)
     if there is not None:
         return there
@@ -294,15 +336,27 @@ def _text_alias(select: exp.Select, alias: str, column: ReadColumn, scope: Scope
             f"add the column to {column.source}: {FORM}",
         )
     mine, theirs = (link.left, link.right) if link.left.table == column.table else (link.right, link.left)
+    _qualify(select, tables, scope)
     on = exp.EQ(this=_sql_column(alias, mine.name), expression=_sql_column(column.source, theirs.name))
     select.join(exp.to_table(named(column.source)), on=on, copy=False)
     return column.source
 
 
+def _qualify(select: exp.Select, tables: Mapping[str, str], scope: Scope) -> None:
+    """Names the table of each column of a SELECT, so that a further table makes none ambiguous."""
+    for node in list(select.find_all(exp.Column)):
+        if not node.table and node.find_ancestor(exp.Select) is select and not _is_alias(node, select):
+            for alias, table in tables.items():
+                name = next((s for s in scope.sources if s.lower() == table), None)
+                if name is not None and field_of(name, node.name, scope) is not None:
+                    node.set("table", exp.to_identifier(alias))
+                    break
+
+
 def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: Scope) -> str:
     """The plain column of {…}, as SQL names it there."""
     table, _, name = hole.strip().rpartition(".")
-    tables = _tables(select)
+    tables = tables_of(select)
     if table:
         qualifier = _bare(table).lower()
         aliases = [
@@ -312,7 +366,7 @@ def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: 
         aliases = [alias, *(candidate for candidate in tables if candidate != alias)]
     for candidate in aliases:
         source = next((s for s in scope.sources if s.lower() == tables[candidate]), None)
-        field = _field(source, _bare(name), scope) if source is not None else None
+        field = field_of(source, _bare(name), scope) if source is not None else None
         if field is not None and not field.is_unstructured:
             return named(candidate, field.name)
     raise _wrong(f"{{{hole}}} is not a plain column of the tables in FROM", f"join its table, or {{{column.table}.…}}")
@@ -337,13 +391,18 @@ def _compare_as_boolean(node: exp.Column) -> None:
     comparison = node.parent
     if not isinstance(comparison, exp.Predicate):
         return
+    if isinstance(comparison, exp.GT | exp.GTE | exp.LT | exp.LTE):
+        raise _wrong(
+            f"{node.sql()} is true or false and no number", f"write it alone as a condition, or count_if({node.sql()})"
+        )
     for number in [n for n in comparison.iter_expressions() if isinstance(n, exp.Literal) and not n.is_string]:
         if not isinstance(comparison, exp.EQ) or number.name not in ("0", "1"):
             raise _wrong(f"{node.sql()} is true or false and no number", "write it alone as a condition")
         number.replace(exp.Boolean(this=number.name == "1"))
 
 
-def _is_condition(node: exp.Column) -> bool:
+def is_condition(node: exp.Column) -> bool:
+    """Does a column stand where a condition stands?"""
     parent = node.parent
     if isinstance(parent, exp.If | exp.Filter):
         return parent.this is node or node.arg_key == "expression"

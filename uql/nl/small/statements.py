@@ -21,6 +21,7 @@ from uql.nl.plan.private_lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
 from uql.nl.small.candidates import TEMPERATURE, CandidateContext
 from uql.nl.small.foreign_words import foreign_words
+from uql.nl.small.meant import meant
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
 from uql.nl.small.vote import Candidate, is_empty, key_of
 
@@ -92,7 +93,7 @@ class Statements:
         for _ in range(2 if self.context.uses("repair") else 1):
             reply = str(await step.say(self._columns_wording(failure)))
             try:
-                return columns_of(reply, self.context.scope)
+                return columns_of(reply, self.context.scope, self.context.ctx.question)
             except QuestionError as error:
                 failure = (reply.strip()[:1_000], error_line(error))
         return ()
@@ -110,7 +111,10 @@ class Statements:
     # ---------------------------------------------------------------------------------------------------- the statement
     async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
         context, failure, scope = self.context, None, with_columns(self.context.scope, columns)
-        schema = words.create_tables(scope, chars=CHARS, modalities=self._readable)
+        # beside columns that are read, example rows are copied into statements, and texts compared by their letters
+        schema = words.create_tables(
+            scope, chars=CHARS, modalities=self._readable, rows=not columns or not context.uses("meant")
+        )
         for last in (self._runs or not context.uses("repair"), True):
             wording = words.wording(
                 context.ctx.question,
@@ -136,6 +140,9 @@ class Statements:
         """What a reply gives; its `problem` says what is wrong with it."""
         context, sql = self.context, words.statement_of(reply)
         try:
+            if context.uses("meant"):
+                reads = self._may_read and (bool(columns) or bool(self._foreign))
+                sql, columns = meant(sql, columns, context.scope, context.ctx.question, context.ctx.near, reads=reads)
             checked = check_sql(sql, self._tables)
             columns = tuple(column for column in columns if used(checked, [column]))
             table = await self._rows(checked, columns)
