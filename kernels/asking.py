@@ -222,8 +222,8 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
         relation: has the DuckDB that casts.
     """
     positions = [i for i, value in enumerate(values) if value is not None]
-    if column.of_group and column.labels:
-        return [i for i in positions if values[i] not in (*column.labels, NONE)]
+    if column.of_group and (labels := relation.labels(column)):
+        return [i for i in positions if values[i] not in (*labels, NONE)]
     if not (column.is_value or column.of_group) or column.type == "VARCHAR":
         return []
     if not positions:

@@ -14,6 +14,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
+from uql.kernels.sem_classify import label_queries
 from uql.llm.questions import NONE, Cell, Row, Summary
 from uql.operators.types import json_schema, parse_type
 
@@ -65,6 +66,7 @@ async def summaries(
         columns: the texts.
         members: (groups,) the rows of each group.
     """
+    label_queries(columns, relation)
     plan: list[tuple[VirtualColumn, int, list[Row]]] = []
     everyone = np.concatenate([np.zeros(0, dtype=np.int64), *members])
     for column in columns:
@@ -93,7 +95,8 @@ async def summaries(
         )
     answers: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
     for column, g, rows in plan:
-        answers[column][g] = await _summary(column, rows, relation.source, ctx)
+        given = replace(column, labels=relation.labels(column))
+        answers[column][g] = await _summary(given, rows, relation.source, ctx)
     return Summaries(answers, exact)
 
 
