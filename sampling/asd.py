@@ -394,7 +394,7 @@ class AsdSampler(Draws):
             parts.append(((residual - centre) * (sizes[:, None] / 2)).reshape(m, -1))
             fractions.append(np.repeat(2 / sizes, 2))
             pairs = wave.pairs.ravel()
-            each = 1.0 if self.units is None else self.units[pairs]
+            each = np.ones(len(pairs)) if self.units is None else self.units[pairs]
             stands.append(np.repeat(sizes / 2, 2) * share[pairs] * each)
             values.append((dense * inside)[:, pairs] / each)
             scale = np.maximum(sizes * (sizes - 2.0), 0.0) / 6
