@@ -22,7 +22,7 @@ from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.relation import Relation, to_arrow, typed_answer
 from uql.llm.corrections import overruled
-from uql.llm.questions import Answers
+from uql.llm.questions import NONE, Answers
 
 MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn, or a query refused
 
@@ -221,9 +221,11 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
         values: (n,) answers; None where there is none.
         relation: has the DuckDB that casts.
     """
+    positions = [i for i, value in enumerate(values) if value is not None]
+    if column.of_group and (labels := relation.labels(column)):
+        return [i for i in positions if values[i] not in (*labels, NONE)]
     if not (column.is_value or column.of_group) or column.type == "VARCHAR":
         return []
-    positions = [i for i, value in enumerate(values) if value is not None]
     if not positions:
         return []
     plain = typed_answer(replace(column, attempt=False))

@@ -683,7 +683,7 @@ def audit_of(
     if units is None:
         return make(n, features=guided.features, prior=guided.prior, known=labels)
     own, size = guided.of_units(units), units.sizes.astype(np.float64)
-    return UnitSample(units, make, known=labels, features=own.features, prior=own.prior, size=size, proportional=True)
+    return UnitSample(units, make, known=labels, features=own.features, prior=own.prior, size=size)
 
 
 def as_known(labels: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, Floats] | None:

@@ -9,15 +9,17 @@ from itertools import islice
 import numpy as np
 
 from uql.base.errors import BudgetError
+from uql.base.sql_text import literal
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.relation import Relation
-from uql.llm.questions import Cell, Row, Summary
+from uql.kernels.sem_classify import label_queries
+from uql.llm.questions import NONE, Cell, Row, Summary
+from uql.operators.types import json_schema, parse_type
 
 CHARS = 8_000  # of rows in one request: about 2,000 tokens
 FANOUT = 8  # partial answers in one reducing request
-_BOOLEAN = json.dumps({"type": "boolean"})
 
 
 def calls_needed(lengths: list[int]) -> int:
@@ -64,6 +66,7 @@ async def summaries(
         columns: the texts.
         members: (groups,) the rows of each group.
     """
+    label_queries(columns, relation)
     plan: list[tuple[VirtualColumn, int, list[Row]]] = []
     everyone = np.concatenate([np.zeros(0, dtype=np.int64), *members])
     for column in columns:
@@ -92,7 +95,8 @@ async def summaries(
         )
     answers: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
     for column, g, rows in plan:
-        answers[column][g] = await _summary(column, rows, relation.source, ctx)
+        given = replace(column, labels=relation.labels(column))
+        answers[column][g] = await _summary(given, rows, relation.source, ctx)
     return Summaries(answers, exact)
 
 
@@ -118,7 +122,8 @@ def _length(row: Row) -> int:
 
 
 async def _summary(column: VirtualColumn, rows: list[Row], source: str, ctx: Context) -> object:
-    schema = _BOOLEAN if column.type == "BOOLEAN" else None
+    type = _type(column)
+    schema = None if type == "VARCHAR" else json.dumps(json_schema(parse_type(type), nullable=False))
     if schema:  # nothing is cited
         rows = [replace(row, cells=row.cells[1:]) for row in rows]
     runs = _chunks([_length(row) for row in rows])
@@ -132,15 +137,24 @@ async def _summary(column: VirtualColumn, rows: list[Row], source: str, ctx: Con
     return parts[0]
 
 
+def _type(column: VirtualColumn) -> str:
+    """The type in which a group is answered: yes or no, one of labels, or else words, which are cast afterwards."""
+    if not column.labels:
+        return "BOOLEAN" if column.type == "BOOLEAN" else "VARCHAR"
+    options = dict.fromkeys((*column.labels, *([NONE] if column.none_of_these else [])))
+    return f"ENUM({', '.join(map(literal, options))})"
+
+
 async def _ask(
     column: VirtualColumn, rows: list[Row], stage: str, schema: str | None, source: str, ctx: Context
 ) -> object:
+    type = _type(column)
     return await ctx.write(
         Summary(
             column.text,
             schema=schema,
             shown=tuple(rows),
-            parameters=(("stage", stage), *((("type", column.type),) if column.type == "BOOLEAN" else ())),
+            parameters=(("stage", stage), *((("type", type),) if type != "VARCHAR" else ())),
             max_tokens=300,
         ),
         source=source,

@@ -108,7 +108,7 @@ class AsdSampler(Draws):
     Args:
         features: (N, d) float32 with mean squared row norm about 1.
         prior: (N,) a score, higher where a yes is likelier, for the first wave; without it that wave spreads over the features.
-        proportional: whether rows are drawn in proportion to their size, as where each stands for so many.
+        kept: as of `Draws`; `units` are drawn in proportion to their size, and numbers are predicted of one row of each.
         past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error. Where rows have near
             copies, as frames of a video, the variance is that of such an estimate: later waves look beside what a wave has found, so that
             predictions made from them are right about the wave's own rows, and the residuals of these are smaller than those of the others.
@@ -125,7 +125,6 @@ class AsdSampler(Draws):
         *,
         features: Matrix,
         prior: Floats | None = None,
-        proportional: bool = False,
         past_only: bool = False,
         **kept: Any,
     ) -> None:
@@ -142,7 +141,7 @@ class AsdSampler(Draws):
         self._stretch: Floats | None = None
         self._order: tuple[Indices, Floats] | None = self._group_order()
         self._base = np.ones(n_rows)
-        if self.size is not None and proportional and float(self.size.sum()) > 0:
+        if self.size is not None and self.units is not None and float(self.size.sum()) > 0:
             self._base = self._stretch = self.size / float(self.size.mean())
         elif self.size is not None:
             spread = float(np.std(self.size)) or 1.0
@@ -314,16 +313,17 @@ class AsdSampler(Draws):
     ) -> list[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it, for the rows `inside`
         (N,), from earlier waves alone if `past`."""
-        if weights is not None:
-            each = weights[self.labelled]
+        parts, truth = self.units if weights is None else weights, y
+        if parts is not None:
+            each = parts[self.labelled]
             some = each != 0
             truth = np.where(some, y / np.where(some, each, 1.0), np.nan_to_num(self.answers))
-            ps = self._shares_of(truth, complete, inside, past)
-            return [(weights * p, weights**2 * spread) for p, spread in ps]
-        if is_share(y):
-            return self._shares_of(y, complete, inside, past)
-        means, fits = self._scored(y, "number", complete, past), self._fitted(y, "number", complete, past)
-        return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
+        if weights is not None or is_share(truth):
+            found = self._shares_of(truth, complete, inside, past)
+        else:
+            means, fits = self._scored(truth, "number", complete, past), self._fitted(truth, "number", complete, past)
+            found = [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
+        return found if parts is None else [(parts * mean, parts**2 * spread) for mean, spread in found]
 
     def _shares_of(self, y: Floats, complete: list[int], inside: Flags, past: bool) -> list[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1
@@ -394,8 +394,9 @@ class AsdSampler(Draws):
             parts.append(((residual - centre) * (sizes[:, None] / 2)).reshape(m, -1))
             fractions.append(np.repeat(2 / sizes, 2))
             pairs = wave.pairs.ravel()
-            stands.append(np.repeat(sizes / 2, 2) * share[pairs])
-            values.append((dense * inside)[:, pairs])
+            each = np.ones(len(pairs)) if self.units is None else self.units[pairs]
+            stands.append(np.repeat(sizes / 2, 2) * share[pairs] * each)
+            values.append((dense * inside)[:, pairs] / each)
             scale = np.maximum(sizes * (sizes - 2.0), 0.0) / 6
             together = None if nested else _correlation(residual)
             model = self._model_covariance(predicted, i, part_of, wave, variables[-1][1], together)
@@ -471,15 +472,16 @@ class AsdSampler(Draws):
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             whole = float(weights[inside].sum())
             each = weights[self.labelled][within]
-            part, event, freedom = weights[inside], moments.event(whole - float(each[certain].sum())), moments.freedom()
+            part, size = weights[inside & ~self._certain], int(inside.sum())
+            event, freedom = moments.event(whole - float(each[certain].sum())), moments.freedom()
             return share_interval(
-                value, variance, values, each, whole, len(part), self.level, part, freedom, certain=certain, event=event
+                value, variance, values, each, whole, size, self.level, part, freedom, certain=certain, event=event
             )
         skew = moments.skew(read=weights is None and not is_binary(y))
         nearest = 0.0
         if weights is not None:
             counted = ((y != 0).astype(np.float64), None)
-            nearest = self._least_error(counted, weights[inside], complete, inside)
+            nearest = self._least_error(counted, weights[inside & ~self._certain], complete, inside)
         return self._open_total(value, variance, moments.freedom(), y, inside, weights, bounds, skew, nearest)
 
     def _least_error(
@@ -494,7 +496,7 @@ class AsdSampler(Draws):
 
         Args:
             counted: what each row told adds to the number of rows that count, and what every row would.
-            values: of all rows that may count; for a mean, less the mean.
+            values: of all rows that may count and are not known for certain; for a mean, less the mean.
         Source: as of `beta_of_moments` for half a row of the rarer kind that was not seen, after Fay & Feuer (1997).
         """
         moments = self._moments([counted], inside, complete)
@@ -504,7 +506,8 @@ class AsdSampler(Draws):
         differ = len(answers) > 0 and bool(np.ptp(answers))
         event = moments.event(size) if differ else None  # where all agree, predictions leave no variance
         event = size / max(len(answers), 1) if event is None else event
-        variance = (float(moments.covariance[0, 0]) + event**2 / 2) * float((values**2).mean())
+        mean_square = float((values**2).sum()) / max(len(values), 1)
+        variance = (float(moments.covariance[0, 0]) + event**2 / 2) * mean_square
         n_count = int(np.count_nonzero(answers))
         rarer = min(n_count, len(answers) - n_count)
         return intervals.t_quantile(self.level, rarer + 1) * math.sqrt(variance)
@@ -527,7 +530,7 @@ class AsdSampler(Draws):
         n, size = max(len(values) - certain, 1), int(inside.sum()) - certain
         if not values.any() and weights is not None:  # values of both signs, and no row counts so far
             most = intervals.wilson(0.0, n, self.level)[1]
-            part = weights[inside]
+            part = weights[inside & ~self._certain]
             return value, most * float(np.minimum(part, 0).sum()), most * float(np.maximum(part, 0).sum())
         if bounds is None and not values.any():
             return value, -math.inf, math.inf
@@ -573,7 +576,7 @@ class AsdSampler(Draws):
         skew = moments.skew(ratio, read=weights is None and not is_binary(y))
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom, skew)
         if weights is not None and is_binary(x):
-            rows = inside if counts is None else inside & (counts > 0)
+            rows = (inside if counts is None else inside & (counts > 0)) & ~self._certain
             nearest = self._least_error((x, counts), weights[rows] - ratio, complete, inside) / bottom
             low, high = min(low, ratio - nearest), max(high, ratio + nearest)
         value = min(max(ratio, least), most)
@@ -691,7 +694,7 @@ def share_interval(
         values: (n,) what the told rows add; `each`: (n,) what they would add if they counted.
         whole: what all rows would add if all counted; `size` their number.
         confidence: of the interval.
-        weights: (size,) what each row would add, where not 1.
+        weights: what each row that is not certain would add, where not 1.
         freedom: of the variance; Student's quantile stands for the normal one.
         certain: (n,) the told rows that were not drawn at random.
         ratio: give the share itself, not the total.

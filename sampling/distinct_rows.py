@@ -71,7 +71,7 @@ class UnitSample(LabelledRows):
     """An aggregate sampler over rows that draws units.
 
     Args:
-        make: makes the sampler of the units, from their number and the keywords `known` and `groups`.
+        make: makes the sampler of the units, from their number and the keywords `units`, `known` and `groups`.
         known: rows answered before and their answers, of whole units.
         groups: (N,) the group of each row.
     """
@@ -90,6 +90,7 @@ class UnitSample(LabelledRows):
         if within and groups is not None:
             keywords["groups"] = groups[units.first]
         super().__init__(known)
+        keywords["units"] = units.sizes.astype(np.float64)
         if self.n_known:
             keywords["known"] = units.unit_answers(self.labelled, self.answers)
         self.inner = make(len(units), **keywords)

@@ -40,7 +40,7 @@ class Sample:
         features: (N, d) float32 with a mean squared row norm of about 1, or None.
         prior: (N,) a score, higher where a yes is likelier, or None.
         size: (N,) |V| where a SUM or AVG of a stored column V is wanted, or None.
-        proportional: whether rows are drawn in proportion to their size: where each stands for so many.
+        units: (N,) how many rows of a table each stands for, which are drawn in proportion to their size, or None: one.
         groups: (N,) int, the concrete group of each row, or None.
         known: (indices, answers) of rows answered before: certain rows, never part of the random sample.
         strata: of 'uqe' and 'stratified': how many, or "auto" for as many clusters as differ most; None: 10.
@@ -53,7 +53,7 @@ class Sample:
     features: Matrix | None = None
     prior: Floats | None = None
     size: Floats | None = None
-    proportional: bool = False
+    units: Floats | None = None
     groups: Indices | None = None
     known: Known | None = None
     strata: Strata | None = None
@@ -66,7 +66,13 @@ class Sample:
     @property
     def common(self) -> dict[str, Any]:
         """What every sampler takes."""
-        return {"rng": self.rng, "confidence": self.confidence, "groups": self.groups, "known": self.known}
+        return {
+            "rng": self.rng,
+            "confidence": self.confidence,
+            "groups": self.groups,
+            "known": self.known,
+            "units": self.units,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +112,7 @@ def _asd(s: Sample) -> AggregateSampler:
     free = s.n_rows - (len(s.known[0]) if s.known is not None else 0)
     if s.matrix is None or free <= s.budget or s.budget < 4:
         return _uniform(s)
-    return AsdSampler(
-        s.n_rows, s.budget, features=s.matrix, prior=s.prior, size=s.size, proportional=s.proportional, **s.common
-    )
+    return AsdSampler(s.n_rows, s.budget, features=s.matrix, prior=s.prior, size=s.size, **s.common)
 
 
 def _uqe(s: Sample) -> AggregateSampler:

@@ -62,6 +62,7 @@ class Draws(ProposedRows, ABC):
         size: (N,) the |value| a SUM weighs each row with; a few rows that hold most of its spread are asked first.
         groups: (N,) int, the concrete group of each row, for totals within one of them; small groups are asked wholly.
         known: (indices, answers) of rows answered before.
+        units: (N,) how many rows of a table each stands for, all of which have its answer; None: each is one row.
     """
 
     method = "uniform"
@@ -76,9 +77,10 @@ class Draws(ProposedRows, ABC):
         size: Floats | None = None,
         groups: Indices | None = None,
         known: Known | None = None,
+        units: Floats | None = None,
     ) -> None:
         super().__init__(n_rows, budget, rng, known)
-        self.confidence, self.groups, self.size, self._look = confidence, groups, size, 0
+        self.confidence, self.groups, self.size, self.units, self._look = confidence, groups, size, units, 0
         self._first = self._whole_groups(groups) if groups is not None else np.zeros(0, np.int64)
         if size is not None:
             self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
@@ -210,13 +212,12 @@ class Draws(ProposedRows, ABC):
             each = zero_y[usable] / zero_x[usable] if usable.any() else np.array([-math.inf, math.inf])
             if share:
                 each = np.array([0.0, 1.0])
-            for one in (float(each.min()), float(each.max())):
+            for one, up in ((float(each.min()), False), (float(each.max()), True)):
                 if not math.isfinite(one):
                     low, high = -math.inf, math.inf
                     break
-                part = np.where(missing, np.where(np.isnan(x), 1.0, x), zero_x)
-                filled = np.where(missing, np.where(np.isnan(y), one * part, y), zero_y)
-                _, lower, upper = self._quotient(filled, part, everything, (weights, counts), domain)
+                filled = self._filled(y, x, inside, one, up, (weights, counts))
+                _, lower, upper = self._quotient(*filled, everything, (weights, counts), domain)
                 low, high = min(low, lower), max(high, upper)
         exact = everything is not None and unknown == 0
         if share and not exact and math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
@@ -282,8 +283,34 @@ class Draws(ProposedRows, ABC):
         if weights is not None:
             each = weights[self.labelled]
             return np.where(missing, np.minimum(each, 0.0), y), np.where(missing, np.maximum(each, 0.0), y)
-        least, most = bounds if bounds is not None else self._range(y[inside & ~missing])
-        return np.where(missing, least, y), np.where(missing, most, y)
+        each = np.ones(len(y)) if self.units is None else self.units[self.labelled]
+        least, most = bounds if bounds is not None else self._range((y / each)[inside & ~missing])
+        return np.where(missing, least * each, y), np.where(missing, most * each, y)
+
+    def _filled(
+        self, y: Floats, x: Floats, inside: Flags, one: float, up: bool, row_weights: Weights
+    ) -> tuple[Floats, Floats]:
+        """y and x with the unknown rows `inside` as they move y/x farthest `up` or down: each counts with what is stored of it, else
+        with `one`, or does not count. Which of them move it is found by Dinkelbach's iteration (1967), by the rows told."""
+        weights, counts = row_weights
+        whole = np.ones(len(x)) if counts is None else counts[self.labelled]
+        open_ = np.isnan(y) | np.isnan(x)
+        part = np.where(np.isnan(x), whole, x)
+        top = one * part
+        if weights is not None:
+            own = weights[self.labelled]
+            as_one = np.isnan(x) & np.isclose(y * whole, own * x)[~open_].all()  # what counts in y counts in x
+            top = np.where(as_one, own, np.maximum(own, 0.0) if up else np.minimum(own, 0.0))
+        top = np.where(np.isnan(y), top, y)
+        chosen = open_ & inside
+        while True:
+            filled = np.where(chosen, top, np.where(open_, 0.0, y)), np.where(chosen, part, np.where(open_, 0.0, x))
+            bottom = float(filled[1][inside].sum())
+            gain = top - float(filled[0][inside].sum()) / (bottom or 1.0) * part
+            better = chosen & (~np.isnan(x) | ((gain > 0) if up else (gain < 0)))
+            if bottom == 0 or not better.any() or (better == chosen).all():
+                return filled
+            chosen = better
 
     def _range(self, values: Floats) -> tuple[float, float]:
         if is_binary(values):
@@ -371,4 +398,5 @@ class Draws(ProposedRows, ABC):
         taken = int(np.argmin(error))
         if error[taken] > WORTH * error[0]:
             taken = 0
-        return order[: max(0, taken - (self.budget - taken) % 2)]  # the others are drawn in pairs
+        odd = taken > 0 and (self.budget - taken) % 2  # the others are drawn in pairs
+        return order[: taken + odd if taken < most else taken - odd]

@@ -44,10 +44,10 @@ class UniformSampler(Draws):
 
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
         certain, random, size = self._parts(domain)
-        base, sample = float(y[certain].sum()), y[random]
+        base, sample, weights = float(y[certain].sum()), y[random], self._free(weights, domain)
         n = len(sample)
         if bounds is None and weights is not None:
-            bounds = min(0.0, float(weights.min())), max(0.0, float(weights.max()))
+            bounds = float(weights.min(initial=0.0)), float(weights.max(initial=0.0))
         if n == 0:
             least, most = (
                 bounds
@@ -65,12 +65,12 @@ class UniformSampler(Draws):
     def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
-        stored = (
-            row_weights[0]
-            if domain is None or row_weights[0] is None or self.groups is None
-            else row_weights[0][self.groups == domain]
-        )
+        stored = self._free(row_weights[0], domain)
         return ratio_of_samples(y[random], x[random], size, base, self.level, stored)
+
+    def _free(self, stored: Floats | None, domain: int | None) -> Floats | None:
+        """Of a stored value of each row, those of the rows that the random draws stand for."""
+        return None if stored is None else stored[self._rows_in(domain) & ~self._certain]
 
 
 def expansion_interval(

@@ -657,7 +657,7 @@ def _sampler(
         weight = units.sums(np.ones(n) if size is None else size)
 
         def make(m: int, **keywords: Any) -> AggregateSampler:
-            return _make(method, m, min(room, m), ctx, size=weight, proportional=True, **extra, **keywords)
+            return _make(method, m, min(room, m), ctx, size=weight, **extra, **keywords)
 
         sampler = UnitSample(units, make, known=ledger_answers, groups=groups)
     if method == "uniform":

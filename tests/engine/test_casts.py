@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from labels import both
+from row_model import RowModel
 
+import uql
 from uql.base.errors import ModelReplyError, UQLError
+from uql.llm.providers.base import Answer
 
 WORDS = '"the reviewer\'s name"'
 
@@ -57,6 +62,37 @@ def test_what_a_group_s_summary_cannot_be_cast_to_is_null_and_listed(labels):
     assert {row[1] for row in result.fetchall()} == {None}
     assert [(error.kind, error.clause) for error in result.errors] == [("wrong_type", "the number of stars")] * 3
     assert not result.exact
+
+
+def test_a_group_is_put_to_the_labels_that_the_statement_gives(labels, sql):
+    """A summary in words is never one of them: HAVING had no rows, and a cast to ENUM was NULL, and both were exact."""
+    con = labels.uql(budget="all")
+    most = "SELECT film, mode(topic(text)) AS t FROM good GROUP BY film ORDER BY film"
+    want = sql.execute(
+        most.replace("mode(topic(text))", "coalesce(topic(text), '-')").replace("GROUP BY film", "")
+    ).fetchall()
+    counts = {film: Counter(topic for of, topic in want if of == film and topic != "-") for film, _ in want}
+    result = con.uql(
+        """SELECT film, "the main topic"::ENUM('plot', 'music', 'acting') AS t FROM good GROUP BY film ORDER BY film"""
+    )
+    found = result.fetchall()
+    assert len(found) == 3 and result.exact
+    assert all(counts[film][topic] == max(counts[film].values()) for film, topic in found)
+    mainly = [(film,) for film, n in sorted(counts.items()) if 2 * n["music"] > n.total()]
+    for given in ("= 'music'", "IN (SELECT 'music')"):
+        having = con.uql(f'SELECT film FROM good GROUP BY film HAVING "the main topic" {given} ORDER BY film')
+        assert having.exact and having.fetchall() == mainly
+
+
+def test_a_reply_about_a_group_that_is_none_of_the_labels_is_null_and_listed(labels):
+    class Wordy(RowModel):
+        def _one(self, question, row):
+            return Answer("Most of them praise the music [3].")
+
+    con = uql.attach(labels.sql(), model=Wordy(), ledger=":memory:", budget="all")
+    result = con.uql("SELECT film FROM good GROUP BY film HAVING \"the main topic\" = 'music'")
+    assert result.fetchall() == [] and not result.exact
+    assert [error.kind for error in result.errors] == ["wrong_type"] * 3
 
 
 @pytest.mark.parametrize("item", ["(count(*) * 1000)::TINYINT", "(count(*) || 'x')::INTEGER", "1 // (count(*) * 0)"])

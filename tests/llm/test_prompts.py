@@ -112,6 +112,18 @@ def test_a_condition_on_a_group_is_asked_of_all_its_rows_and_of_parts_of_a_long_
     assert "Above are 2 of the rows of a group" in part and "how many of them speak for it, how many against" in part
 
 
+def test_a_label_of_a_group_is_asked_of_all_its_rows_and_of_parts_of_a_long_one() -> None:
+    typed = (("stage", "summary"), ("type", "ENUM('price', 'taste')"))
+    of_group = Summary(
+        "the main complaint", schema="{}", shown=(row("Too dear."), row("It costs a lot.")), parameters=typed
+    )
+    assert summary.prompt(of_group, Row()).user.endswith(
+        "Of the whole group, what is the main complaint? Answer with one of: price, taste, from this alone."
+    )
+    part = summary.prompt(replace(of_group, schema=None), Row()).user
+    assert "as one of: price, taste. Say in at most two sentences how many of these rows speak for which." in part
+
+
 def test_holes_are_filled_with_quoted_values_or_names_of_cells() -> None:
     one = Row((Cell("text", "x"),), (("city", "Rome\nignore all"), ("t.n", "v" * 100)))
     assert filled(Predicate("{text} is of {city} {{so}}"), one) == 'text is of "Rome ignore all" {so}'

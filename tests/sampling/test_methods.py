@@ -1,5 +1,7 @@
 """What single methods promise beyond the contract."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sampler_contract import World, ask_all, errors, holds
@@ -7,6 +9,7 @@ from sampler_contract import World, ask_all, errors, holds
 from uql.sampling.asd import AsdSampler
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
 from uql.sampling.clusters import best_clusters, separation
+from uql.sampling.distinct_rows import Units, UnitSample
 from uql.sampling.importance import ImportanceSampler, inclusion
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch, Search
@@ -248,6 +251,35 @@ def test_known_rows_are_no_draws_that_found_nothing(method, answer):
         ):
             held[name] += found.low - 1e-9 <= true <= found.high + 1e-9
     assert min(held.values()) >= 54, held
+
+
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_ratio_covers_each_way_in_which_unknown_rows_may_be(seed, units):
+    rng = np.random.default_rng(seed)
+    value, read = np.exp(2 * rng.normal(size=12)) * rng.choice([1, -1, 1], 12), rng.integers(1, 9, 12).astype(float)
+    of = np.repeat(np.arange(12), rng.integers(1, 9, 12)) if units else np.arange(12)
+    truth, lost = np.where(rng.random(12) < 0.5, 1.0, 0.0), rng.permutation(12)[:4]
+    seen = np.setdiff1d(np.arange(12), lost)
+    truth[seen[:2]] = 1.0
+    seen = read[seen[truth[seen] == 1.0]]
+    value, read = value[of] * (1 + np.arange(len(of)) % 3), np.clip(read, seen.min(), seen.max())[of]
+    told = truth.copy()
+    told[lost] = np.nan
+    sampler = UnitSample(Units(of), lambda m, **more: AGGREGATE["uniform"](m, m, rng=rng, **more))
+    ask_all(sampler, told[of])
+    rows, y = sampler.labelled, sampler.answers
+    found = [
+        sampler.ratio(value[rows] * y, y, weights=value),
+        sampler.ratio(value[rows] * y, np.ones(len(y)), weights=value),
+        sampler.ratio(read[rows] * y, y),
+    ]
+    for answers in product([0.0, 1.0], repeat=4):
+        truth[lost] = answers
+        yes = truth[of]
+        possible = value @ yes / yes.sum(), value @ yes / len(yes), read @ yes / yes.sum()
+        for ratio, true in zip(found, possible, strict=True):
+            assert ratio.low - 1e-9 <= true <= ratio.high + 1e-9
 
 
 def test_proposition_1_a_proposal_proportional_to_the_answer_has_no_variance():

@@ -14,6 +14,7 @@ OF = np.random.default_rng(3).permutation(
 UNITS = Units(OF)
 TRUTH = WORLD.truth[OF]
 VALUE = np.random.default_rng(4).gamma(2.0, 3.0, len(OF))
+READ = np.random.default_rng(6).integers(1, 11, len(UNITS)).astype(float)[OF]  # the same in all rows of a unit
 GROUPS = np.random.default_rng(5).integers(0, 3, len(OF))
 
 
@@ -21,7 +22,7 @@ def sample(seed, budget=100, name="asd", **keywords):
     def make(m, **more):
         return AGGREGATE[name](
             m, min(budget, m), rng=np.random.default_rng(seed), features=WORLD.features, prior=WORLD.prior,
-            size=UNITS.sizes.astype(float), proportional=True, **more,
+            size=UNITS.sizes.astype(float), **more,
         )  # fmt: skip
 
     sampler = UnitSample(UNITS, make, groups=GROUPS, **keywords)
@@ -40,6 +41,8 @@ def numbers(sampler):
     yield sampler.ratio(y, np.ones(len(y))), TRUTH.mean()
     yield sampler.total(y, (0.0, 1.0), domain=1), TRUTH[inside].sum()
     yield sampler.ratio(v, y, weights=VALUE, domain=1), (VALUE * TRUTH)[inside].sum() / TRUTH[inside].sum()
+    yield sampler.total(READ[rows] * y), READ @ TRUTH
+    yield sampler.ratio(READ[rows] * y, y), READ @ TRUTH / TRUTH.sum()
 
 
 def test_rows_of_a_unit_come_together_and_no_unit_twice():
@@ -51,7 +54,7 @@ def test_rows_of_a_unit_come_together_and_no_unit_twice():
 
 @pytest.mark.parametrize("name", ["asd", "uniform"])
 def test_intervals_of_rows_hold(name):
-    seeds, held = 60, np.zeros(6)
+    seeds, held = 60, np.zeros(8)
     for seed in range(seeds):
         held += [holds(found, truth) for found, truth in numbers(sample(seed, name=name))]
     assert (held / seeds >= 0.93 - 3 * np.sqrt(0.0475 / seeds)).all(), held / seeds
@@ -60,6 +63,30 @@ def test_intervals_of_rows_hold(name):
 def test_a_mean_of_stored_values_is_known_well_from_few_units():
     errors = [next(e for i, e in enumerate(numbers(sample(seed))) if i == 2) for seed in range(20)]
     assert np.sqrt(np.mean([(found.value / truth - 1) ** 2 for found, truth in errors])) < 0.03
+
+
+def test_numbers_that_are_read_are_predicted_of_one_row_of_a_unit():
+    found = [list(numbers(sample(seed)))[-2:] for seed in range(20)]
+    widths = [[(e.high - e.low) / truth for e, truth in both] for both in found]
+    assert (np.median(widths, axis=0) < [2.0, 1.6]).all()
+
+
+@pytest.mark.parametrize("name", ["asd", "uniform"])
+@pytest.mark.parametrize("budget", [63, 64])
+def test_a_row_that_holds_nearly_all_of_a_sum_is_asked_and_does_not_widen_what_the_others_say(name, budget):
+    world = World.of(1000, 0.3)
+    value = np.random.default_rng(0).gamma(2.0, 10.0, 1000)
+    value[5] = 50_000.0
+    for seed in range(5):
+        sampler = AGGREGATE[name](
+            1000, budget, rng=np.random.default_rng(seed), features=world.features, size=value, prior=world.prior
+        )
+        while len(rows := sampler.propose(8)):
+            sampler.tell(rows, world.truth[rows])
+        assert 5 in sampler.labelled
+        rows, y = sampler.labelled, sampler.answers
+        mean = sampler.ratio(value[rows] * y, y, weights=value)
+        assert mean.high - mean.low < 4 * mean.value
 
 
 def test_all_units_are_exact():

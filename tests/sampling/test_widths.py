@@ -50,7 +50,7 @@ def drawn(seed, method):
         groups = groups[np.unique(of, return_index=True)[1]][of]
 
         def make(m, **keywords):
-            return AGGREGATE["asd"](m, min(budget, m), rng=rng, features=features[:m], proportional=True, **keywords)
+            return AGGREGATE["asd"](m, min(budget, m), rng=rng, features=features[:m], **keywords)
 
         sampler = UnitSample(Units(of), make, groups=groups)
     elif method == "groups":

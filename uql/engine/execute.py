@@ -534,7 +534,7 @@ async def _summaries(block: Block, grouping: Groups, relation: Relation, ctx: Co
     casts, exact = [], summaries.exact
     for column, values in summaries.answers.items():
         for i in misfits(column, np.array(values, dtype=object), relation):
-            message = f"{str(values[i])[:80]!r} is not {column.type}"
+            message = f"{str(values[i])[:80]!r} is {'none of the labels' if relation.labels(column) else f'not {column.type}'}"
             ctx.errors.append(RowError(-1, column.text, "wrong_type", message, str(values[i])[:200]))
             values[i], exact = None, False
         data[column.name] = to_arrow(np.array(values, dtype=object))

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from uql.operators.record import Operator, Place, Prompt, Row, Subject, Words
 from uql.operators.rows import filled
+from uql.operators.types import parse_type
+from uql.operators.value import how
 from uql.operators.write import VERSION, WRITE, Write, listed, rows_of
 
 
 @dataclass(frozen=True, slots=True)
 class Summary(Write):
     """What is so of the rows shown together. The parameter "stage" is "reduce" where they are themselves answers about parts of a
-    group; the parameter "type" is BOOLEAN where a condition on the group is asked."""
+    group; the parameter "type" is BOOLEAN where a condition on the group is asked, and an ENUM where one of labels is."""
 
     task: str = "summary"
 
@@ -33,8 +35,8 @@ def prompt(question: Write, row: Row, seed: int | None = None) -> Prompt:
 
 
 def _summary(question: Write, row: Row, rows: str) -> Prompt:
-    if dict(question.parameters).get("type") == "BOOLEAN":
-        return _group_condition(question, row, rows)
+    if "type" in dict(question.parameters):
+        return _of_group(question, row, rows)
     cite = (
         "keep the numbers of rows in brackets that support it"
         if _stage(question) == "reduce"
@@ -47,12 +49,18 @@ def _summary(question: Write, row: Row, rows: str) -> Prompt:
     )
 
 
-def _group_condition(question: Write, row: Row, rows: str) -> Prompt:
-    """Is it so of a group? Of a part of a long group: what speaks for it and against, in numbers that can be added up."""
-    claim = condition(question, row)
+def _of_group(question: Write, row: Row, rows: str) -> Prompt:
+    """Is it so of a group, or which label fits it? Of a part of a long group: what speaks for it, in numbers that can be added up."""
+    claim, kind = condition(question, row), parse_type(dict(question.parameters)["type"])
+    asked = f"is it so that {claim}" if kind.kind == "boolean" else f"what is {claim}"
     if question.schema is not None:
         subject = "parts of a group, each judged by itself" if _stage(question) == "reduce" else "a group of rows"
-        task = f"Above is {subject}. Of the whole group, is it so that {claim}? Answer true or false, from this alone."
+        task = f"Above is {subject}. Of the whole group, {asked}? Answer {how(kind)}, from this alone."
+    elif kind.labels:
+        task = (
+            f"Above are {len(question.shown)} of the rows of a group. To be told of the whole group later: {claim}, as one of: "
+            f"{', '.join(kind.labels)}. Say in at most two sentences how many of these rows speak for which."
+        )
     else:
         task = (
             f"Above are {len(question.shown)} of the rows of a group. To be decided of the whole group later: {claim}. Say in at most "

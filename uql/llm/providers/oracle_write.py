@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from uql.llm.questions import Row, Write
+from uql.llm.questions import NONE, Row, Write
+from uql.operators.types import parse_type
 
 ROW = "row"  # the cell that holds a row's number, where a summary is to cite it
 _LABEL_TASKS = {"taxonomy"}
@@ -37,8 +39,21 @@ def written(
         return [False] * len(question.parameters)
     if question.task == "attribute":
         return attribute_of(question.text)
+    if dict(question.parameters).get("type", "").startswith("ENUM"):
+        return _label(question, labels_of)
     text = _summary(question)
     return text if schema is None else shaped(schema, {"": [text]})
+
+
+def _label(question: Write, labels_of: Callable[[str, Sequence[Row]], list[str]]) -> str:
+    """The label that most of the rows shown have, or most parts of the group; NONE where that is none of those asked for."""
+    if dict(question.parameters)["stage"] == "reduce":
+        said = [str(cell.value) for row in question.shown for cell in row.cells]
+    else:
+        said = [label for row in question.shown for label in labels_of(question.text, [row])]
+    options = {label.casefold(): label for label in parse_type(dict(question.parameters)["type"]).labels}
+    counts = Counter(options.get(label.casefold(), NONE) for label in said)
+    return max([NONE, *options.values()], key=counts.__getitem__)
 
 
 def _summary(question: Write) -> str:
