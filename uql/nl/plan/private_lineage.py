@@ -1,7 +1,7 @@
 """Which columns of a result hold what a private column held, whatever a query calls them.
 
-A result column is private where its expression, or that of a sub-query it comes from, names a private column; a count of one is not. What
-cannot be followed is taken for private.
+A result column is public where its expression, and those of the sub-queries it comes from, name public columns alone, or count. Any other
+is private: what cannot be followed too.
 """
 
 from __future__ import annotations
@@ -13,10 +13,28 @@ from dataclasses import replace
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Field
 from uql.compiler import syntax
+from uql.compiler.bind.reading import holes
 from uql.compiler.parser import parse
-from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, TableName, Union
+from uql.compiler.syntax import (
+    Call,
+    CommonTable,
+    GroupKey,
+    Lambda,
+    Name,
+    Position,
+    Quoted,
+    Select,
+    SelectItem,
+    Source,
+    Star,
+    TableFunction,
+    TableName,
+    Union,
+)
 from uql.compiler.walk import children, walk
 from uql.nl.plan.dag import Node, NodeKind
+
+_LEAVES = Name | Quoted | Star | Position
 
 
 def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[Field, ...]:
@@ -25,22 +43,25 @@ def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[
     Args:
         read: columns of all that the node may read.
     """
-    private = {f.name.lower() for f in read if f.private}
-    if not private:
+    if not any(f.private for f in read):
         return tuple(fields)
-    private_names = _private_names(node, [f.name for f in fields], private)
+    private_names = _private_names(node, [f.name.lower() for f in fields], read)
     return tuple(replace(f, private=True) if f.name.lower() in private_names else f for f in fields)
 
 
 def reads_private(kind: NodeKind, body: str, read: Sequence[Field]) -> bool:
-    """May a step see private values? Its source names such a column, or takes all columns.
+    """May a step see private values? It names such a column or takes all columns, or it is not known what it takes.
 
     Args:
         read: columns of all that it may read.
     """
-    private = {f.name.lower() for f in read if f.private}
-    low = body.lower()
-    return bool(private) and (kind is NodeKind.PYTHON or "*" in low or any(name in low for name in private))
+    if kind is not NodeKind.PYTHON:
+        with suppress(UQLError):
+            tree = parse(body)
+            leaves = [node for node in walk(tree, queries=True) if isinstance(node, _LEAVES)]
+            names = _Names(tree, read)
+            return any(f.private for f in read) and not (names.followed and not any(map(names.may_hold, leaves)))
+    return any(f.private for f in read)
 
 
 def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Field]) -> str:
@@ -58,48 +79,89 @@ def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Fi
     return f"{type(error).__name__} {error.code} while it ran; its words are not shown, as it reads private columns"
 
 
-def _private_names(node: Node, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
-    """The lower-case names of the result's columns that are private."""
+def _private_names(node: Node, columns: Sequence[str], read: Sequence[Field]) -> Collection[str]:
+    """Which of the result's columns are private, all in lower case."""
     if node.kind in (NodeKind.UQL, NodeKind.SQL):
         with suppress(UQLError):  # SQL that UQL's grammar does not have is not followed
-            return _of_query(parse(node.body), columns, private)
-    return frozenset(name.lower() for name in columns)
+            tree = parse(node.body)
+            names = _Names(tree, read)
+            lists = [select.items for select in _branches(tree)]
+            if names.followed and any(isinstance(item.expr, Star) for items in lists for item in items):
+                return {name for name in columns if name not in names.public}
+            if names.followed and lists and all(len(items) == len(columns) for items in lists):
+                places = zip(columns, zip(*lists, strict=True), strict=True)
+                return {name for name, items in places if any(names.may_hold(item.expr) for item in items)}
+    return columns
 
 
-def _of_query(tree: syntax.Node, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
-    private_names = {name.lower() for name in private}
-    nodes = list(walk(tree, queries=True))
-    tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
-    rows = {name.lower() for node in tables for name in _called(node)}
-    whole = any(isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in rows for node in nodes)
-    if whole or any(map(_renames, nodes)) or any(getattr(node, "columns", ()) for node in tables):
-        # whole rows, columns chosen or named together, and AS t(a, b): names by places, are not followed
-        return frozenset(name.lower() for name in columns)
-    selects = [node for node in nodes if isinstance(node, Select)]
-    unions = [_branches(node) for node in nodes if isinstance(node, Union)]
-    size = -1
-    while len(private_names) != size:
-        size = len(private_names)
-        for select in selects:
-            private_names |= {
-                item.alias.lower() for item in select.items if item.alias and _names(item.expr, private_names)
-            }
-        for branches in unions:  # columns of one place are one column, named by the first
-            for place, item in enumerate(branches[0].items):
-                others = [branch.items[place] for branch in branches if place < len(branch.items)]
-                if any(_names(other.expr, private_names) for other in others):
-                    name = item.alias or (item.expr.parts[-1] if isinstance(item.expr, Name) else "")
-                    private_names.add(name.lower())
-    top = tree if isinstance(tree, Select) else None
-    items = top.items if top is not None and not any(isinstance(i.expr, Star) for i in top.items) else ()
-    private_columns = {name.lower() for name in columns if name.lower() in private_names}
-    if len(items) <= len(columns):
-        private_columns |= {columns[i].lower() for i, item in enumerate(items) if _names(item.expr, private_names)}
-        private_columns -= {columns[i].lower() for i, item in enumerate(items) if _is_clean(item, private_names)}
-    for branch in _branches(tree) if isinstance(tree, Union) else ():
-        positions = [i for i, item in enumerate(branch.items) if _names(item.expr, private_names)]
-        private_columns |= {columns[i].lower() for i in positions if i < len(columns)}
-    return frozenset(private_columns)
+class _Names:
+    """What the names that stand in a query may hold, in lower case, whichever part of it they stand in.
+
+    Attributes:
+        public: names of columns without private values; any other name may hold some.
+        followed: no column has a name that does not stand in the query, or stands there for another one.
+    """
+
+    def __init__(self, tree: syntax.Node, read: Sequence[Field]) -> None:
+        """
+        Args:
+            read: columns of all that the query may read.
+        """
+        nodes = list(walk(tree, queries=True))
+        tables = [node for node in nodes if isinstance(node, CommonTable | Source)]
+        named = [node for node in nodes if isinstance(node, SelectItem | GroupKey)]
+        unions = [[select.items for select in _branches(node)] for node in nodes if isinstance(node, Union)]
+        self._rows = {name.lower() for node in tables for name in _called(node)}
+        self._private = {f.name.lower() for f in read if f.private}
+        self.public = {f.name.lower() for f in read} | {_name(node) for node in named}
+        self.public |= {name.lower() for node in nodes if isinstance(node, Lambda) for name in node.names}
+        self.public -= self._private
+        size = -1
+        while len(self.public) != size:
+            size = len(self.public)
+            self._private |= {_name(node) for node in named if self.may_hold(node.expr)}
+            for lists in unions:  # columns of one place are one column, named by the first
+                places = zip(*lists, strict=False)
+                self._private |= {_name(p[0]) for p in places if any(self.may_hold(item.expr) for item in p)}
+            self.public -= self._private
+        lists = [select.items for select in _branches(tree)]
+        starred = any(isinstance(item.expr, Star) for items in lists for item in items)
+        own = set() if starred else {id(item) for items in lists for item in items}  # their places are known
+        self.followed = not (
+            any(map(_renames, nodes))
+            or any(getattr(node, "columns", ()) for node in tables)
+            or any(isinstance(node, TableFunction) and self.may_hold(node.call) for node in tables)
+            or any(isinstance(item.expr, Star) for lists in unions for items in lists for item in items)
+            or any(isinstance(node, SelectItem) and id(node) not in own and self._is_unnamed(node) for node in named)
+        )
+
+    def may_hold(self, tree: syntax.Node) -> bool:
+        """May a value of this expression hold something private? A count does not."""
+        match tree:
+            case Call(name=name, over=None) if name.lower() == "count":
+                return False
+            case Name(parts=parts):
+                known = [part.lower() for part in parts]
+                own = known[1:] if known[0] in self._rows else known  # nothing: the whole row
+                return not own or own[0] not in self.public or not self._private.isdisjoint(known)
+            case Star() | Position():
+                return True
+            case Quoted(forced=False) if tree.text.lower() in self._private | self._rows:
+                return True
+            case Quoted() if any(self.may_hold(Name(parts)) for parts in holes(tree)):
+                return True
+        return any(map(self.may_hold, children(tree, queries=True)))
+
+    def _is_unnamed(self, item: SelectItem) -> bool:
+        """Are there private values below a name that DuckDB makes? Those that * takes keep theirs, but not the fields of a struct."""
+        if isinstance(item.expr, Star):
+            return item.expr.table is not None and item.expr.table.lower() not in self._rows - self._private
+        return not _name(item) and self.may_hold(item.expr)
+
+
+def _name(item: SelectItem | GroupKey) -> str:
+    """The name of a column, in lower case; "" where none is written."""
+    return (item.alias or (item.expr.parts[-1] if isinstance(item.expr, Name) else "")).lower()
 
 
 def _renames(node: syntax.Node) -> bool:
@@ -125,22 +187,3 @@ def _branches(tree: syntax.Node) -> list[Select]:
     if isinstance(tree, Union):
         return [*_branches(tree.left), *_branches(tree.right)]
     return [tree] if isinstance(tree, Select) else []
-
-
-def _is_clean(item: SelectItem, private_names: Collection[str]) -> bool:
-    """A public value under a private column's name: only where the item is a plain count."""
-    return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names(item.expr, private_names)
-
-
-def _names(tree: syntax.Node, private_names: Collection[str]) -> bool:
-    if isinstance(tree, Call) and tree.name.lower() == "count" and tree.over is None:
-        return False
-    if isinstance(tree, Name):
-        return tree.parts[-1].lower() in private_names
-    if isinstance(tree, Star):
-        return True
-    if isinstance(tree, Quoted):
-        return any(
-            "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in private_names
-        ) or (not tree.forced and tree.text.lower() in private_names)
-    return any(_names(part, private_names) for part in children(tree, queries=True))
