@@ -221,3 +221,62 @@ def test_identifiers_hashes_paths_and_addresses_are_no_texts_however_long(
     }
     connection.execute("COMMENT ON COLUMN mails.link IS 'text: where it is'")
     assert Catalog(connection).table(("mails",)).fields[1].modality is Modality.TEXT
+
+
+def with_private_column() -> Catalog:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE people (id INTEGER, name VARCHAR, phone VARCHAR)")
+    con.execute("COMMENT ON COLUMN people.phone IS 'private'")
+    return Catalog(con)
+
+
+@pytest.mark.parametrize(
+    ("view", "private"),
+    [
+        ("v AS FROM people", ["phone"]),
+        ("v AS SELECT phone AS p, name || '!' AS n, count(*) OVER () AS c FROM people", ["p"]),
+        ("v (n, p) AS SELECT name, max(phone) FROM people GROUP BY ALL", ["p"]),
+        ("v AS SELECT x.p FROM (SELECT {'p': phone} AS x FROM people)", ["p"]),
+        ("v AS SELECT a.id, b.name FROM people a JOIN people b ON a.phone = b.phone", []),
+        (
+            "v AS WITH RECURSIVE t AS (SELECT 1 AS n, max(phone) AS p FROM people UNION ALL SELECT n + 1, p FROM t WHERE n < 3) FROM t",
+            ["p"],
+        ),
+        ("v AS SELECT id, name FROM main.people", []),
+    ],
+)
+def test_what_a_view_makes_of_a_private_column_is_private(view: str, private: list[str]) -> None:
+    catalog = with_private_column()
+    catalog.connection.execute(f"CREATE VIEW {view}; CREATE VIEW w AS FROM v")
+    for name in ("v", "w"):
+        assert [f.name for f in catalog.table((name,)).fields if f.private] == private
+
+
+def test_the_comment_of_a_view_s_column_says_that_it_is_not_private() -> None:
+    catalog = with_private_column()
+    catalog.connection.execute("CREATE VIEW v AS SELECT left(phone, 2) AS area FROM people")
+    assert catalog.table(("v",)).fields[0].private
+    catalog.connection.execute("COMMENT ON COLUMN v.area IS 'the area'")
+    assert not catalog.table(("v",)).fields[0].private
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "m()",
+        "query_table('people')",
+        "query('SELECT phone AS p FROM people')",
+        "(VALUES ((SELECT max(phone) FROM people)))",
+    ],
+)
+def test_what_a_table_function_gives_of_a_private_column_is_private(call: str) -> None:
+    catalog = with_private_column()
+    catalog.connection.execute("CREATE MACRO m() AS TABLE SELECT id, phone AS p FROM people")
+    fields = catalog.function_table(call.partition("(")[0] or "values", call).fields
+    assert [f.name for f in fields if f.private] == [f.name for f in fields if f.name not in ("id", "name")]
+
+
+def test_a_relation_over_a_private_column_is_private() -> None:
+    catalog = with_private_column()
+    relation = catalog.connection.sql("SELECT name, phone AS p FROM people")
+    assert [f.private for f in catalog.table(("r",), frames={"r": relation}).fields] == [False, True]
