@@ -62,18 +62,18 @@ _SETTINGS = (  # of one connection, and able to change what a query gives
     "scalar_subquery_error_on_multiple_rows",
     "file_search_path",
 )
-_ORDERS = "current_setting('default_order'), current_setting('default_null_order')"
+_ORDERS = "system.main.current_setting('default_order'), system.main.current_setting('default_null_order')"
 _CHOSEN = (
-    f"SELECT {_ORDERS}, txid_current(), (SELECT list(v) FROM duckdb_variables() AS v),"
-    f" {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)}"
+    f"SELECT {_ORDERS}, system.main.txid_current(), (SELECT list(v) FROM system.main.duckdb_variables() AS v),"
+    f" {', '.join(f'system.main.current_setting({literal(name)})' for name in _SETTINGS)}"
 )
 _RELATIONS = " UNION ALL ".join(
-    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema(),"
-    f" {named} FROM system.main.duckdb_{kind}s()"
+    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, system.main.current_database(),"
+    f" system.main.current_schema(), {named} FROM system.main.duckdb_{kind}s()"
     for kind, named in (("table", "contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
 )
 _COLLATED_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND contains(sql, 'COLLATE ') LIMIT 1"
-_TRANSACTION = "SELECT txid_current()"
+_TRANSACTION = "SELECT system.main.txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
     "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
     " UNION ALL SELECT database_name, schema_name, function_name, '()', macro_definition"
@@ -450,8 +450,8 @@ class Catalog:
     def names(self) -> list[str]:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
         rows = self._rows(
-            "SELECT database_name = current_database() AND schema_name = current_schema(), database_name, schema_name,"
-            " table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
+            "SELECT database_name = system.main.current_database() AND schema_name = system.main.current_schema(),"
+            " database_name, schema_name, table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
             " UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views())"
             f" WHERE NOT internal AND NOT ({_INTERNAL})"
         )
@@ -614,7 +614,7 @@ class Catalog:
             return None
         name_sql = literal(parts[-1].lower())
         rows = self._of_users(
-            f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {name_sql}"
+            f"SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND lower(table_name) = {name_sql}"
         )
         if not rows:
             return None
@@ -681,7 +681,7 @@ class Catalog:
 
     def _defined(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table, as its definition has them: describing a query of 10,000 takes a third of a second."""
-        rows = self._rows("SELECT name, type FROM pragma_table_info(?)", [table])
+        rows = self._rows("SELECT name, type FROM system.main.pragma_table_info(?)", [table])
         return [(str(name), str(type)) for name, type in rows]
 
     def _measured(
