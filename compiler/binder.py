@@ -111,6 +111,7 @@ def _ordered(node: Any, order: str, nulls: str) -> Any:
     descending = below.descending or (not below.directed and order.startswith("DESC"))
     first, _, second = nulls.removeprefix("NULLS_").partition("_ON_ASC_")
     position = second.partition("_")[0] if second and descending else first
+    position = "FIRST" if position == "FIRST" else "LAST"  # it is written into SQL
     return replace(below, descending=descending, nulls=below.nulls or position, directed=True)
 
 

@@ -237,6 +237,18 @@ def _called(stream: list[Token], at: int) -> Iterator[tuple[str, ...]]:
                     yield from tables(inside if name.lower() == "query" else f"FROM {inside}")
 
 
+def query_in(sql: str) -> str:
+    """The query of CREATE VIEW; anything else as it is.
+
+    >>> query_in('CREATE VIEW "a AS b" (c) AS SELECT 1;'), query_in("FROM t")
+    (' SELECT 1', 'FROM t')
+    """
+    stream = tokens(sql)
+    if stream[0].word != "CREATE":
+        return sql
+    return sql[next(token.end for token in stream if token.word == "AS") :].rstrip().removesuffix(";")
+
+
 def without_options(sql: str) -> tuple[str, str]:
     """A statement of DuckDB's own without the `WITH (name = value)` of UQL's settings at its end, and that text; "" where it has none.
 

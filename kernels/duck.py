@@ -229,7 +229,9 @@ class Duck:
     @cached_property
     def orders_differ(self) -> bool:
         """Does ORDER BY without a direction mean something else to the user?"""
-        orders = "SELECT (current_setting('default_order'), current_setting('default_null_order'))"
+        orders = (
+            "SELECT (system.main.current_setting('default_order'), system.main.current_setting('default_null_order'))"
+        )
         with self.users_orders():
             users = self.scalar(orders)
         return bool(users != self.scalar(orders))

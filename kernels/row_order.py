@@ -30,7 +30,11 @@ def varies(sql: str, duck: Duck, *, by_keys: bool) -> bool:
         by_keys: it ends with an ORDER BY whose ties count. One in a sub-query is left as it is.
     """
     plan: list[Node] = json.loads(duck.execute(f"EXPLAIN (FORMAT json) {sql}")[0][1])
-    if by_keys or any(map(_breaks, plan)) or not duck.scalar("SELECT current_setting('preserve_insertion_order')"):
+    if (
+        by_keys
+        or any(map(_breaks, plan))
+        or not duck.scalar("SELECT system.main.current_setting('preserve_insertion_order')")
+    ):
         return _reads_much(plan, duck)
     return False
 

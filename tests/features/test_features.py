@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -168,6 +169,52 @@ def test_a_damaged_cache_is_made_again(tmp_path):
     for path in tmp_path.rglob("manifest.json"):
         path.write_text("{")
     assert table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder).matrix.shape[0] == len(TEXTS)
+
+
+MANIFEST = {"version": 1, "embedder": "letters", "segments": ["s"], "dimensions": 16}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["[" * 100_000, "5", json.dumps({**MANIFEST, "segments": 5}), json.dumps({**MANIFEST, "dimensions": "x"})],
+)
+@pytest.mark.parametrize("vectors", [np.zeros(60, np.float16), np.zeros((60, 3), np.float16), np.array("x")])
+def test_whatever_a_cache_holds_is_made_again(tmp_path, manifest, vectors):
+    expected = table_features(TEXTS, key="t", embedder=Counting()).matrix
+    table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting())
+    for path in tmp_path.rglob("*.vectors.npy"):
+        np.save(path, vectors)
+    assert np.array_equal(table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting()).matrix, expected)
+    for path in tmp_path.rglob("manifest.json"):
+        path.write_text(manifest)
+    assert np.array_equal(table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting()).matrix, expected)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+@pytest.mark.parametrize("place", ["*", "*/letters-*", "*/lsa", "*/lsa/vectors", "*.lock"])
+def test_a_link_in_a_cache_that_somebody_sent_changes_no_file_of_another_folder(tmp_path, place):
+    expected = table_features(TEXTS, key="t", cache_dir=tmp_path / "made", embedder=Counting()).matrix
+    mine = tmp_path / "mine"
+    (mine / "page").mkdir(parents=True)
+    for path in (mine / "page" / "manifest.json", mine / "manifest.json", mine / "numbers.npy", mine / "terms.txt"):
+        path.write_text("mine")
+    linked = next(p for p in (tmp_path / "made").glob(place) if p.is_dir() or place == "*.lock")
+    shutil.rmtree(linked) if linked.is_dir() else linked.unlink()
+    linked.symlink_to(mine if place != "*.lock" else mine / "new")
+    before = sorted(mine.rglob("*"))
+    for embedder in (Counting(), Counting("other")):
+        matrix = table_features(TEXTS, key="t", cache_dir=tmp_path / "made", embedder=embedder).matrix
+        assert np.array_equal(matrix, expected)
+    assert sorted(mine.rglob("*")) == before and (mine / "manifest.json").read_text() == "mine"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")
+def test_a_pipe_in_a_cache_is_not_waited_for(tmp_path):
+    table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting())
+    for path in list(tmp_path.rglob("manifest.json")):
+        path.unlink()
+        os.mkfifo(path)
+    assert table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting()).matrix.shape[0] == len(TEXTS)
 
 
 def test_a_stray_file_of_a_killed_run_is_swept(tmp_path):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
 
 import numpy as np
 import pytest
 from loopback import serve
 from scripted import Scripted, row
+from starlette.responses import Response
 
 import uql
 from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError
@@ -54,6 +56,19 @@ def test_texts_are_embedded_once_in_order_with_nulls_as_zeros(vendor: str) -> No
         assert not made[1].any() and not made[3].any() and made[0].tolist() == made[4].tolist()
         assert made[2].tolist() == pytest.approx([3 / math.sqrt(10), 1 / math.sqrt(10), 0])
         assert embedder.requests == 2 and embedder.tokens == 152
+
+
+@pytest.mark.parametrize("spoiled", [[0.1], [math.nan, 1.0], [math.inf, 1.0], [1e30, 1.0]], ids=str)
+def test_vectors_that_are_none_are_an_error_of_the_server(spoiled: list[float]) -> None:
+    def handler(body, headers):
+        made = [[0.6, 0.8] for _ in body["input"][1:]] + [spoiled]
+        data = [{"index": i, "embedding": vector} for i, vector in enumerate(made)]
+        return Response(json.dumps({"data": data}), media_type="application/json")
+
+    with serve({"/v1/embeddings": handler}) as told:
+        embedder = OpenAIEmbedder("m", api_key="k", url=f"{told.url}/v1")
+        with pytest.raises(BackendError, match="differ in length"):
+            embedder.embed([f"text {n}" for n in range(130)])
 
 
 def test_an_embedder_tries_again_and_then_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,3 +154,9 @@ def test_a_model_takes_videos_where_its_host_says_so(takes, can, run, monkeypatc
     with serve({"/v1/chat/completions": chat, "/v1/models": lambda body, headers: {"data": [entry]}}) as told:
         monkeypatch.setitem(hosted.HOSTS, "openrouter", replace(hosted.HOSTS["openrouter"], url=f"{told.url}/v1"))
         run(go(told))
+
+
+@pytest.mark.parametrize("said", [5, True, "names", {"id": "a"}, [5, None, {"id": None}]], ids=str)
+def test_a_list_of_models_that_is_none_names_none(run, said: Any) -> None:
+    with serve({"/v1/models": lambda body, headers: {"data": said}}) as told:
+        assert run(hosted.models_of(f"{told.url}/v1", Settings())) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from uql.llm.providers.base import CallError, Limits, Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.openai_api import OpenAI
-from uql.llm.providers.wire import posted, retry_after
+from uql.llm.providers.wire import posted, replied, retry_after
 from uql.llm.questions import Predicate
 
 SO = Predicate("it is so")
@@ -184,7 +185,8 @@ def test_a_server_of_vectors_is_left_alone_for_two_minutes_at_most(monkeypatch: 
 
 @pytest.mark.parametrize("packed", [True, False], ids=["gzip", "plain"])
 def test_a_body_without_end_is_not_read_to_its_end(run, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
-    monkeypatch.setattr(http_client, "BODY_BYTES", 1_000_000)
+    monkeypatch.setattr(http_client, "REPLY_BYTES", 1_000_000)
+    monkeypatch.setattr(http_client, "BODY_BYTES", 2_000_000)
     body = b"[" * 50_000_000
     if packed:
         body = gzip.compress(body)
@@ -195,6 +197,8 @@ def test_a_body_without_end_is_not_read_to_its_end(run, monkeypatch: pytest.Monk
             client = http_client.Client(f"{server.url}/v1", api_key=None, timeout_s=5.0)
             with pytest.raises(CallError, match="longer than 1,000,000 bytes"):
                 await posted(client, "/chat/completions", {}, name="a server", model="m")
+            with pytest.raises(CallError, match="longer than 2,000,000 bytes"):
+                await replied(partial(client.get, "/chat/completions"), name="a server", model="m")
             await client.close()
 
     run(go())

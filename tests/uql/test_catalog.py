@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from hash_model import HashModel
 
+import uql
 from uql.base.errors import DataError, UnknownTableError
 from uql.base.media_types import media_type, modality
 from uql.base.schema import Modality
@@ -221,3 +225,102 @@ def test_identifiers_hashes_paths_and_addresses_are_no_texts_however_long(
     }
     connection.execute("COMMENT ON COLUMN mails.link IS 'text: where it is'")
     assert Catalog(connection).table(("mails",)).fields[1].modality is Modality.TEXT
+
+
+def with_private_column() -> Catalog:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE people (id INTEGER, name VARCHAR, phone VARCHAR)")
+    con.execute("COMMENT ON COLUMN people.phone IS 'private'")
+    return Catalog(con)
+
+
+@pytest.mark.parametrize(
+    ("view", "private"),
+    [
+        ("v AS FROM people", ["phone"]),
+        ("v AS SELECT phone AS p, name || '!' AS n, count(*) OVER () AS c FROM people", ["p"]),
+        ("v (n, p) AS SELECT name, max(phone) FROM people GROUP BY ALL", ["p"]),
+        ("v AS SELECT x.p FROM (SELECT {'p': phone} AS x FROM people)", ["p"]),
+        ("v AS SELECT a.id, b.name FROM people a JOIN people b ON a.phone = b.phone", []),
+        (
+            "v AS WITH RECURSIVE t AS (SELECT 1 AS n, max(phone) AS p FROM people UNION ALL SELECT n + 1, p FROM t WHERE n < 3) FROM t",
+            ["p"],
+        ),
+        ("v AS SELECT id, name FROM main.people", []),
+    ],
+)
+def test_what_a_view_makes_of_a_private_column_is_private(view: str, private: list[str]) -> None:
+    catalog = with_private_column()
+    catalog.connection.execute(f"CREATE VIEW {view}; CREATE VIEW w AS FROM v")
+    for name in ("v", "w"):
+        assert [f.name for f in catalog.table((name,)).fields if f.private] == private
+
+
+def test_the_comment_of_a_view_s_column_says_that_it_is_not_private() -> None:
+    catalog = with_private_column()
+    catalog.connection.execute("CREATE VIEW v AS SELECT left(phone, 2) AS area FROM people")
+    assert catalog.table(("v",)).fields[0].private
+    catalog.connection.execute("COMMENT ON COLUMN v.area IS 'the area'")
+    assert not catalog.table(("v",)).fields[0].private
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "m()",
+        "query_table('people')",
+        "query('SELECT phone AS p FROM people')",
+        "(VALUES ((SELECT max(phone) FROM people)))",
+    ],
+)
+def test_what_a_table_function_gives_of_a_private_column_is_private(call: str) -> None:
+    catalog = with_private_column()
+    catalog.connection.execute("CREATE MACRO m() AS TABLE SELECT id, phone AS p FROM people")
+    fields = catalog.function_table(call.partition("(")[0] or "values", call).fields
+    assert [f.name for f in fields if f.private] == [f.name for f in fields if f.name not in ("id", "name")]
+
+
+def test_a_relation_over_a_private_column_is_private() -> None:
+    catalog = with_private_column()
+    relation = catalog.connection.sql("SELECT name, phone AS p FROM people")
+    assert [f.private for f in catalog.table(("r",), frames={"r": relation}).fields] == [False, True]
+
+
+HOSTILE = (
+    "current_setting(x) AS 'NULLS_LAST; COPY (SELECT 1) TO ''{file}''; --'",
+    "duckdb_variables() AS TABLE SELECT 'a' AS name, '5' AS value, 'INTEGER); COPY (SELECT 1) TO ''{file}''; --' AS type",
+)
+
+
+@pytest.mark.parametrize("macro", HOSTILE)
+@pytest.mark.parametrize("attached", [True, False])
+def test_a_macro_of_a_database_that_somebody_sent_runs_no_sql_of_its_own(
+    tmp_path: Path, macro: str, attached: bool
+) -> None:
+    file = tmp_path / "written.csv"
+    with duckdb.connect(str(tmp_path / "sent.duckdb")) as made:
+        made.execute(
+            "CREATE TABLE t AS SELECT i AS id, 'a text of some words, number ' || i AS body FROM range(9) t(i)"
+        )
+        made.execute(f"CREATE MACRO {macro.format(file=file)}")
+    place = str(tmp_path / "sent.duckdb")
+    model = HashModel({"long": 0.5})
+    opened = uql.attach(duckdb.connect(place), model=model) if attached else uql.connect(place, model=model)
+    with opened as con:
+        con.use(ledger=":memory:")
+        assert con.uql('SELECT id FROM t WHERE "long" OR true ORDER BY id LIMIT 3').fetchall() == [(0,), (1,), (2,)]
+    assert not file.exists()
+
+
+def test_what_uql_asks_of_duckdb_itself_no_macro_answers() -> None:
+    """A macro of a database goes before a function of its name; what is read of the session is written into SQL."""
+    bare = re.compile(
+        r"(?<![\w.])(current_setting|txid_current|current_database|current_schema|duckdb_variables|duckdb_databases|pragma_table_info)\("
+    )
+    root = Path(uql.__file__).parent
+    shown = {root / "ui" / "session.py", root / "shell" / "app.py"}
+    for path in [*root.rglob("*.py"), *(root.parent / "kernels").rglob("*.py")]:
+        if "benchmarks" in path.parts or path in shown:
+            continue
+        strings = (n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
+        assert not [text for text in strings if isinstance(text, str) and bare.search(text)], path

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+import uql.command
 from uql.cli import main
 
 MADE = (
@@ -45,3 +48,31 @@ def test_a_database_that_is_not_there_is_a_mistake_of_the_command_line(
 ) -> None:
     assert main(["tables", "nothing.duckdb"]) == 2
     assert "nothing.duckdb" in capsys.readouterr().err
+
+
+def test_names_in_a_database_do_nothing_to_a_terminal(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = MADE.replace('"the mood"', "'\x1b]52;c;eA==\x07'")
+    assert main(["shop.duckdb", "--model", "oracle:oracle.toml", "-c", made]) == 0
+    capsys.readouterr()
+    assert main(["tables", "shop.duckdb"]) == 0
+    shown = capsys.readouterr().out
+    assert "\\x1b]52" in shown and "\x1b" not in shown and "\x07" not in shown
+
+
+def test_what_commands_tell_is_written_where_it_does_nothing_to_a_terminal() -> None:
+    """`print` stands where a text is made for a program, or is the command's own; all else is said by `outcome.say` and `narrate`."""
+    own = {
+        "completion.py": 1,
+        "init.py": 1,
+        "models.py": 2,
+        "ask.py": 1,
+        "outcome.py": 2,
+        "output.py": 1,
+        "query.py": 1,
+        "ui.py": 1,
+    }
+    found: Counter[str] = Counter()
+    for path in Path(uql.command.__file__).parent.glob("*.py"):
+        calls = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+        found[path.name] += sum(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
+    assert +found == own

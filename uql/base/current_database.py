@@ -16,6 +16,8 @@ class CurrentDatabase(NamedTuple):
 
 def current_database(connection: duckdb.DuckDBPyConnection) -> CurrentDatabase:
     """The database in which a connection finds names without one: that of USE."""
-    sql = "SELECT path, readonly FROM duckdb_databases() WHERE database_name = current_database()"
+    sql = (
+        "SELECT path, readonly FROM system.main.duckdb_databases() WHERE database_name = system.main.current_database()"
+    )
     ((path, read_only),) = connection.execute(sql).fetchall()
     return CurrentDatabase(path or None, read_only)

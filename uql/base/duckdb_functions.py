@@ -10,7 +10,7 @@ import duckdb
 
 _CALLED = re.compile(r'"?(\w+)"?\(')
 _NO_AGGREGATE = re.compile(r"\bOVER\b|\bSELECT\b", re.IGNORECASE)  # a window or a sub-query has a value for each row
-_LOADED = "SELECT extension_name FROM duckdb_extensions() WHERE loaded"
+_LOADED = "SELECT extension_name FROM system.main.duckdb_extensions() WHERE loaded"
 _known: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}  # by the extensions that are loaded
 
 
@@ -57,9 +57,7 @@ class AggregateFunctions(Container[str]):
         self._macros.clear()
 
     def _is_macro(self, name: str) -> bool:
-        sql = (
-            "SELECT macro_definition FROM duckdb_functions() WHERE function_type = 'macro' AND lower(function_name) = ?"
-        )
+        sql = "SELECT macro_definition FROM system.main.duckdb_functions() WHERE function_type = 'macro' AND lower(function_name) = ?"
         return any(self._aggregates_in(text) for (text,) in self._connection.execute(sql, [name]).fetchall())
 
     def _aggregates_in(self, definition: str) -> bool:
@@ -70,7 +68,7 @@ class AggregateFunctions(Container[str]):
 def _listed(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
     """The built-in aggregates, and the built-in functions that are none."""
     sql = (
-        "SELECT DISTINCT lower(function_name), function_type = 'aggregate' FROM duckdb_functions()"
+        "SELECT DISTINCT lower(function_name), function_type = 'aggregate' FROM system.main.duckdb_functions()"
         " WHERE function_type <> 'macro'"
     )
     functions = connection.execute(sql).fetchall()

@@ -190,7 +190,9 @@ def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.Du
         _in_process(tables, vectors, shards or 1) if alone else on_ray(tables, vectors, address, shards)
     )
     views = dict(
-        duck.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
+        duck.execute(
+            "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal AND NOT temporary"
+        ).fetchall()
     )
     return Cluster(folder, {table.name: table for table in tables}, views, call, work, alone, n, close)
 

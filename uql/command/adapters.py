@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from uql.command import options
-from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.command.outcome import UsageError, command, narrate, new_app, say
 from uql.nl.adapters import HERE, environments
 from uql.nl.adapters.environments import KNOWN, folder, installed
 
@@ -21,14 +21,14 @@ app = new_app(
 def list_() -> None:
     """The adapters, what they do, and which are installed."""
     for name in HERE:
-        print(f"{name:<13} here")
+        say(f"{name:<13} here")
     for name, spec in KNOWN.items():
         there = (
             str(folder(name))
             if installed(name)
             else f"not installed, about {spec.megabytes:,} MB: uql adapters install {name}"
         )
-        print(f"{name:<13} {spec.about}; {there}")
+        say(f"{name:<13} {spec.about}; {there}")
 
 
 @command(app)
@@ -47,7 +47,7 @@ def install(
         question = f"Fetch {', '.join(spec.packages)} and what they need (about {spec.megabytes:,} MB) into {environments.folder(name)}?"
         if not typer.confirm(question, err=True):
             return
-    print(environments.install(name, tell=narrate))
+    say(environments.install(name, tell=narrate))
 
 
 @command(app)

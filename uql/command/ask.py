@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from uql.base.printable import printable, printable_lines
+from uql.base.printable import printable
 from uql.command import options
-from uql.command.outcome import Code, UsageError, command, narrate, new_app
+from uql.command.outcome import Code, UsageError, command, narrate, new_app, say
 
 if TYPE_CHECKING:
     from uql.nl.ask.answer import Answer, PlanView
@@ -158,8 +158,8 @@ _SHOWN = "it was not confirmed"
 
 def _show(price: PlanPrice, plan: PlanView) -> bool:
     """Prints a plan with its price, and runs nothing."""
-    print(printable_lines(plan.text))
-    print(f"\nprice: {price}")
+    say(plan.text)
+    say(f"\nprice: {price}")
     return False
 
 
@@ -183,16 +183,16 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
 
         print(json.dumps(answer.to_json(), default=plainly, ensure_ascii=False, indent=2))
     elif answer.answered:
-        print(printable_lines(answer.shown))
+        say(answer.shown)
         for plot in answer.plots:
             narrate(f"a plot: {plot.title}{'' if output is not None else '; -o FOLDER writes it'}")
         if show_uql and answer.uql:
-            print(printable_lines(f"\n{answer.uql}"))
+            say(f"\n{answer.uql}")
         if show_why:
             _print_why(answer)
     else:
         for note in answer.notes:  # what was found before a limit
-            print(printable(note))
+            say(printable(note))
     for reading in answer.readings:
         narrate(f"may also mean: {reading}" if reading != answer.readings[0] else f"read as: {reading}")
     if answer.json.get("extra"):
@@ -215,11 +215,11 @@ def _print_why(answer: Answer) -> None:
     for citation in answer.citations:
         line = f"{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"
         rows = answer.rows(citation)
-        print("\n" + printable(line))
+        say("\n" + printable(line))
         for row in rows[:_WHY_ROWS]:
-            print("  " + printable(_row(row))[:_WHY_CHARS])
+            say("  " + printable(_row(row))[:_WHY_CHARS])
         if len(rows) > _WHY_ROWS:
-            print(f"  … {len(rows) - _WHY_ROWS} more in --json")
+            say(f"  … {len(rows) - _WHY_ROWS} more in --json")
 
 
 def _row(row: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from uql.base.printable import printable
 from uql.command import options
-from uql.command.outcome import UsageError, command, new_app
+from uql.command.outcome import UsageError, command, new_app, say
 from uql.command.output import print_json
 
 app = new_app("The ledger: every answer that was paid for, by which no question about a row is paid for twice.")
@@ -27,15 +27,15 @@ def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
         document |= {"bytes": counts.bytes, "models": dict(counts.models), "tables": dict(counts.sources)}
         print_json(document)
         return
-    print(printable(f"ledger   {counts.path}"))
-    print(f"size     {counts.bytes / 1e6:,.1f} MB")
-    print(f"answers  {counts.answers:,}")
-    print(f"runs     {counts.runs:,}")
-    print(f"calls    {counts.calls:,}")
+    say(printable(f"ledger   {counts.path}"))
+    say(f"size     {counts.bytes / 1e6:,.1f} MB")
+    say(f"answers  {counts.answers:,}")
+    say(f"runs     {counts.runs:,}")
+    say(f"calls    {counts.calls:,}")
     for name, count in counts.models:
-        print(printable(f"model    {name}: {count:,} answers"))
+        say(printable(f"model    {name}: {count:,} answers"))
     for name, count in counts.sources:
-        print(printable(f"table    {name or '(none)'}: {count:,} answers"))
+        say(printable(f"table    {name or '(none)'}: {count:,} answers"))
 
 
 @command(app)
@@ -56,7 +56,7 @@ def prune(
     with options.open_ledger(ledger) as store:
         gone = store.prune(source=table, model=model, older_than_s=age, max_bytes=most)
         left = store.stats()
-    print(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
+    say(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
 
 
 @command(app)
@@ -67,7 +67,7 @@ def clear(ledger: options.Ledger = None, yes: options.Yes = False) -> None:
         if not yes and not typer.confirm(f"forget {count:,} answers in {store.path}, which were paid for?", err=True):
             return
         gone = store.clear()
-    print(f"{gone:,} answers forgotten")
+    say(f"{gone:,} answers forgotten")
 
 
 def _bytes(text: str) -> int:

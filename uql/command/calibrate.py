@@ -9,7 +9,7 @@ import typer
 
 from uql.base.sql_text import literal
 from uql.command import options
-from uql.command.outcome import command, narrate, new_app
+from uql.command.outcome import command, narrate, new_app, say
 
 app = new_app()
 
@@ -37,14 +37,14 @@ def calibrate(
     source = literal(rows) if Path(rows).is_file() else rows
     with connect(database, settings) as con, Progress().of(con.on_event) as progress:
         result = fit(con, condition, source, label=label, keep=not dry)
-    print(f"rows       {result.rows}")
-    print(f"accuracy   {result.accuracy_before:.3f} as it is, {result.accuracy:.3f} calibrated (rows left out)")
-    print(f"log loss   {result.loss_before:.3f} as it is, {result.loss:.3f} calibrated (rows left out)")
-    print(f"threshold  {result.threshold:.3f} of the model's own probability")
+    say(f"rows       {result.rows}")
+    say(f"accuracy   {result.accuracy_before:.3f} as it is, {result.accuracy:.3f} calibrated (rows left out)")
+    say(f"log loss   {result.loss_before:.3f} as it is, {result.loss:.3f} calibrated (rows left out)")
+    say(f"threshold  {result.threshold:.3f} of the model's own probability")
     if not result.better:
-        print("not better on rows left out: the probabilities stay as they are")
+        say("not better on rows left out: the probabilities stay as they are")
     elif dry:
-        print("better; nothing was changed")
+        say("better; nothing was changed")
     else:
-        print("kept: queries with this condition and model use it from now on")
+        say("kept: queries with this condition and model use it from now on")
     narrate(progress.counts.line())

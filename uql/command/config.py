@@ -12,7 +12,7 @@ import typer
 
 from uql.base.config import load, misspelt_variables, user_file
 from uql.command import options
-from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.command.outcome import UsageError, command, narrate, new_app, say
 from uql.command.output import print_json
 
 app = new_app(
@@ -44,7 +44,7 @@ def show(
 @command(app)
 def path() -> None:
     """Print where the user's own file is looked for."""
-    print(user_file())
+    say(user_file())
 
 
 @command(app)

@@ -9,7 +9,7 @@ import typer
 
 from uql.base.sql_text import literal
 from uql.command import options
-from uql.command.outcome import UsageError, command, new_app
+from uql.command.outcome import UsageError, command, new_app, say
 from uql.command.output import print_json
 
 app = new_app()
@@ -62,4 +62,4 @@ def eval_(
             improve=improve,
             packed=packed,
         )
-    print_json(evaluation.dicts()) if as_json else print(evaluation)
+    print_json(evaluation.dicts()) if as_json else say(evaluation)

@@ -13,7 +13,7 @@ import typer
 from uql.base.errors import UQLError
 from uql.base.settings import IN_PROJECTS, Settings, meanings
 from uql.command import options
-from uql.command.outcome import Code, UsageError, command, narrate, new_app
+from uql.command.outcome import Code, UsageError, command, narrate, new_app, say
 
 app = new_app()
 _EXAMPLES = {
@@ -104,7 +104,7 @@ def init(
     path.write_text(text, encoding="utf-8")
     if chosen.model and not user:
         trust([layer for layer in files(path.parent) if layer.path == path])  # the user has just written it
-    print(path)
+    say(path)
     return None
 
 

@@ -9,7 +9,7 @@ import typer
 
 from uql.base import keys
 from uql.command import options
-from uql.command.outcome import Code, UsageError, command, narrate, new_app
+from uql.command.outcome import Code, UsageError, command, narrate, new_app, say
 from uql.command.output import print_json
 
 app = new_app(
@@ -41,7 +41,7 @@ def set_(
         key = sys.stdin.readline()
     if not key.strip():
         raise UsageError("no key was given", help=f"uql keys set {name} < FILE, or type it when it is asked for")
-    print(keys.store(variable, key.strip(), in_file=in_file))
+    say(keys.store(variable, key.strip(), in_file=in_file))
     if keys.places().get(variable) == "environment":
         narrate(f"{variable} is set in the environment too, which comes first", "note")
 
@@ -59,7 +59,7 @@ def list_(as_json: options.Json = False) -> None:
     if not places:
         narrate("no key is set; uql keys set openai")
     for name, place in places.items():
-        print(f"{name}  {place}")
+        say(f"{name}  {place}")
 
 
 @command(app)

@@ -10,7 +10,7 @@ import typer
 from uql.base.errors import UQLError
 from uql.base.printable import printable
 from uql.command import options
-from uql.command.outcome import Code, UsageError, command, narrate, new_app
+from uql.command.outcome import Code, UsageError, command, narrate, new_app, say
 from uql.nl.small.vote import key_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def init(database: Database) -> None:
             raise UsageError(f"{database} has no tables")
         links = discover("", con.catalog, None, most=len(tables)).links
         path.write_text(semantic_model.proposed(tables, links), encoding="utf-8")
-    print(path)
+    say(path)
 
 
 @command(app)
@@ -74,7 +74,7 @@ def check(
             except UQLError as error:
                 same, message = False, error.message
             wrong += not same
-            print(f"{'ok' if same else 'FAILS':<5}  {printable(called)}: {printable(message)}")
+            say(f"{'ok' if same else 'FAILS':<5}  {printable(called)}: {printable(message)}")
     narrate(f"{len(checks) - wrong} of {len(checks)} hold")
     return Code.QUERY if wrong else Code.OK
 

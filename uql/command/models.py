@@ -15,7 +15,7 @@ import typer
 from uql.base import config
 from uql.base.errors import DataError
 from uql.command import options
-from uql.command.outcome import Code, command, narrate, new_app
+from uql.command.outcome import Code, command, narrate, new_app, say
 from uql.command.output import print_json
 from uql.llm import model_files as models
 
@@ -48,7 +48,7 @@ def pull(
             download.close()
             narrate(str(error), "error")
             return Code.BACKEND
-    print(path)
+    say(path)
     return Code.OK
 
 
@@ -65,7 +65,7 @@ def list_(
     """The models that can be downloaded and those that are installed; with a server, the models it serves."""
     if server is not None:
         names = _served(server)
-        print_json(names) if as_json else print(*names, sep="\n")
+        print_json(names) if as_json else say("\n".join(names))
         return
     listing = models.list_models()
     if as_json:
@@ -74,7 +74,7 @@ def list_(
     width = max((len(model.name) for model in listing), default=0)
     for model in listing:
         there = str(model.path) if model.there else f"not here: uql models pull {model.name}"
-        print(f"{model.name:<{width}}  {model.bytes / 1e9:5.2f} GB  {model.licence or '–':<12}  {there}")
+        say(f"{model.name:<{width}}  {model.bytes / 1e9:5.2f} GB  {model.licence or '–':<12}  {there}")
 
 
 def _served(server: str) -> list[str]:
@@ -103,12 +103,12 @@ def _print_report(report: ModelReport) -> None:
     def yes_no(value: bool | None) -> str:
         return "not known" if value is None else "yes" if value else "no"
 
-    print(report.model)
+    say(report.model)
     for ability in report.abilities:
-        print(f"  {ability.name:<10} {'works' if ability.works else 'fails':<6} {ability.detail}")
+        say(f"  {ability.name:<10} {'works' if ability.works else 'fails':<6} {ability.detail}")
     context = f"{report.context:,} tokens" if report.context else "not known"
-    print(f"  probabilities: {yes_no(report.probabilities)}, JSON schema: {yes_no(report.schema)}, context: {context}")
-    print(f"  {report.seconds:.1f} s")
+    say(f"  probabilities: {yes_no(report.probabilities)}, JSON schema: {yes_no(report.schema)}, context: {context}")
+    say(f"  {report.seconds:.1f} s")
     for warning in report.warnings:
         narrate(warning, "warning")
 

@@ -71,6 +71,11 @@ def narrate(message: str, kind: str = "") -> None:
         print(message, file=sys.stderr, flush=True)
 
 
+def say(text: object) -> None:
+    """Print on stdout what people read: values of rows, names and replies of servers do nothing to a terminal."""
+    print(printable_lines(str(text)))
+
+
 def new_app(about: str = "") -> typer.Typer:
     """The typer app of a command; with `about` (its help) that of a group of commands."""
     import typer

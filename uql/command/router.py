@@ -9,7 +9,7 @@ import typer
 
 import uql
 from uql.command import options
-from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.command.outcome import UsageError, command, narrate, new_app, say
 from uql.nl.adapters import available, open_adapters
 from uql.nl.routers.stat import StatRouter
 from uql.nl.routers.traces import Trace, read_traces, write_traces
@@ -40,7 +40,7 @@ def collect(
     with uql.connect(database, model=model) as con:
         traces = collected(con.session, training, chosen, tell=tell)
     write_traces(output, traces)
-    print(output)
+    say(output)
 
 
 @command(app)
@@ -70,7 +70,7 @@ def train(
         for operator, means in stat.means.items():
             best = sorted(means, key=lambda name: -means[name])
             narrate(f"{operator}: " + ", ".join(f"{name} {means[name]:.3f}" for name in best))
-        print(output)
+        say(output)
         return
     encoder = embedder_of(embedder)
     if start is not None:
@@ -83,4 +83,4 @@ def train(
         router = MLRouter.fit(examples, encoder, seed=seed)
     router.save(output)
     narrate(f"{router.trained_on} sub-queries, adapters {', '.join(router.adapters)}, loss {router.loss:.4f}")
-    print(output.with_suffix(".json"))
+    say(output.with_suffix(".json"))

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from uql.base.printable import aligned, printable, printable_lines
+from uql.base.printable import aligned, printable
 from uql.command import options
-from uql.command.outcome import UsageError, command, new_app
+from uql.command.outcome import UsageError, command, new_app, say
 from uql.command.output import print_json
 
 app = new_app()
@@ -33,7 +33,7 @@ def runs(
             _list(store.runs(limit), as_json)
             if not as_json:
                 for batch in store.batches():
-                    print(
+                    say(
                         f"batch {batch['batch']} of {batch['model']}, handed in {_when(batch['at'])}: {batch['requests']:,} requests"
                         " under way; the statement given again waits for them"
                     )
@@ -50,7 +50,7 @@ def _list(entries: list[dict[str, Any]], as_json: bool) -> None:
         print_json(entries)
         return
     if not entries:
-        print("no runs yet")
+        say("no runs yet")
         return
     heads = ("run", "began", "status", "calls", "cached", "failed", "usd", "model", "statement")
     rows = [
@@ -68,7 +68,7 @@ def _list(entries: list[dict[str, Any]], as_json: bool) -> None:
         for entry in entries
     ]
     for line in aligned([heads, *rows], right=[heads.index(head) for head in ("calls", "cached", "failed", "usd")]):
-        print(_fitted(printable(line)))
+        say(_fitted(printable(line)))
 
 
 def _fitted(line: str) -> str:
@@ -82,26 +82,26 @@ def _one(record: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, co
         print_json({**record, "errors": errors})
         return
     ended = _when(record["finished"]) if record["finished"] else "–"
-    print(f"run        {record['run']}")
-    print(f"status     {record['status']}")
-    print(f"began      {_when(record['started'])}, ended {ended}")
-    print(printable(f"model      {record['model']}, seed {record['seed']}"))
-    print(
+    say(f"run        {record['run']}")
+    say(f"status     {record['status']}")
+    say(f"began      {_when(record['started'])}, ended {ended}")
+    say(printable(f"model      {record['model']}, seed {record['seed']}"))
+    say(
         f"calls      {record['calls']:,} ({record['requests']:,} requests), {record['cached']:,} answered by the ledger"
     )
-    print(f"tokens     {record['input_tokens']:,} + {record['output_tokens']:,}")
-    print(f"usd        {_usd(record['usd'])}")
+    say(f"tokens     {record['input_tokens']:,} + {record['output_tokens']:,}")
+    say(f"usd        {_usd(record['usd'])}")
     for question, count in record["questions"].items():
-        print(f"question   {printable(question)}: {count:,} calls")
+        say(f"question   {printable(question)}: {count:,} calls")
     for kind, count in record["faults"].items():
-        print(f"fault      {kind}: {count:,} calls")
+        say(f"fault      {kind}: {count:,} calls")
     for error in errors[:_SHOWN_ERRORS]:
-        print(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
+        say(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
     if len(errors) > _SHOWN_ERRORS:
-        print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
+        say(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
     if continuable and record["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
-        print(f"continue   uql resume {record['run']}")
-    print(printable_lines(f"statement\n{record['statement'].strip()}"))
+        say(f"continue   uql resume {record['run']}")
+    say(f"statement\n{record['statement'].strip()}")
 
 
 def _sums(calls: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 
 from uql.base.printable import printable
 from uql.command import options
-from uql.command.outcome import command, new_app
+from uql.command.outcome import command, new_app, say
 from uql.command.output import print_json
 
 app = new_app()
@@ -48,14 +48,14 @@ def _print(entries: list[dict[str, Any]], as_json: bool) -> None:
         print_json(entries)
         return
     if not entries:
-        print("no tables yet")
+        say("no tables yet")
     width = max((len(entry["name"]) for entry in entries), default=0)
     for entry in entries:
         rows = "dropped" if entry["rows"] is None else f"{entry['rows']:,} row{'s' * (entry['rows'] != 1)}"
-        print(printable(f"{entry['name']:<{width}}  {rows}"))
+        say(printable(f"{entry['name']:<{width}}  {rows}"))
         if entry["definition"] is not None:
             when = entry["refreshed"].strftime("%Y-%m-%d %H:%M UTC")
-            print(
+            say(
                 f"{'':<{width}}  KEY ({entry['key']}), refreshed {when}, {entry['calls']:,} calls to {entry['model'] or 'no model'}"
             )
-            print(f"{'':<{width}}  {entry['definition']}")
+            say(f"{'':<{width}}  {entry['definition']}")

@@ -51,7 +51,9 @@ def _lake_table(source: BoundTable, duck: Duck) -> LakeTable | None:
     table = duck.cluster.tables.get(name.removesuffix('"').replace('""', '"'))
     if table is None or schema != '"memory"."main':
         return None
-    now = duck.scalar(f"SELECT sql FROM duckdb_views() WHERE NOT temporary AND view_name = {literal(table.name)}")
+    now = duck.scalar(
+        f"SELECT sql FROM system.main.duckdb_views() WHERE NOT temporary AND view_name = {literal(table.name)}"
+    )
     return table if now == duck.cluster.views[table.name] else None
 
 

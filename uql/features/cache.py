@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base import json_file
 from uql.base.errors import DataError
 from uql.features.embedder import LONGEST, Embedder, ImageEmbedder
 
@@ -151,16 +152,17 @@ class VectorCache:
         manifest = read_json(folder / "manifest.json")
         if manifest.get("version") != VERSION or manifest.get("embedder") != self.embedder:
             return  # another embedder, or none: its files are swept at the next write
-        for name in manifest.get("segments", []):
+        names, width = manifest.get("segments"), manifest.get("dimensions")
+        width = width if isinstance(width, int) else 0
+        for name in names if isinstance(names, list) else ():
             try:
-                hashes = np.load(folder / f"{name}.hashes.npy")
-                vectors = np.load(folder / f"{name}.vectors.npy", mmap_mode="r")
+                hashes = read_array(folder / f"{name}.hashes.npy", (None, 16)).astype(np.uint8)
+                vectors = read_array(folder / f"{name}.vectors.npy", (len(hashes), width))
             except (OSError, ValueError, EOFError):
                 continue  # a damaged segment is made again
-            if len(hashes) == len(vectors):
-                self._names.append(str(name))
-                self._hashes.append(np.frombuffer(hashes.tobytes(), np.dtype((np.void, 16))))
-                self._vectors.append(vectors)
+            self._names.append(str(name))
+            self._hashes.append(np.frombuffer(hashes.tobytes(), np.dtype((np.void, 16))))
+            self._vectors.append(vectors)
 
     def _sweep(self, folder: Path) -> None:
         """Remove segments that the manifest does not name."""
@@ -168,6 +170,24 @@ class VectorCache:
             if path.name.split(".")[0] not in self._names:
                 with contextlib.suppress(OSError):  # another process reads it, or removed it first
                     path.unlink()
+
+
+def own_folder(cache_dir: Path | None, key: str) -> Path | None:
+    """The folder of a key; None where nothing is kept, or where it holds what UQL does not make: a link, a pipe, a device. Who sent the
+    database may have put it there, to have files of another folder replaced.
+
+    Args:
+        cache_dir: the folder of vectors.
+        key: names the table and columns.
+    """
+    if cache_dir is None:
+        return None
+    folder = cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
+    places = (folder, folder.with_name(f"{folder.name}.lock"), *folder.rglob("*"))
+    strange = any(
+        place.is_symlink() or (place.exists() and not (place.is_file() or place.is_dir())) for place in places
+    )
+    return None if strange else folder
 
 
 @contextlib.contextmanager
@@ -247,7 +267,21 @@ def forget_pages(array: NDArray[Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty where there is none, or it cannot be read."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, EOFError):
+        return json_file.read(path)
+    except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
+
+
+def read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """The array of numbers in a file, mapped into memory, so that it is no larger than the file.
+
+    Args:
+        shape: that it must have; None: any length.
+    Raises: OSError, ValueError, EOFError where it is another.
+    """
+    array: Any = np.load(path, mmap_mode="r")
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "uif" or array.ndim != len(shape):
+        raise ValueError("another array")
+    if any(wanted not in (None, length) for length, wanted in zip(array.shape, shape, strict=True)):
+        raise ValueError(f"an array of the shape {array.shape}")
+    return array

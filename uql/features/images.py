@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.extras import install
-from uql.features.cache import Half, Progress, VectorCache, alone, distinct
+from uql.features.cache import Half, Progress, VectorCache, alone, distinct, own_folder
 from uql.features.embedder import Embedder, ImageEmbedder, Matrix, unit_rows
 from uql.features.table import Block, TableFeatures, folder_name, stacked
 from uql.llm.pictures import opened
@@ -185,9 +185,8 @@ def image_features(
     if used is None:
         n = sum(len(part) for part in images)
         return TableFeatures(np.zeros((n, 0), np.float32), (), WITHOUT_PILLOW)
-    folder = None
-    if cache_dir is not None:
-        folder = cache_dir / blake2b(f"{key} (images)".encode(), digest_size=8).hexdigest() / folder_name(used.name)
+    folder = own_folder(cache_dir, f"{key} (images)")
+    folder = folder and folder / folder_name(used.name)
     reading = used if load is None else _Reading(used, load)
     vectors: list[Half] = []
     all_of = blake2b(f"{key} {used.name}".encode(), digest_size=16)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from uql.base.blas import one_thread
-from uql.features.cache import save_array, save_bytes
+from uql.features.cache import read_array, save_array, save_bytes
 from uql.features.embedder import LONGEST, Matrix, unit_rows
 
 FIT_ROWS = 50_000
@@ -189,10 +189,9 @@ def load_lsa(folder: Path) -> Lsa | None:
     """The fit kept in a folder, or None where there is none, or it is damaged."""
     try:
         name, *terms = (folder / "terms.txt").read_bytes().decode("utf-8", "surrogatepass").split("\n")
-        idf, components = np.load(folder / "idf.npy"), np.load(folder / "components.npy")
+        idf = np.array(read_array(folder / "idf.npy", (len(terms),)))
+        components = np.array(read_array(folder / "components.npy", (None, len(terms))))
     except (OSError, ValueError, EOFError):
-        return None
-    if components.ndim != 2 or components.shape[1] != len(terms) or idf.shape != (len(terms),):
         return None
     lsa = Lsa(terms, idf, components)
     return lsa if lsa.name == name else None

@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from uql.base.blas import one_thread
 from uql.base.extras import install
-from uql.features.cache import Half, Progress, VectorCache, alone, content_hashes, distinct, forget_pages, save_array
+from uql.features.cache import (
+    Half,
+    Progress,
+    VectorCache,
+    alone,
+    content_hashes,
+    distinct,
+    forget_pages,
+    own_folder,
+    read_array,
+    save_array,
+)
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.lsa import FIT_ROWS, Lsa, load_lsa, save_lsa
 from uql.features.static import static_embedder
@@ -135,7 +146,7 @@ def table_features(
     hashes = content_hashes(texts)
     first, index = distinct(hashes)
     once = [texts[i] for i in first]
-    folder = None if cache_dir is None else _folder(cache_dir, key)
+    folder = own_folder(cache_dir, key)
     main = embedder if embedder is not None else static_embedder()
     blocks = []
     with alone(folder):
@@ -185,11 +196,8 @@ def _room(shape: tuple[int, int], folder: Path | None) -> Matrix:
 
 def has_vectors(cache_dir: Path | None, key: str) -> bool:
     """Are there vectors under this key?"""
-    return cache_dir is not None and _folder(cache_dir, key).is_dir()
-
-
-def _folder(cache_dir: Path, key: str) -> Path:
-    return cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
+    folder = own_folder(cache_dir, key)
+    return folder is not None and folder.is_dir()
 
 
 def _lsa(
@@ -225,7 +233,7 @@ def _lsa(
 def _made_for(place: Path, cache: VectorCache) -> int:
     """How many of the first texts of a cache its LSA was made for: of one that says nothing, all."""
     try:
-        return int(np.load(place / "texts.npy"))
+        return int(read_array(place / "texts.npy", ()))
     except (OSError, ValueError, EOFError):
         return len(cache)
 

@@ -39,6 +39,7 @@ LONGEST = 90_000  # characters of one text; the rest is cut by the vendor anyway
 SHORTEST = 1_000  # characters: a text that is refused as too long is halved down to this
 IMAGES_AT_ONCE = 16
 PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
+LARGEST = 1e15  # a part of a vector: the squares of larger ones are beyond float32
 TRIES = 6
 CHOICES = "voyage:MODEL, openai:MODEL, http(s)://host/v1#MODEL"
 
@@ -148,7 +149,7 @@ class RemoteEmbedder:
         vectors: list[list[float]] = []
         for batch in batches(distinct):
             vectors += self._vectors(batch)
-        return _placed(texts, dict(zip(distinct, vectors, strict=True)))
+        return self._placed(texts, dict(zip(distinct, vectors, strict=True)))
 
     def embed_images(self, images: Sequence[bytes | None]) -> Matrix:
         """(n, d) float32 for images as files in memory; zeros for None and for bytes that are not an image.
@@ -167,7 +168,7 @@ class RemoteEmbedder:
                 )
         if distinct and not vectors:
             raise DataError(f"{self.name}: none of {len(distinct)} images can be read", code="UQL503")
-        return _placed(images, vectors)
+        return self._placed(images, vectors)
 
     def _images(self, images: list[Any]) -> tuple[list[list[float]], int]:
         """The vectors of some pictures of Pillow's and their tokens. Raises CallError where trying again may help."""
@@ -205,6 +206,20 @@ class RemoteEmbedder:
             return vectors
         raise AssertionError("unreachable")
 
+    def _placed(self, items: Sequence[Any], vectors: dict[Any, list[float]]) -> Matrix:
+        """The vectors of items, of length 1. Raises: BackendError where the server's are no vectors of one space."""
+        width = len(next(iter(vectors.values()), ()))
+        out = np.zeros((len(items), width), np.float32)
+        same = all(len(vector) == width for vector in vectors.values())
+        for i, item in enumerate(items):
+            if same and item in vectors:
+                out[i] = vectors[item]
+        if not same or not (np.abs(out) < LARGEST).all():
+            raise BackendError(f"{self.name}: vectors came that differ in length, or hold what is no number")
+        lengths = np.linalg.norm(out, axis=1, keepdims=True)
+        out /= np.where(lengths > 0, lengths, 1.0)
+        return out
+
 
 class _Refused(CallError):
     """A request that is larger than the vendor takes."""
@@ -213,17 +228,6 @@ class _Refused(CallError):
 def _large(message: str) -> bool:
     low = message.lower()
     return "token" in low or "too long" in low or "context length" in low or "too large" in low
-
-
-def _placed(items: Sequence[Any], vectors: dict[Any, list[float]]) -> Matrix:
-    width = len(next(iter(vectors.values()), ()))
-    out = np.zeros((len(items), width), np.float32)
-    for i, item in enumerate(items):
-        if item in vectors:
-            out[i] = vectors[item]
-    lengths = np.linalg.norm(out, axis=1, keepdims=True)
-    out /= np.where(lengths > 0, lengths, 1.0)
-    return out
 
 
 class OpenAIEmbedder(RemoteEmbedder):

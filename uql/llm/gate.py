@@ -19,6 +19,7 @@ from typing import Literal, overload
 
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.base.garbage import rare_collections
+from uql.base.printable import printable
 from uql.base.settings import Settings
 from uql.llm.asking import Asking, known_answers, without_answer
 from uql.llm.budget import LIMITS, Budget, Share
@@ -735,7 +736,7 @@ class Gate:
         left = self.calls_left
         most = "every row that is asked" if left is None else f"at most {left} rows"
         say = log.info if self.on_announce else log.warning
-        say("%s is sent %s of %s", provider.name, ", ".join(columns) or "a question", most)
+        say("%s is sent %s of %s", provider.name, printable(", ".join(columns)) or "a question", most)
         for listener in self.on_announce:
             listener(provider.name, tuple(columns), left)
 

@@ -82,7 +82,7 @@ def named(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> tuple[str,
             code="UQL520",
             help="write table, or schema.table",
         )
-    schema = parts[0] if len(parts) == 2 else str(Duck(cursor).scalar("SELECT current_schema()"))
+    schema = parts[0] if len(parts) == 2 else str(Duck(cursor).scalar("SELECT system.main.current_schema()"))
     return schema, parts[-1]
 
 
@@ -112,7 +112,7 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
     """All of the database, in the order of their names."""
     there = Duck(cursor).scalar(
         f"SELECT count(*) FROM system.main.duckdb_tables() WHERE table_name = '{REGISTRY}' AND schema_name = 'main' "
-        "AND database_name = current_database()"
+        "AND database_name = system.main.current_database()"
     )
     if not there:
         return []
@@ -187,9 +187,9 @@ def kind_of(cursor: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | 
         schema, name: in any case.
     """
     matches = cursor.execute(
-        "SELECT 'table', comment FROM duckdb_tables() WHERE database_name = current_database() "
+        "SELECT 'table', comment FROM system.main.duckdb_tables() WHERE database_name = system.main.current_database() "
         "AND lower(schema_name) = lower(?1) AND lower(table_name) = lower(?2) UNION ALL "
-        "SELECT 'view', comment FROM duckdb_views() WHERE database_name = current_database() "
+        "SELECT 'view', comment FROM system.main.duckdb_views() WHERE database_name = system.main.current_database() "
         "AND lower(schema_name) = lower(?1) AND lower(view_name) = lower(?2)",
         [schema, name],
     ).fetchall()
@@ -325,7 +325,8 @@ def say(duck: Duck, definition: Definition, exact: bool) -> None:
         exact: none of its values is an estimate.
     """
     before = duck.scalar(
-        f"SELECT comment FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = {literal(definition.schema)}"
+        "SELECT comment FROM system.main.duckdb_tables() WHERE database_name = system.main.current_database()"
+        f" AND schema_name = {literal(definition.schema)}"
         f" AND table_name = {literal(definition.name)}"
     )
     more = [line for line in str(before or "").splitlines()[1:] if line.startswith(ESTIMATED)]
@@ -399,7 +400,7 @@ def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
     columns: dict[str, list[Any]] = {
         "name": [], "key": [], "rows": [], "refreshed": [], "model": [], "calls": [], "definition": [],
     }  # fmt: skip
-    here = str(Duck(cursor).scalar("SELECT current_schema()"))
+    here = str(Duck(cursor).scalar("SELECT system.main.current_schema()"))
     for d in definitions(cursor):
         there = kind_of(cursor, d.schema, d.name) == "semantic"
         columns["name"].append(d.name if d.schema == here else f"{d.schema}.{d.name}")

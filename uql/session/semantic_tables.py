@@ -266,7 +266,7 @@ def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[st
         return False
     calls = {node.name for node in nodes if isinstance(node, Call)}
     volatile = session.catalog.cursor.execute(
-        "SELECT count(*) FROM duckdb_functions() WHERE list_contains(?, lower(function_name)) AND stability <> 'CONSISTENT'",
+        "SELECT count(*) FROM system.main.duckdb_functions() WHERE list_contains(?, lower(function_name)) AND stability <> 'CONSISTENT'",
         [sorted(calls)],
     ).fetchall()
     return not volatile[0][0]

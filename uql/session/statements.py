@@ -205,8 +205,8 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
             return False
         return True
     matches = connection.execute(
-        "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($name) AND CASE WHEN $temporary THEN temporary"
-        " ELSE database_name = current_database() AND schema_name = current_schema() END",
+        "SELECT 1 FROM system.main.duckdb_tables() WHERE lower(table_name) = lower($name) AND CASE WHEN $temporary THEN temporary"
+        " ELSE database_name = system.main.current_database() AND schema_name = system.main.current_schema() END",
         {"name": name, "temporary": statement.temporary},
     ).fetchall()
     return bool(matches)
@@ -261,8 +261,8 @@ def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> Non
         text: the statement, for the place of the error.
     """
     matches = connection.execute(
-        "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
-        "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
+        "SELECT comment FROM system.main.duckdb_tables() WHERE lower(table_name) = lower(?) "
+        "UNION ALL SELECT comment FROM system.main.duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
         [name, name],
     ).fetchall()
     if matches and not _made_by_to(str(matches[0][0] or "")):

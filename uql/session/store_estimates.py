@@ -176,7 +176,7 @@ def placed(error: UQLError, source: str, start: int, end: int) -> UQLError:
 @contextmanager
 def together(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """All that is done inside, or nothing of it: in a transaction of its own, or in that which is open."""
-    first, second = (cursor.execute("SELECT txid_current()").fetchall() for _ in range(2))
+    first, second = (cursor.execute("SELECT system.main.txid_current()").fetchall() for _ in range(2))
     if first == second:
         yield
         return

@@ -23,7 +23,8 @@ from uql.base.spelling import suggestion
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
-from uql.compiler.statement_targets import executed, is_call, tables, tokens
+from uql.compiler.private_columns import private_columns
+from uql.compiler.statement_targets import executed, is_call, query_in, tables, tokens
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import MADE_BY, Frames, is_frame, made_by
 from uql.sources.parts import Parts
@@ -61,18 +62,18 @@ _SETTINGS = (  # of one connection, and able to change what a query gives
     "scalar_subquery_error_on_multiple_rows",
     "file_search_path",
 )
-_ORDERS = "current_setting('default_order'), current_setting('default_null_order')"
+_ORDERS = "system.main.current_setting('default_order'), system.main.current_setting('default_null_order')"
 _CHOSEN = (
-    f"SELECT {_ORDERS}, txid_current(), (SELECT list(v) FROM duckdb_variables() AS v),"
-    f" {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)}"
+    f"SELECT {_ORDERS}, system.main.txid_current(), (SELECT list(v) FROM system.main.duckdb_variables() AS v),"
+    f" {', '.join(f'system.main.current_setting({literal(name)})' for name in _SETTINGS)}"
 )
 _RELATIONS = " UNION ALL ".join(
-    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, current_database(), current_schema(),"
-    f" {named} FROM system.main.duckdb_{kind}s()"
+    f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, system.main.current_database(),"
+    f" system.main.current_schema(), {named} FROM system.main.duckdb_{kind}s()"
     for kind, named in (("table", "contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
 )
 _COLLATED_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND contains(sql, 'COLLATE ') LIMIT 1"
-_TRANSACTION = "SELECT txid_current()"
+_TRANSACTION = "SELECT system.main.txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
     "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
     " UNION ALL SELECT database_name, schema_name, function_name, '()', macro_definition"
@@ -82,6 +83,11 @@ _PREPARED = " UNION ALL SELECT '', '', name, '()', statement FROM system.main.du
 _NOTES = f"key IN ('{MADE_BY}'::BLOB, 'PANDAS_ATTRS'::BLOB)"  # of a Parquet file: of Arrow and our own, of pandas
 _FROM = ("FROM", "JOIN")
 _BEHIND_FROM = ("SELECT", "WHERE", "ON", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY", "WINDOW", "VALUES")
+_ANY_PRIVATE = "SELECT 1 FROM system.main.duckdb_columns() WHERE comment ILIKE '%private%' LIMIT 1"
+_MACRO = (
+    "SELECT macro_definition FROM system.main.duckdb_functions() WHERE function_name ILIKE ? AND NOT internal"
+    " AND macro_definition IS NOT NULL"
+)
 _FUNCTIONS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal"
 
 
@@ -290,19 +296,22 @@ class Catalog:
                 words = said_estimated(entry.comment)
                 if words is None and entry.view:
                     words = self.marked().get(entry.path) or self._said_in_files(self._definition(entry))
-                kind = "view" if entry.view else "table"
-                columns = [] if plain else self._columns(entry.path)
-                return self._relation(name, dotted(entry.path), kind, entry.comment, columns, words, plain)
+                if not entry.view:
+                    columns = [] if plain else self._columns(entry.path)
+                    return self._relation(name, dotted(entry.path), "table", entry.comment, columns, words, plain)
+                columns = [] if plain else self._view_columns(entry)
+                return self._relation(name, dotted(entry.path), "view", entry.comment, columns, words, plain)
             temporary = self._temporary(parts)
             if temporary is not None:
                 return self._relation(name, temporary, "temporary", plain=plain)
             frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
             if frame is not None and (is_frame(frame) or not reader(name)):
                 private = quote(self._frames.register(name, frame))
-                words = made_by(frame)
-                if words is None and isinstance(frame, duckdb.DuckDBPyRelation):
-                    words = next(iter(self.estimates_read(frame.sql_query())), None)
-                return self._relation(name, private, "frame", estimated=words, plain=plain)
+                words, columns = made_by(frame), []
+                if isinstance(frame, duckdb.DuckDBPyRelation):
+                    words = words or next(iter(self.estimates_read(frame.sql_query())), None)
+                    columns = self._followed_columns(frame.sql_query(), frame.columns)
+                return self._relation(name, private, "frame", "", columns, words, plain)
             if len(parts) == 1 and reader(name):
                 return self.table(parts, file=True, plain=plain)
             raise self._unknown(name, frames or {})
@@ -430,7 +439,8 @@ class Catalog:
         """What a table function gives: `sql` is the call as DuckDB SQL."""
         with self._lock:
             estimates = self.estimates_read(f"FROM {sql}")
-            return self._relation(name, sql, "function", estimated=estimates[0] if estimates else None)
+            columns = self._followed_columns(f"FROM {sql}")
+            return self._relation(name, sql, "function", "", columns, estimates[0] if estimates else None)
 
     def offer_parts(self) -> None:
         """Makes frames(…) and pages(…) known to DuckDB, under the names that the binder gives them."""
@@ -440,8 +450,8 @@ class Catalog:
     def names(self) -> list[str]:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
         rows = self._rows(
-            "SELECT database_name = current_database() AND schema_name = current_schema(), database_name, schema_name,"
-            " table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
+            "SELECT database_name = system.main.current_database() AND schema_name = system.main.current_schema(),"
+            " database_name, schema_name, table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
             " UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views())"
             f" WHERE NOT internal AND NOT ({_INTERNAL})"
         )
@@ -564,13 +574,47 @@ class Catalog:
         )
         return [(name, type, comment or "") for _, name, type, comment in sorted(rows)]
 
+    def _view_columns(self, view: _CatalogEntry) -> list[tuple[str, str, str]]:
+        """As `_columns`. A column without a comment that holds what a private one holds is private too."""
+        columns = self._columns(view.path)
+        names = [name for name, _, _ in columns]
+        followed = dict.fromkeys(name for name, *_ in self._followed_columns(self._definition(view), names))
+        return [(name, type, comment or ("private" if name in followed else "")) for name, type, comment in columns]
+
+    def _followed_columns(self, sql: str, names: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
+        """The columns of a query or a view, of any type, that hold what a private column of a table holds, with the comment "private".
+
+        Args:
+            names: of all its columns; None: as DuckDB describes them.
+        """
+        if not self._rows(_ANY_PRIVATE):
+            return []
+        read = self._fields_read(sql)
+        if not any(f.private for f in read):
+            return []
+        names = names or [name for name, _ in self.describe(sql)]
+        private = private_columns(query_in(sql), names, read)
+        return [(name, "", "private") for name in names if name.lower() in private]
+
+    def _fields_read(self, sql: str) -> list[Field]:
+        """The columns of the tables that a statement names, and of those that the macros read that it calls."""
+        fields = []
+        for name in dict.fromkeys(tables(sql)):
+            if is_call(name[-1]):
+                macros = self._rows(_MACRO, [name[-1].removesuffix("()")])
+                fields += [f for (definition,) in macros for f in self._fields_read(definition)]
+            elif (entry := self._find(name)) is not None:
+                columns = self._view_columns(entry) if entry.view else self._columns(entry.path)
+                fields += [Field(name, type, private=bool(_PRIVATE.search(note))) for name, type, note in columns]
+        return fields
+
     def _temporary(self, parts: tuple[str, ...]) -> str | None:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
         if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
             return None
         name_sql = literal(parts[-1].lower())
         rows = self._of_users(
-            f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {name_sql}"
+            f"SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND lower(table_name) = {name_sql}"
         )
         if not rows:
             return None
@@ -637,7 +681,7 @@ class Catalog:
 
     def _defined(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table, as its definition has them: describing a query of 10,000 takes a third of a second."""
-        rows = self._rows("SELECT name, type FROM pragma_table_info(?)", [table])
+        rows = self._rows("SELECT name, type FROM system.main.pragma_table_info(?)", [table])
         return [(str(name), str(type)) for name, type in rows]
 
     def _measured(

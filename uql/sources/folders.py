@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
+from uql.base.printable import printable
 from uql.base.sql_text import first_line, literal, quote
 from uql.sources.files import READERS, file_literal, file_sql, reader
 
@@ -146,7 +147,7 @@ def list_files(path: str | Path) -> list[Path]:
         if outside:
             log.warning(
                 "%d links in %s lead out of it and were left out, as %s; a glob takes them: %s",
-                len(outside), where, outside[0].name, where / "**" / "*",
+                len(outside), where, printable(outside[0].name), where / "**" / "*",
             )  # fmt: skip
         listed: Iterator[Path] = iter(inside)
     elif where.exists() or not glob.has_magic(str(where)):
@@ -186,7 +187,7 @@ def _tell_left_out(name: str, kind: str, files: Sequence[Path], chosen: Sequence
     """A warning of the log where files are of another kind than the table's."""
     left = Counter(file.suffix.lower() or "no ending" for file in set(files).difference(chosen))
     if left:
-        what = ", ".join(f"{ending} {count:,}" for ending, count in left.most_common(5))
+        what = printable(", ".join(f"{ending} {count:,}" for ending, count in left.most_common(5)))
         log.warning(
             "%s holds the files of the kind %s; %d of %d were left out: %s; type = … chooses the kind",
             name, kind, left.total(), len(files), what,
@@ -199,7 +200,7 @@ def _tell_not_utf8(name: str, files: Sequence[Path]) -> None:
     if others:
         log.warning(
             "%s: %s of %s are not UTF-8, as %s: their text is NULL; convert them: iconv -f latin1 -t utf-8 FILE",
-            name, f"{len(others):,}", f"{len(files):,} texts", others[0].name,
+            name, f"{len(others):,}", f"{len(files):,} texts", printable(others[0].name),
         )  # fmt: skip
 
 

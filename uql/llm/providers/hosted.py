@@ -73,7 +73,8 @@ async def models_of(place: str, settings: Settings) -> list[str]:
     finally:
         await asking.close()
     listed = reply.get("data") or reply.get("models")
-    names = [str(m.get("id") or m.get("name") or "") for m in listed or () if isinstance(m, dict)]
+    entries = listed if isinstance(listed, list) else ()
+    names = [str(m.get("id") or m.get("name") or "") for m in entries if isinstance(m, dict)]
     return sorted(name.removeprefix("models/") for name in names if name)
 
 

@@ -32,7 +32,8 @@ RATE_HEADERS = (
 VENDOR_URL = VENDORS["openai"].url
 KEPT_S = 60.0  # that an idle connection stays open
 HEADER_BYTES = 65_536  # of a header, at most
-BODY_BYTES = 256_000_000  # of a body, unpacked: the replies of a batch are in one
+REPLY_BYTES = 32_000_000  # of a reply, unpacked: many are read at a time
+BODY_BYTES = 256_000_000  # of what is fetched: the replies of a batch are in one
 MOST_DIGITS = 15  # of a stated rate
 NO_KEY = "none"  # sent to servers that were given none: some refuse a request without a key
 
@@ -104,7 +105,7 @@ class Client:
 
     async def get(self, path: str) -> Response:
         """The response to a GET. Raises what aiohttp raises."""
-        return await self._send("GET", path)
+        return await self._send("GET", path, BODY_BYTES)
 
     async def close(self) -> None:
         """Ends its connections."""
@@ -112,13 +113,14 @@ class Client:
         if session is not None:
             await session.close()
 
-    async def _send(self, method: str, path: str, **what: Any) -> Response:
+    async def _send(self, method: str, path: str, most: int | None = None, **what: Any) -> Response:
+        """`most`: bytes of the body; None: those of a reply."""
         if self._session is None or self._loop is not asyncio.get_running_loop():
             await self.close()  # a model that was given is asked by many statements: the last loop has ended
             self._session, self._loop = self._open_session(), asyncio.get_running_loop()
         url = self._base_url + path
         async with self._session.request(method, url, allow_redirects=False, proxy=self.proxy, **what) as reply:
-            content = await _body(reply)
+            content = await _body(reply, most or REPLY_BYTES)
         if self._on_limits is not None:
             stated = [(name.lower(), value) for name, value in reply.raw_headers if b"limit" in name.lower()]
             if stated:
@@ -140,15 +142,15 @@ class Client:
         )
 
 
-async def _body(reply: ClientResponse) -> bytes:
+async def _body(reply: ClientResponse, most: int) -> bytes:
     """The body, unpacked. Raises ClientPayloadError for one that is too long: a few bytes of gzip may be gigabytes."""
     from aiohttp import ClientPayloadError
 
     content = bytearray()
     while part := await reply.content.readany():
         content += part
-        if len(content) > BODY_BYTES:
-            raise ClientPayloadError(f"the reply is longer than {BODY_BYTES:,} bytes")
+        if len(content) > most:
+            raise ClientPayloadError(f"the reply is longer than {most:,} bytes")
     return bytes(content)
 
 

@@ -85,7 +85,7 @@ def fields_read(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> l
     """
     read = [f for name in node.inputs if name in outputs for f in outputs[name].fields]
     if node.kind in (NodeKind.UQL, NodeKind.SQL):
-        low = node.body.lower()
+        low = node.body.lower().replace('""', '"')  # a quote in a name
         read += [f for source in ctx.sources.values() if source.name.lower() in low for f in source.fields]
     return read
 

@@ -174,7 +174,9 @@ def read_if_present(path: Path) -> SemanticModel:
 
 def beside(catalog: Catalog) -> Path:
     """Where the file of a database is: beside it, and of one in memory in this folder."""
-    path = catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+    path = catalog.value(
+        "SELECT path FROM system.main.duckdb_databases() WHERE database_name = system.main.current_database()"
+    )
     return (Path(str(path)).parent if path else Path()) / FILE
 
 
