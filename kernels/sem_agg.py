@@ -61,7 +61,6 @@ async def summaries(
     group fits.
 
     Args:
-        columns: the texts.
         members: (groups,) the rows of each group.
     """
     plan: list[tuple[VirtualColumn, int, list[Row]]] = []
