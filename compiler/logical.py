@@ -22,20 +22,12 @@ class LogicalPlan:
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
-        return ()
-
-    @property
-    def line(self) -> str:
-        return type(self).__name__
+        return tuple(getattr(self, name) for name in ("input", "left", "right") if hasattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
 class OneInput(LogicalPlan):
     input: LogicalPlan
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
 
 
 P = TypeVar("P", bound=LogicalPlan)
@@ -55,10 +47,6 @@ class Scan(LogicalPlan):
 
     source: BoundSource | None
 
-    @property
-    def line(self) -> str:
-        return f"Scan {describe_source(self.source)}" if self.source else "OneRow"
-
 
 @dataclass(frozen=True, slots=True)
 class SqlFilter(OneInput):
@@ -66,20 +54,12 @@ class SqlFilter(OneInput):
 
     condition: Expr
 
-    @property
-    def line(self) -> str:
-        return f"SqlFilter {show(self.condition)}"
-
 
 @dataclass(frozen=True, slots=True)
 class SemFilter(OneInput):
     """Keep the rows for which `condition`, which holds virtual columns, is true."""
 
     condition: Expr
-
-    @property
-    def line(self) -> str:
-        return f"SemFilter {show(self.condition)}{_reads(virtuals(self.condition))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +71,6 @@ class SemJoin(LogicalPlan):
     right: LogicalPlan
     condition: Expr | None
 
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    @property
-    def line(self) -> str:
-        on = f" ON {show(self.condition)}" if self.condition is not None else ""
-        return f"SemJoin {self.kind}{on}{_reads(virtuals(self.condition))}"
-
 
 @dataclass(frozen=True, slots=True)
 class SemMap(OneInput):
@@ -107,25 +78,12 @@ class SemMap(OneInput):
 
     columns: tuple[VirtualColumn, ...]
 
-    @property
-    def line(self) -> str:
-        return (
-            "SemMap " + ", ".join(f'"{c.text}" {c.operator.noun}:{c.type}' for c in self.columns) + _reads(self.columns)
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class SemGroup(OneInput):
     """Find a taxonomy from the rows, then say of each row which of its groups it is in."""
 
     columns: tuple[VirtualColumn, ...]
-
-    @property
-    def line(self) -> str:
-        parts = [
-            f'"{c.text}"' + (f" INTO {c.into}" if c.into else "") + (" MANY" if c.many else "") for c in self.columns
-        ]
-        return "SemGroup " + ", ".join(parts) + _reads(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,24 +95,12 @@ class Aggregate(OneInput):
     having: Expr | None = None
     sets: tuple[tuple[int, ...], ...] = ()  # of keys, where groups are made by several sets of them
 
-    @property
-    def line(self) -> str:
-        by = f" BY {', '.join(key.name for key in self.keys)}" if self.keys else ""
-        if self.sets:
-            by = " BY " + ", ".join(f"({', '.join(self.keys[i].name for i in one)})" for one in self.sets)
-        having = f" HAVING {show(self.having)}" if self.having is not None else ""
-        return f"Aggregate {', '.join(show(item.expr) for item in self.items)}{by}{having}"
-
 
 @dataclass(frozen=True, slots=True)
 class Qualify(OneInput):
     """Keep the rows, or groups, for which a condition over windows is true."""
 
     condition: Expr
-
-    @property
-    def line(self) -> str:
-        return f"Qualify {show(self.condition)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +111,10 @@ class SemAgg(OneInput):
     only: Expr | None = None
     returned_only: bool = False
 
-    @property
-    def line(self) -> str:
-        which = f" of groups where {show(self.only)}" if self.only is not None else ""
-        which += " of the groups returned" if self.returned_only else ""
-        return "SemAgg " + ", ".join(f'"{c.text}" {c.type}' for c in self.columns) + which + _reads(self.columns)
-
 
 @dataclass(frozen=True, slots=True)
 class Project(OneInput):
     items: tuple[BoundItem, ...]
-
-    @property
-    def line(self) -> str:
-        return f"Project {', '.join(item.name for item in self.items)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,21 +126,11 @@ class Distinct(OneInput):
 class Sort(OneInput):
     keys: tuple[OrderKey, ...]
 
-    @property
-    def line(self) -> str:
-        return "Sort " + ", ".join(show(key.expr) + (" DESC" if key.descending else "") for key in self.keys)
-
 
 @dataclass(frozen=True, slots=True)
 class Limit(OneInput):
     count: int | None
     offset: int = 0
-
-    @property
-    def line(self) -> str:
-        return f"Limit {self.count if self.count is not None else 'all'}" + (
-            f" offset {self.offset}" if self.offset else ""
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +139,6 @@ class Union(LogicalPlan):
     right: LogicalPlan
     all: bool
     op: str = "UNION"
-
-    @property
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.left, self.right)
-
-    @property
-    def line(self) -> str:
-        return self.op.title() + ("All" if self.all else "")
 
 
 def build(query: BoundQuery) -> LogicalPlan:
@@ -299,9 +217,57 @@ def _reads(columns: tuple[VirtualColumn, ...]) -> str:
     return f"  reads={', '.join(names)}" if names else ""
 
 
+def line(plan: LogicalPlan) -> str:
+    """A node as one printed line."""
+    match plan:
+        case Scan(source=None):
+            return "OneRow"
+        case Scan(source=source):
+            words = describe_source(source)
+        case SqlFilter(condition=condition) | Qualify(condition=condition):
+            words = show(condition)
+        case SemFilter(condition=condition):
+            words = show(condition) + _reads(virtuals(condition))
+        case SemJoin(kind=kind, condition=condition):
+            words = kind + (f" ON {show(condition)}" if condition is not None else "") + _reads(virtuals(condition))
+        case SemMap(columns=columns):
+            words = ", ".join(f'"{c.text}" {c.operator.noun}:{c.type}' for c in columns) + _reads(columns)
+        case SemGroup(columns=columns):
+            words = ", ".join(_group(c) for c in columns) + _reads(columns)
+        case Aggregate():
+            words = _aggregate(plan)
+        case SemAgg(columns=columns, only=only):
+            which = f" of groups where {show(only)}" if only is not None else ""
+            which += " of the groups returned" if plan.returned_only else ""
+            words = ", ".join(f'"{c.text}" {c.type}' for c in columns) + which + _reads(columns)
+        case Project(items=items):
+            words = ", ".join(item.name for item in items)
+        case Sort(keys=keys):
+            words = ", ".join(show(key.expr) + (" DESC" if key.descending else "") for key in keys)
+        case Limit(count=count, offset=offset):
+            words = ("all" if count is None else str(count)) + (f" offset {offset}" if offset else "")
+        case Union(op=op):
+            return op.title() + ("All" if plan.all else "")
+        case _:
+            words = ""
+    return f"{type(plan).__name__} {words}".rstrip()
+
+
+def _group(column: VirtualColumn) -> str:
+    into = f" INTO {column.into}" if column.into else ""
+    return f'"{column.text}"{into}{" MANY" if column.many else ""}'
+
+
+def _aggregate(plan: Aggregate) -> str:
+    names = [key.name for key in plan.keys]
+    by = [f"({', '.join(names[i] for i in one)})" for one in plan.sets] or names
+    having = f" HAVING {show(plan.having)}" if plan.having is not None else ""
+    return ", ".join(show(item.expr) for item in plan.items) + (f" BY {', '.join(by)}" if by else "") + having
+
+
 def tree(plan: LogicalPlan, depth: int = 0) -> Iterator[str]:
     """The plan as indented lines, outermost first; semantic sub-queries of FROM under their Scan, as they are written."""
-    yield "  " * depth + plan.line
+    yield "  " * depth + line(plan)
     for part in derived(plan.source) if isinstance(plan, Scan) else ():
         if is_semantic_query(part.query):
             yield "  " * (depth + 1) + f"Derived {part.alias}"

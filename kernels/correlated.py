@@ -202,7 +202,6 @@ def replaced_in_groups(expr: Any, columns: dict[Expr, Expr], keys: Sequence[Expr
 
     Args:
         columns: the columns that stand for sub-queries.
-        keys: of the groups.
         aggregates: the names of DuckDB's aggregate functions.
     """
     if expr is None:

@@ -41,7 +41,6 @@ def initial_description(column: VirtualColumn, fields: Mapping[Column, Field], p
     """The description of a text before any call: of the comments, else of `proposals`, proposals by `key`; "" where there is none.
 
     Args:
-        column: the text.
         fields: of the columns that it may read, with their comments.
         proposals: of earlier statements.
     """
@@ -52,7 +51,6 @@ async def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Contex
     """Gives the texts of a statement their descriptions, where the settings want them.
 
     Args:
-        columns: the texts.
         relation: the rows that they read; holds the descriptions.
     """
     if not ctx.settings.describe:

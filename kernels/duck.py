@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.cluster.cluster import Cluster
-    from uql.kernels.media import Loader
+    from uql.sources.media import Media
 
 _names = count()  # of temporary tables, over all connections of the process
 
@@ -110,7 +110,7 @@ class Duck:
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        media: Loader | None = None,
+        media: Media | None = None,
         aggregates: Callable[[], Container[str]] | None = None,
         cluster: Cluster | None = None,
         check: Callable[[str], None] | None = None,

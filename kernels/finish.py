@@ -50,7 +50,6 @@ def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Exp
     """ORDER BY terms, NULLs last unless said otherwise; `last` settles ties, so that equal runs give equal rows.
 
     Args:
-        keys: of ORDER BY.
         last: SQL of what settles ties.
         replaced: columns that stand for whole expressions.
     """
@@ -75,7 +74,6 @@ def typed_items(
     """SELECT items in their bound types, named i0, i1 … (the user's names may repeat).
 
     Args:
-        items: of SELECT.
         replaced: columns that stand for whole expressions; NULL where an estimate is too large for the type.
         fields: the columns of the relation: one that has its type already is not cast, which takes time where there are thousands.
     """

@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from uql.base.media_types import Unreadable, media_type, modality
 from uql.base.schema import Field, Modality
 
-
-class Loader(Protocol):
-    """What reads the files that values name: the bytes of a picture or a sound, the text of a document, the words of a recording."""
-
-    listen: bool
-
-    def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[bytes | str | Unreadable | None]: ...
-    def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]: ...
-    def digests(self, values: Sequence[object]) -> list[bytes | None]: ...
-    def seconds(self, values: Sequence[str | bytes | None]) -> list[float]: ...
+if TYPE_CHECKING:
+    from uql.sources.media import Media
 
 
-def lasting(values: Sequence[Any], field: Field | None, loader: Loader | None) -> list[float]:
+def lasting(values: Sequence[Any], field: Field | None, loader: Media | None) -> list[float]:
     """(n,) seconds that each value of a column lasts which is sent as a sound or a video; 0 of others, and where nobody knows.
 
     Args:
         values: (n,) bytes, or names of files.
-        field: of the column.
         loader: reads the files that values name.
     """
     kind = Modality.STRUCTURED if field is None else field.modality
     if loader is not None and (kind is Modality.VIDEO or (kind is Modality.AUDIO and loader.listen)):
-        return loader.seconds(values)
+        return loader.parts.seconds(values)
     return [0.0] * len(values)
 
 
-def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tuple[list[Any], dict[int, str]]:
+def loaded(values: list[Any], field: Field | None, loader: Media | None) -> tuple[list[Any], dict[int, str]]:
     """The values of one column as a model is shown them, and why some cannot be shown, by position.
 
     Texts stay as they are; bytes of documents, and what an IMAGE, AUDIO or DOCUMENT column names, are read. Recordings are shown as
@@ -76,7 +67,7 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
             missing.update(dict.fromkeys(places, "files named in rows are not read here"))
             continue
         sources = [values[i] for i in places]
-        read = loader.transcripts(sources) if hears else loader.load(sources, what)
+        read = loader.parts.transcripts(sources) if hears else loader.load(sources, what)
         for i, content in zip(places, read, strict=True):
             if isinstance(content, Unreadable):
                 missing[i] = content.message

@@ -32,7 +32,6 @@ def pair_features(
 
     Args:
         columns: the texts whose columns are compared; those without text are left out.
-        relation: the pairs.
         store: embeds the texts.
     """
     if relation.pool is not None:
@@ -54,7 +53,6 @@ def unit_vectors(
     Args:
         columns: the conditions on pairs.
         sides: the tables of both, left and right.
-        fields: of their columns.
         source: the tables that the rows come from, by which vectors are kept.
     """
     assert ctx.features is not None

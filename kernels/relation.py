@@ -95,7 +95,6 @@ class Relation:
     Args:
         name: of the table in DuckDB.
         n: its rows.
-        fields: its columns.
         source: the user's table that the rows come from, by which the ledger can forget their answers.
         pool: where the rows are pairs that stand for more of them.
         stage: where the rows are random ones of more.

@@ -102,7 +102,7 @@ def _pictures(column: Column, relation: Relation) -> Iterator[list[bytes | Named
     for start in range(0, relation.n, PICTURES_AT_ONCE):
         rows = np.arange(start, min(start + PICTURES_AT_ONCE, relation.n), dtype=np.int64)
         values = relation.fetch(rows, [quote(column.label)]).column(0).to_pylist()
-        digests = [None] * len(values) if media is None else media.digests(values)
+        digests = [None] * len(values) if media is None else media.parts.digests(values)
         names = [None if d is None else Named(v, d) for v, d in zip(values, digests, strict=True)]
         read = iter(_read(column, relation, [v for v, name in zip(values, names, strict=True) if name is None]))
         yield [next(read) if name is None else name for name in names]

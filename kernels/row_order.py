@@ -26,7 +26,6 @@ def varies(sql: str, duck: Duck, *, by_keys: bool) -> bool:
     """May the rows of a query come in another order when it runs again?
 
     Args:
-        sql: the query.
         by_keys: it ends with an ORDER BY whose ties count. One in a sub-query is left as it is.
     """
     plan: list[Node] = json.loads(duck.execute(f"EXPLAIN (FORMAT json) {sql}")[0][1])

@@ -63,7 +63,6 @@ async def summaries(
     group fits.
 
     Args:
-        columns: the texts.
         members: (groups,) the rows of each group.
     """
     label_queries(columns, relation)

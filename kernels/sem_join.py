@@ -67,7 +67,6 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
 
     Args:
         columns: that the block reads, of both sides.
-        fields: of these columns.
     """
     left_side, left_columns = await _side(join.left, join.left_where, columns, fields, ctx)
     right_side, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
@@ -113,7 +112,6 @@ async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Contex
     """Asks a condition of all these pairs.
 
     Args:
-        relation: the pairs.
         where: the condition; without a formula all of them pass.
         what: the join or sub-query, in the words of an error.
     Raises: BudgetError (UQL401) where they do not fit.

@@ -191,7 +191,6 @@ class AsdSampler(Draws):
         self._sizes += [2 * n for t in range(waves) if (n := pairs // waves + (t < pairs % waves))]
 
     def tell(self, indices: Indices, answers: Floats) -> None:
-        """As in `Draws.tell`."""
         super().tell(indices, answers)
         self._fits.clear()
         self._predicted.clear()
@@ -693,7 +692,6 @@ def share_interval(
         value: the estimate, and `variance` its variance.
         values: (n,) what the told rows add; `each`: (n,) what they would add if they counted.
         whole: what all rows would add if all counted; `size` their number.
-        confidence: of the interval.
         weights: what each row that is not certain would add, where not 1.
         freedom: of the variance; Student's quantile stands for the normal one.
         certain: (n,) the told rows that were not drawn at random.

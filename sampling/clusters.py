@@ -17,7 +17,6 @@ def clusters(features: Matrix, k: int = CLUSTERS, seed: int = 0) -> Indices:
     Args:
         features: (N, d) float32.
         k: clusters wanted; no more than N are made.
-        seed: of the k-means.
     """
     k = min(k, len(features))
     if k <= 1:
@@ -42,7 +41,6 @@ def best_clusters(features: Matrix, draws: int, seed: int = 0) -> Indices:
     Args:
         features: (N, d) float32.
         draws: rows that will be asked in all.
-        seed: of the k-means.
     Source: Caliński & Harabasz (1974).
     """
     best_labels = clusters(features, 2, seed)

@@ -166,7 +166,6 @@ def beta_of_moments(mean: float, variance: float, event: float, confidence: floa
         mean: the estimate, in [0, 1/2]; shares above are those of the complement.
         variance: of the estimate.
         event: what one more row that counts, drawn where such a row is likeliest, would add to the estimate.
-        confidence: of the interval.
     Source: after Fay & Feuer (1997) and Tiwari, Clegg & Zou (2006), with beta for gamma distributions: the whole is known.
     """
     tail = (1 - confidence) / 2
@@ -320,7 +319,6 @@ def gamma_sum(total: float, squares: float, largest: float, confidence: float) -
         total: Σ w_i over the events seen, at least 0.
         squares: Σ w_i² over the events seen.
         largest: the largest weight an unseen event could have.
-        confidence: of the interval.
     Source: Fay & Feuer (1997), Statistics in Medicine 16.
     """
     from scipy.special import gammaincinv

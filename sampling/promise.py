@@ -239,7 +239,6 @@ class PromiseSearch(Search):
 
     # ---------------------------------------------------------------------------------------------------------- asking
     def tell(self, indices: Indices, answers: Floats) -> None:
-        """As in `Search.tell`."""
         super().tell(indices, answers)
         indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
         if self._pilot is not None:

@@ -55,7 +55,6 @@ class RecallSearch(LearnedSearch):
         return not len(self._outstanding) and self.guaranteed >= self.recall
 
     def tell(self, indices: Indices, answers: Floats) -> None:
-        """As in `Search.tell`."""
         super().tell(indices, answers)
         matched = _may_match(answers)
         if not len(self._outstanding):
@@ -69,7 +68,6 @@ class RecallSearch(LearnedSearch):
             self._proving, self._hits = False, []
 
     def learn(self, indices: Indices, answers: Floats) -> None:
-        """As in `Search.learn`."""
         super().learn(indices, answers)
         self._left.ask(_may_match(answers))
 

@@ -70,6 +70,21 @@ class Search(ProposedRows):
     def _choose(self, k: int) -> Indices:
         return self._random(k)
 
+    def _labels(self) -> tuple[Indices, Floats]:
+        rows, y = self.labelled, self.answers
+        has_answer = ~np.isnan(y)
+        return rows[has_answer], y[has_answer]
+
+    def _top(self, scores: Floats | Matrix, k: int) -> Indices:
+        """The k free rows with the highest scores, highest first. Those of rows asked are lost."""
+        if k <= 0:
+            return np.zeros(0, np.int64)
+        scores[self._is_asked] = -math.inf
+        k = min(k, len(scores))
+        rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
+        rows = rows[np.argsort(-scores[rows], kind="stable")]
+        return rows[scores[rows] > -math.inf].astype(np.int64)
+
     def _random(self, k: int) -> Indices:
         """k random rows not asked so far: by trial while most rows are free, else by listing them."""
         free = self.n_rows - int(self._is_asked.sum())
@@ -126,17 +141,11 @@ class LearnedSearch(Search):
         self._arm_of: dict[int, int] = {}
 
     def tell(self, indices: Indices, answers: Floats) -> None:
-        """As in `Search.tell`."""
         super().tell(indices, answers)
         for row, answer in zip(np.asarray(indices).tolist(), np.asarray(answers, np.float64).tolist(), strict=True):
             arm = self._arm_of.pop(row, None)
             if arm is not None and not math.isnan(answer):
                 self._arms[arm, 0 if answer == 1.0 else 1] += 1
-
-    def _labels(self) -> tuple[Indices, Floats]:
-        rows, y = self.labelled, self.answers
-        has_answer = ~np.isnan(y)
-        return rows[has_answer], y[has_answer]
 
     def _choose(self, k: int) -> Indices:
         k = min(k, self.batch)
@@ -177,23 +186,11 @@ class LearnedSearch(Search):
         else:
             draws = self.rng.beta(self._arms[:, 0], self._arms[:, 1], size=(k, 2))
             top = int((draws[:, 0] >= draws[:, 1]).sum())
-        first = self._top(self._prior, top)
+        first = self._top(self._prior.copy(), top)
         self._is_asked[first] = True  # not to be drawn again below
         second = self._random(k - len(first))
         self._arm_of.update(dict.fromkeys(first.tolist(), 0) | dict.fromkeys(second.tolist(), 1))
         return np.concatenate([first, second])
-
-    def _top(self, scores: Matrix, k: int) -> Indices:
-        """The k free rows with the highest scores, highest first."""
-        if k <= 0:
-            return np.zeros(0, np.int64)
-        if scores is self._prior:
-            scores = scores.copy()
-        scores[self._is_asked] = -math.inf
-        k = min(k, len(scores))
-        rows = np.argpartition(scores, len(scores) - k)[len(scores) - k :]
-        rows = rows[np.argsort(-scores[rows], kind="stable")]
-        return rows[scores[rows] > -math.inf].astype(np.int64)
 
 
 def balanced_ridge(span: Span, y: Floats) -> Linear:

@@ -58,7 +58,6 @@ class Draws(ProposedRows, ABC):
         n_rows: N.
         budget: rows that may be proposed; known rows cost nothing.
         rng: the only source of randomness.
-        confidence: of every interval.
         size: (N,) the |value| a SUM weighs each row with; a few rows that hold most of its spread are asked first.
         groups: (N,) int, the concrete group of each row, for totals within one of them; small groups are asked wholly.
         known: (indices, answers) of rows answered before.

@@ -45,7 +45,6 @@ class StratifiedSampler(Draws):
         self._queue = np.concatenate([self._queue, self.rng.permutation(np.concatenate(new))]) if new else self._queue
 
     def more(self, budget: int, look: int = 0) -> None:
-        """As in `Draws.more`."""
         super().more(budget, look)
         self._allocate(self.budget - int(self._certain.sum()) + self.n_known)
 

@@ -109,7 +109,6 @@ class UnverifiedSearch(Search):
         return out
 
     def tell(self, indices: Indices, answers: Floats) -> None:
-        """As in `Search.tell`."""
         super().tell(indices, answers)
         self._answer[indices] = np.asarray(answers) == 1.0
         if self._learner is not None and self._learning:

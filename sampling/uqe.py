@@ -72,8 +72,7 @@ class UqeSearch(Search):
 
     def _choose(self, k: int) -> Indices:
         k = min(k, self.batch)
-        has_answer = ~np.isnan(self.answers)
-        rows, y = self.labelled[has_answer], self.answers[has_answer]
+        rows, y = self._labels()
         if len(y) == 0 or y.min() == y.max() or self.features.shape[1] == 0:
             return self._random(k)
         from sklearn.linear_model import LogisticRegression
@@ -83,9 +82,6 @@ class UqeSearch(Search):
         scores = (self.features @ model.coef_[0].astype(np.float32)).astype(np.float64)
         self._fits += 1
         explore = int(self.rng.binomial(k, self.epsilon / self._fits)) if self.epsilon else 0
-        scores = np.where(self._is_asked, -np.inf, scores)
-        k_top = min(k - explore, int((~self._is_asked).sum()))
-        top = np.argpartition(scores, len(scores) - k_top)[len(scores) - k_top :] if k_top else np.zeros(0, np.int64)
-        top = top[np.argsort(-scores[top], kind="stable")]
+        top = self._top(scores, k - explore)
         self._is_asked[top] = True
-        return np.concatenate([top, self._random(explore)]).astype(np.int64)
+        return np.concatenate([top, self._random(explore)])

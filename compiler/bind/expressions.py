@@ -792,7 +792,6 @@ class Expressions:
         """An error at the place of an expression.
 
         Args:
-            message: what is wrong.
             code: UQL2xx.
             node: gives the place.
             help: what to write instead.

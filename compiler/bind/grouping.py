@@ -76,7 +76,6 @@ def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Se
     Args:
         select: the SELECT with grouping sets.
         items: what it gives.
-        scope: of its names.
     """
     keys, items = list(select.group_by), list(items)
 

@@ -43,7 +43,6 @@ def by_group(query: object, alias: str, of: BoundSource, aggregates: Container[s
 
     Args:
         query: that reads columns of `of`.
-        alias: of the groups.
         of: the table before it.
         aggregates: the names of DuckDB's aggregate functions.
     """

@@ -101,7 +101,6 @@ def constant(value: object, name: str, span: Span) -> ast.Expr:
 
     Args:
         name: of the parameter, for the message.
-        span: of the parameter.
     """
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar

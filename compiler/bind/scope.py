@@ -184,7 +184,6 @@ class Scope:
 
         Args:
             parts: the name, split at its dots.
-            span: of the name.
             more: other names that may stand there: aliases.
         """
         name = ".".join(parts)

@@ -479,10 +479,8 @@ def renamed(fields: tuple[Field, ...], columns: tuple[str, ...], alias: str, spa
     """The fields under the names of t(a, b). Raises: BindError (UQL211) where there are more names than fields.
 
     Args:
-        fields: of the table.
         columns: the names in the parentheses, those of the first fields.
         alias: of the table, for the message.
-        span: of the table.
     """
     if len(columns) > len(fields):
         raise BindError(

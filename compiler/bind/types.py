@@ -143,7 +143,6 @@ class DuckTypes:
 
         Args:
             left, right: (name, type) of each column.
-            span: of the UNION.
         """
         sides = [", ".join(f"{null_text(type)} AS c{i}" for i, (_, type) in enumerate(side)) for side in (left, right)]
         try:

@@ -17,7 +17,6 @@ def changed(source: BoundSource, alias: str, change: Callable[[BoundDerived], Bo
     """The FROM clause with one sub-query changed.
 
     Args:
-        alias: of the sub-query.
         change: gives what stands in its place.
     """
     return with_leaves(

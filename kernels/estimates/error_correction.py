@@ -101,7 +101,6 @@ class Correction:
         Args:
             estimate: its estimate by the model's answers.
             count: of the rows in the group with a value that the model says yes to.
-            code: of the group.
         """
         if not self._concerns(call):
             return estimate
@@ -123,7 +122,6 @@ class Correction:
         Args:
             estimate: its estimate by the model's answers.
             count: the estimate of `bottom` before its correction.
-            code: of the group.
         """
         y, x = np.nan_to_num(self._inside(top, code)), np.nan_to_num(self._inside(bottom, code))
         whole = float(y.sum()) / float(x.sum()) if x.any() else 0.0

@@ -28,7 +28,6 @@ def rows_needed(spread: float, error: float, n: float, confidence: float) -> flo
         spread: variance of what one row adds over the square of its mean: (1 − p) / p of a count to which a share p adds 1.
         error: the relative half-width.
         n: rows in all, of which the sample is drawn without replacement.
-        confidence: of the interval.
     Source: Cochran, *Sampling Techniques*, 3rd ed. (1977), section 4.4.
     >>> round(rows_needed(1.0, 0.1, 1500, 0.95)), round(rows_needed(1.0, 0.1, 10**9, 0.95))
     (306, 384)

@@ -153,7 +153,6 @@ def strip_added_columns(
     Args:
         estimate_items: the items that hold estimated numbers, and the items added for them.
         inner: what the sub-queries estimated.
-        confidence: of the intervals.
     """
     n = len(block.project.items)
     estimates: Estimates = dict(output.estimates or {})

@@ -129,7 +129,6 @@ def values_of(table: str, name: str, parts: Sequence[object], ctx: Context) -> l
 
     Args:
         table: that `of_parts` made.
-        name: of the column.
         parts: as many as there are.
     Returns: one value a part.
     """

@@ -22,7 +22,6 @@ def note_unseen(of: Aggregation, groups: Sequence[int], sampled: Sampled, unknow
     """Says which groups may be missing; False where some may.
 
     Args:
-        groups: the groups shown.
         unknown: rows asked whose group is not known.
     """
     sample_size, codes, ctx = len(sampled.labelled), of.codes, of.ctx
@@ -65,7 +64,6 @@ def note_few(of: Aggregation, members: Sequence[Rids], groups: Sequence[int], sa
 
     Args:
         members: the rows of each group that were asked and count.
-        groups: the groups shown.
     """
     block, codes = of.block, of.codes
     if codes is None:

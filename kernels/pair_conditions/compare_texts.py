@@ -79,7 +79,6 @@ async def compare(
     Args:
         comparison: the attribute and the rule, by the condition's words.
         sides: the rows of each side of the pairs.
-        relation: the pairs.
     """
     rows = list(dict.fromkeys(row for side in sides for row in side.rows if not row.is_null))
     if len(rows) < 2:

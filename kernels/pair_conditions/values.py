@@ -60,7 +60,6 @@ class Side:
         Args:
             column: the condition on pairs.
             own: the columns that it reads of this side.
-            relation: the pairs.
         """
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
         select_list = ", ".join(quote(c.label) for c in part.inputs)

@@ -19,9 +19,6 @@ class AggregateFunctions(Container[str]):
 
     They are listed when the first name is looked up. Macros are looked up by name: they come and go, and a list of them takes as long
     as one of all functions.
-
-    Args:
-        connection: of the session.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -77,7 +77,6 @@ def checked(rows: pa.Table, first: int, count: int, selection: Selection) -> pa.
 
     Args:
         first: the number of the shard's first row.
-        count: of its rows.
     Raises: DataError (UQL503) where they are others than the selection can give.
     """
     import pyarrow as pa

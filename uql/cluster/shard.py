@@ -64,7 +64,6 @@ class Shard:
         """Some rows of a query over the share, from the `start`-th of these on.
 
         Args:
-            sql: the query.
             first: the number of its first row, of those of all shards.
             count: its rows.
             selection: which of them.

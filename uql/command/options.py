@@ -96,7 +96,6 @@ def format_of(output: str | None, csv: bool, json: bool, markdown: bool) -> Form
 
     Args:
         output: the file to write; None: stdout.
-        csv, json, markdown: the flags.
     """
     flags: dict[Format, bool] = {"csv": csv, "json": json, "markdown": markdown}
     chosen = [name for name, flag in flags.items() if flag]

@@ -80,7 +80,6 @@ def exact_estimates(
     """The values of columns that are calculated from aggregates, as exact estimates.
 
     Args:
-        table: the rows.
         columns: their places in it.
         grouped: has each group a row? Then there is a list of them.
         confidence: that they name.

@@ -86,7 +86,6 @@ def candidates(
 
     Args:
         block: over that table alone.
-        table: of the cluster.
         sql_of: the SQL of a block's candidate rows.
         fields: the columns of the relation.
     Raises: DataError (UQL527), BudgetError (UQL401) where each of many rows is wanted.
@@ -151,7 +150,6 @@ def share_sql(block: Block, table: LakeTable, sql_of: Callable[[Block], str], cl
 
     Args:
         block: that reads the table.
-        table: of the cluster.
         sql_of: the candidate rows of a block as SQL.
         cluster: that says which rows are a shard's own.
     """

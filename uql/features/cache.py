@@ -79,7 +79,6 @@ class VectorCache:
 
         Args:
             texts: what the embedder takes, no two of equal content.
-            hashes: of the texts.
             embedder: whose `name` the cache was opened for.
             progress: called with (texts done, texts to embed).
         """

@@ -154,7 +154,6 @@ def right_singular_vectors(matrix: Any, d: int, seed: int) -> Matrix:
     Args:
         matrix: sparse, float32.
         d: vectors, less than its smaller side.
-        seed: of the projection.
     Source: Halko, Martinsson & Tropp (2011), algorithms 4.4 and 5.1; LU in the place of QR between the iterations.
     """
     from scipy import linalg

@@ -215,7 +215,6 @@ class Budget:
         """Replace a reservation by what was paid.
 
         Args:
-            ticket: of the reservation.
             tokens: in and out, paid.
             usd: paid.
         """

@@ -97,7 +97,6 @@ def find_failures(db: Database, root: str, keys: Sequence[bytes]) -> dict[bytes,
 
     Args:
         root: the run that drew first.
-        keys: of their answers.
     """
     rows = db.by_key("failures", "failures.*", keys, root=root)
     return {failed.key: failed for row in rows if (failed := record(Failed, row)) is not None}
@@ -305,7 +304,6 @@ class Ledger:
         """The answers known for some keys, and the calls of those that were paid for at a moment or later.
 
         Args:
-            keys: of the answers.
             since, until: seconds since the epoch; the calls of answers that came after the second are below 0.
         """
         if not keys:
@@ -324,7 +322,6 @@ class Ledger:
         """What `get_paid` gives. A damaged answer is set aside and counted: its question is asked again.
 
         Args:
-            keys: of the answers.
             since, until: seconds since the epoch.
         """
         rows = list(db.by_key("answer_rows", ANSWERS if since == math.inf else PAID, keys))
@@ -475,7 +472,6 @@ class Ledger:
         """Note a run; one that is there already (a resumed one) is running again.
 
         Args:
-            seed: of its draws.
             details: JSON: what a resumed run must know.
         """
         self._change(

@@ -34,7 +34,6 @@ def question_text(question: Predicate, row: Row, names: Mapping[Cell, str] | Non
 
     Args:
         question: its text may have holes.
-        row: fills them.
         names: of cells, in the place of their values.
     """
     text = filled(question, row, names).strip()

@@ -27,7 +27,6 @@ def question_text(question: Duplicate, row: Row, one: str, two: str) -> str:
 
     Args:
         question: its text may have holes.
-        row: fills them.
         one, two: how the things are named.
     """
     return f"Is it so of {one} and {two}: {filled(question, row).strip().rstrip('.?')}?"

@@ -78,7 +78,6 @@ def one_of_many(question: Choice, row: Row, label: str) -> Prompt:
 
     Args:
         question: its text may have holes.
-        row: that is shown.
         label: one of those of the question.
     """
     text = filled(question, row).strip().rstrip(".?")

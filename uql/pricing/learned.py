@@ -173,8 +173,6 @@ def keep_rows_a_request(ledger: Ledger, model: str, rows: int) -> None:
 
     Args:
         ledger: where it is kept.
-        model: its name.
-        rows: of a request.
     """
     ledger.keep_statistics(_packed(model), {ROWS: [rows]})
 

@@ -65,7 +65,6 @@ class Foresight:
 
         Args:
             plan: the physical plan.
-            settings: of the statement.
             with_ledger: answers that the ledger has cost nothing; else as if no row was ever asked.
         """
         from uql.pricing.explanation import money, price
@@ -82,10 +81,6 @@ class Foresight:
         `exact_below` USD and takes at most `exact_seconds`, and `max_cost` allows as many calls as it pays for. What is learned from
         runs plays no part, so that the same statement has the same limit again. A provider of the caller's own in this process keeps
         the default budget, as models without a price do.
-
-        Args:
-            plan: of the query.
-            settings: of the statement.
         """
         default = default_limit(plan, settings)
         if not self._by_money(settings):

@@ -59,7 +59,6 @@ class Recall:
         Args:
             formula: of the condition on the rows, whose terms are those of `site`.
             stages: the requests about them, as the run makes them.
-            fields: what they read.
         """
         if not site.table:
             return site

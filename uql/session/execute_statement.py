@@ -31,7 +31,6 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
     """A query that can be run, explained and priced.
 
     Args:
-        bound: the query.
         source: its text.
     Raises: PlanError where there is no legal plan.
     """
@@ -168,7 +167,6 @@ async def outcome(session: Session, text: str, gate: Gate | None = None) -> Outc
     Its calls are then limited by that gate's budget alone. Raises as `uql`, at once.
 
     Args:
-        text: one query.
         gate: its budget limits the calls; None: one of its own.
     """
     from uql.compiler.parser import parse

@@ -18,7 +18,6 @@ class PreparedStatement:
         run: runs the statement; called once at most.
         explain: the plan as text. Makes no call.
         quote: the price. Makes no call.
-        text: the statement.
         store: keeps an outcome as a table of the database under a name.
         again: the statement as a continuation of a run, by its id; None where nothing is kept of it.
     """

@@ -346,7 +346,6 @@ def duckdb_names(catalog: Catalog, piece: Piece, error: BindError, partial: bool
     """A statement with names that only DuckDB can place, such as those of a lateral sub-query: its own text. Raises: the error.
 
     Args:
-        error: of the binder.
         partial: as in `duckdb_own`.
     """
     placed = placed_by_duckdb(catalog, piece, error)

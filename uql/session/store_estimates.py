@@ -80,7 +80,6 @@ def without_interval(name: str, target: str, column: str | None) -> BudgetError:
     """An estimate would travel without its interval.
 
     Args:
-        name: the estimated column.
         target: the table that it would go to.
         column: the one of the table; None: the statement is none that UQL sees through.
     """

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
-
-
-class Block(Protocol):
-    """A place in the page that is written anew."""
-
-    def update(self, html: str) -> None: ...
-    def clear(self) -> None: ...
+from typing import Any
 
 
 class JupyterBlock:
@@ -47,6 +40,9 @@ class MarimoBlock:
     def clear(self) -> None:
         if self._written:
             self._marimo.output.clear()
+
+
+Block = JupyterBlock | MarimoBlock
 
 
 def block_here() -> Block | None:

@@ -83,18 +83,6 @@ class Media:
             self._cache.keep((value, kind), contents[value])
         return result
 
-    def transcripts(self, values: Sequence[str | bytes]) -> list[str | Unreadable]:
-        """(n,) what is said in recordings, a line an utterance, with the second at which it begins."""
-        return self.parts.transcripts(values)
-
-    def digests(self, values: Sequence[object]) -> list[bytes | None]:
-        """(n,) 16 bytes that change with what a value means, without reading it: of frames and pages; None for others."""
-        return self.parts.digests(values)
-
-    def seconds(self, values: Sequence[str | bytes | None]) -> list[float]:
-        """(n,) seconds that recordings and videos last; 0 where that cannot be read."""
-        return self.parts.seconds(values)
-
     def _remaining_s(self) -> float:
         """Seconds that the run has left."""
         return self.deadline - time.monotonic()

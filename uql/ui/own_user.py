@@ -40,12 +40,7 @@ class OwnUser:
 
 
 def comes_from_own_user(client: Address, server: Address) -> bool:
-    """Is a process of this user, or of root, at the other end of a connection over IPv4? True where the system does not say.
-
-    Args:
-        client: its end.
-        server: this end.
-    """
+    """Is a process of this user, or of root, at the other end of a connection over IPv4? True where the system does not say."""
     tables = [table.read_text("ascii") for table in TABLES if table.exists()]
     own = {0, os.geteuid()} if tables else set()
     return not tables or any(user in own for table in tables for user in _users(table, client, server))

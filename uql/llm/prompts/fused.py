@@ -67,8 +67,6 @@ def read_word(reply: str, question: Question, row: Row) -> Answer:
 
     Args:
         reply: as it came.
-        question: that was asked.
-        row: that was shown.
     """
     if "{" in reply or not reply.strip():
         return read(reply, (question,), row)[0]
@@ -81,7 +79,6 @@ def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[s
     Args:
         questions: (q,) each gets a key of the reply.
         row: shown once.
-        seed: of the tags.
         errors: (q,) why the last answer could not be used, "" where it could; empty: there was none.
     """
     instructions = "\n".join(f"{key(n)}: {instruction(q, row)}" for n, q in enumerate(questions))

@@ -41,7 +41,6 @@ def prompt(questions: tuple[Question, ...], rows: tuple[Row, ...], seed: int) ->
     Args:
         questions: (q,) the same of every row.
         rows: (n,) numbered from 1.
-        seed: of the tags.
     """
     instructions = "\n".join(f"{fused.key(n)}: {fused.instruction(q, rows[0])}" for n, q in enumerate(questions))
     keys = ", ".join(("row", *(fused.key(n) for n in range(len(questions)))))

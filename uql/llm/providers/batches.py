@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from uql.base.errors import UnknownModelError, UQLError
 from uql.llm.failures import TRANSIENT
@@ -31,44 +31,14 @@ EXPIRED = 500, {"error": {"message": "the batch ended without this request", "co
 Results = dict[str, tuple[int, dict[str, Any]]]  # status and body of each reply, by the id of the request
 
 
-class Service(Protocol):
-    """A vendor's batch API."""
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """Whose requests it takes."""
-
-    @property
-    def most(self) -> int:
-        """Requests of one batch."""
-
-    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
-        """Hand requests in.
-
-        Args:
-            path: of the endpoint that all of them go to.
-            requests: bodies by id.
-            identity: name and model of the provider, for messages.
-        Returns: the batch's id.
-        """
-
-    async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
-        """The replies; None while it is under way.
-
-        Args:
-            batch: its id.
-            identity: name and model of the provider, for messages.
-        Raises: CallError where it was refused as a whole; ValueError where the replies are damaged.
-        """
-
-
 class _OpenAI:
     """Chat completions and responses: an uploaded file, a batch that names it, a file of results and one of errors."""
 
-    paths = ("/chat/completions", "/responses")
-    most = 50_000
+    paths = ("/chat/completions", "/responses")  # whose requests it takes
+    most = 50_000  # requests of one batch
 
     async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
+        """Hand requests in, bodies by id, all of one path; the id of their batch. The identity is the provider's, for messages."""
         lines = (
             json.dumps({"custom_id": id, "method": "POST", "url": f"/v1{path}", "body": body})
             for id, body in requests.items()
@@ -79,6 +49,10 @@ class _OpenAI:
         return str((await posted(client, "/batches", job, **identity))["id"])
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
+        """The replies; None while it is under way.
+
+        Raises: CallError where it was refused as a whole; ValueError where the replies are damaged.
+        """
         job = await call(partial(client.get, f"/batches/{batch}"), **identity)
         if job["status"] not in ("completed", "expired", "cancelled", "failed"):
             return None
@@ -121,6 +95,7 @@ class _Anthropic:
 
 
 OPENAI, ANTHROPIC = _OpenAI(), _Anthropic()
+Service = _OpenAI | _Anthropic
 
 
 async def _lines(client: Client, path: str, identity: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -152,8 +127,6 @@ class Batches:
         client: of the vendor. It is left open.
         service: its batch API.
         ledger: knows the batches under way.
-        name: of the provider.
-        model: its model.
     """
 
     def __init__(self, client: Client, service: Service, ledger: Ledger, *, name: str, model: str) -> None:

@@ -93,7 +93,6 @@ class Client:
         """The response to a form with one file. Raises what aiohttp raises.
 
         Args:
-            path: of the endpoint.
             fields: the others of the form.
             data: its contents.
         """
@@ -172,7 +171,6 @@ def client(
     vendor's own host alone.
 
     Args:
-        base_url: of the endpoint.
         api_key: None: the endpoint takes none.
         timeout_s: of one request.
         vendor: it is OpenAI's own host.

@@ -39,7 +39,6 @@ class PromptStates:
 
         Args:
             address, api_key: of the loaded model's server in this process.
-            messages: of the prompt.
         """
         name = self._name(messages)
         if name in self._names:
@@ -57,7 +56,6 @@ class PromptStates:
 
         Args:
             address, api_key: as of `restore`.
-            messages: of the prompt.
             evaluated: tokens.
         """
         if evaluated < LEAST or own_key(make=True) is None:

@@ -29,7 +29,6 @@ def not_in_row(value: Any, question: str, row: Row) -> bool:
     Args:
         value: that the model gave.
         question: its text.
-        row: that was shown.
 
     >>> from uql.llm.questions import Cell
     >>> not_in_row(31, "the points of Davis", Row((Cell("report", "Davis had 27 points"),)))

@@ -43,7 +43,6 @@ async def posted(client: Any, path: str, body: dict[str, Any], *, name: str, mod
 
     Args:
         client: of the server (`uql.llm.providers.http_client`).
-        path: of the endpoint.
         body: sent as JSON.
         name: of the provider, for messages.
         model: for messages.

@@ -190,7 +190,6 @@ class AskContext:
         """The outcome of a UQL query that a model wrote, guarded and run in the workspace.
 
         Args:
-            text: one query.
             tables: the names FROM may hold; None: all sources and results so far.
             to: the name under which later nodes read its rows; None: not stored.
         Raises: GuardError, UQLSyntaxError, BindError, DataError, ModelError.

@@ -203,8 +203,6 @@ class QuestionSession:
         Where the model gives no usable reply, or the budget is spent, the words alone judge.
 
         Args:
-            question: that was asked.
-            answer: the answer.
             reference: the right answer.
         Returns: in [0, 1].
         """

@@ -41,7 +41,6 @@ class Router(Protocol):
         """The adapters, the best first; those that it does not know last, in the order given.
 
         Args:
-            operator: that answers it.
             adapters: to choose from.
         """
         ...

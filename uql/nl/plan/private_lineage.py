@@ -35,8 +35,6 @@ def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Fi
     """An error in a line, as a model may see it: while a step runs over private columns, its words may hold their values.
 
     Args:
-        error: of the step.
-        kind, body: of the step.
         read: the columns of all that it reads.
     """
     from uql.nl.ask.plan_checks import error_line

@@ -182,7 +182,6 @@ class MLRouter:
         """Of each adapter that it knows, that it is the best.
 
         Args:
-            operator: that answers it.
             modality: of the sources; None: that of the operator.
         Returns: by adapter, summing to 1.
         """

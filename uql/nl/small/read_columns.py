@@ -138,7 +138,6 @@ def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
 
     Args:
         sql: one SELECT over tables that have the columns.
-        columns: that are read.
         scope: of the tables without them.
     Raises: QuestionError (UQL631) where no column links the table of a column and that of its text.
     """

@@ -18,7 +18,6 @@ def post(there: dict[str, str], path: str, body: dict[str, Any]) -> dict[str, An
 
     Args:
         there: the `url` and `token` of the endpoint.
-        path: of the endpoint.
         body: sent as JSON.
     """
     request = urllib.request.Request(
