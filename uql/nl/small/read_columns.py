@@ -260,7 +260,13 @@ def _table(name: str, scope: Scope) -> str:
 
 
 def field_of(table: str, name: str, scope: Scope) -> Field | None:
-    """A column of a table that a model may see, in whatever case it is written."""
+    """A column that a model may see; None: the table has none of the name.
+
+    Args:
+        table: its name, as the scope has it.
+        name: of the column, in whatever case.
+        scope: the tables.
+    """
     return next((f for f in scope.sources[table].visible_fields if f.name.lower() == name.lower()), None)
 
 
