@@ -84,7 +84,7 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     questions = [relation.question(c) for c in stage.columns]
     empty = _is_null(stage.columns, relation)
     if empty is not None and not await ctx.gate.ever_asked(questions):
-        rids = rids[relation.fetch(rids, [empty]).column(0).to_numpy(zero_copy_only=False)]
+        rids = rids[relation.stored(rids, (empty,)).column(0).to_numpy(zero_copy_only=False)]
     looked_up = relation.filters.looked_up.setdefault((tuple(questions), stage.rows), np.zeros(relation.n, dtype=bool))
     rids = rids[~looked_up[rids]]
     looked_up[rids] = True

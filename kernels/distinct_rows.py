@@ -32,11 +32,10 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
         return None
     step = max(1, relation.n // LOOKED_AT)
     any_input = " OR ".join(f"{name} IS NOT NULL" for name in inputs)  # a row that shows nothing is never asked
-    table = ctx.duck.arrow(
+    ((looked, different),) = ctx.duck.execute(
         f"SELECT count(*), count(DISTINCT {number_of(inputs.items())}) FROM {quote(relation.name)} "
         f"WHERE rowid % {step} = 0 AND ({any_input})"
     )
-    looked, different = (int(table.column(i)[0].as_py()) for i in (0, 1))
     if different > MOST * looked or not looked:
         return None
     leaves = block.filter.formula.leaves if block.filter.formula is not None else ()

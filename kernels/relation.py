@@ -28,6 +28,7 @@ from uql.operators.record import Parameters
 from uql.sampling.base import Indices
 
 SMALL = 10_000  # rows of a table that is read whole sooner than looked up in
+SMALL_BYTES = 1 << 20  # of one whose values are kept once they are read
 # rows that are read at once: of texts more, as many as have BYTES at the most
 LEAST_AT_ONCE, MOST_AT_ONCE, BYTES_AT_ONCE = 4_096, 32_768, 64 << 20
 NO_ROWS = np.zeros(0, dtype=np.int64)
@@ -80,7 +81,7 @@ class _Shown:
         rows: by the columns that they show and by id, at most SMALL of each kind.
         unreadable: values whose files cannot be read, and why.
         longest: bytes of the longest row by the columns that it shows.
-        ahead: rows that are about to be read, by id, and by what is read what one scan gave of them.
+        ahead: rows that are about to be read, by id, and by what is read what one scan gave of them: of a small table all rows.
     """
 
     rows: dict[tuple[tuple[Column, ...], tuple[Column, ...]], dict[int, Row]] = field(default_factory=dict)
@@ -115,6 +116,9 @@ class Relation:
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
         self._shown = _Shown()
+        row_bytes = sum(SMALL_BYTES if f.type == "BLOB" else f.mean_bytes for f in fields.values())
+        if n <= SMALL and n * row_bytes < SMALL_BYTES:
+            self._shown.ahead = np.arange(n, dtype=np.int64), {}
 
     @property
     def unreadable(self) -> dict[tuple[int, Column], str]:
@@ -206,12 +210,10 @@ class Relation:
                 for c in stage.reads or stage.input_columns:
                     sides.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
                 condition = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
-                table = self.duck.arrow(
-                    f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {quote(self.name)} AS r "
-                    f"JOIN __open AS o ON o.__rid = r.rowid WHERE {condition})",
-                    {"__open": pa.table({"__rid": pa.array(open_.astype(np.int64))})},
-                )
-                count = int(table.column(0)[0].as_py())
+                tables = {"__open": pa.table({"__rid": open_.astype(np.int64)})} if count < self.n else {}
+                among = f"{quote(self.name)} AS r{' JOIN __open AS o ON o.__rid = r.rowid' if tables else ''}"
+                sql = f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {among} WHERE {condition})"
+                count = int(self.duck.execute(sql, tables)[0][0])
             total += count
         return total
 
@@ -265,7 +267,7 @@ class Relation:
         def part(wanted: int) -> Rids:
             nonlocal start, until
             begun, start = start, min(start + min(wanted, most), len(rids))
-            if (start > until and ahead > most) or begun == start:
+            if ahead > most and (start > until or begun == start):
                 until = begun + ahead
                 stretch = rids[begun:until]
                 self._shown.ahead = (np.sort(stretch) if (np.diff(stretch) < 0).any() else NO_ROWS), {}
@@ -278,7 +280,7 @@ class Relation:
         return field is None or field.type == "BLOB" or field.modality not in (Modality.TEXT, Modality.STRUCTURED)
 
     def _read(self, rids: Rids, reads: Sequence[Column], holes: Sequence[Column]) -> list[Row]:
-        table = self._values(rids, tuple(self._column_sql(c) for c in (*reads, *holes)))
+        table = self.stored(rids, tuple(self._column_sql(c) for c in (*reads, *holes)))
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
         several = len({c.table for c in (*reads, *holes)}) > 1
         cells: list[list[Cell]] = []
@@ -300,8 +302,8 @@ class Relation:
                 rows[i] = Row()  # not asked
         return rows
 
-    def _values(self, rids: Rids, expressions: tuple[str, ...]) -> pa.Table:
-        """As `fetch`, from what is read ahead where it holds all of these rows."""
+    def stored(self, rids: Rids, expressions: tuple[str, ...]) -> pa.Table:
+        """As `fetch`, of expressions that fail for no row: from what is read ahead where it holds all of these rows."""
         ahead, tables = self._shown.ahead
         at = np.searchsorted(ahead, rids)
         if not len(ahead) or not np.array_equal(ahead[np.minimum(at, len(ahead) - 1)], rids):
@@ -312,9 +314,7 @@ class Relation:
 
     def texts(self, reads: Sequence[Column]) -> list[str]:
         """What the model is shown of every row, as one text each: what features are made of."""
-        table = self.duck.arrow(
-            f"SELECT {', '.join(self._column_sql(c) for c in reads)} FROM {quote(self.name)} ORDER BY rowid"
-        )
+        table = self.stored(np.arange(self.n, dtype=np.int64), tuple(self._column_sql(c) for c in reads))
         lists = [table.column(i).to_pylist() for i in range(len(reads))]
         return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
 
@@ -331,22 +331,27 @@ class Relation:
         return f"CAST({quote(column.label)} AS VARCHAR)"
 
     def fetch(self, rids: Rids, expressions: Sequence[str]) -> pa.Table:
-        """The values of SQL expressions over columns and answers, for these rows in this order: one column each."""
-        rows = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
+        """The values of SQL expressions over columns, for these rows in this order: one column each."""
         parts = [f"{e} AS e{i}" for i, e in enumerate(expressions)]
+        if len(rids) == self.n and np.array_equal(rids, np.arange(self.n)):
+            return self.in_order(parts, quote(self.name), {}, "rowid")
+        rows = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
         return self.in_order(parts, *self._beside("__answers", rows))
 
-    def in_order(self, parts: Sequence[str], source: str, arrays: dict[str, pa.Table]) -> pa.Table:
-        """The rows of a FROM clause in the order of its column __pos.
+    def in_order(
+        self, parts: Sequence[str], source: str, arrays: dict[str, pa.Table], place: str = "__pos"
+    ) -> pa.Table:
+        """The rows of a FROM clause in the order of their places.
 
         Arrow sorts them: DuckDB's optimizer takes time quadratic in the columns that ORDER BY carries.
 
         Args:
             parts: SQL of the columns wanted, each with its name.
-            source: SQL of the FROM clause. `__pos` of its n rows is 0 … n − 1.
+            source: SQL of the FROM clause.
             arrays: the Arrow tables that it names.
+            place: its column that is 0 … n − 1 in its n rows.
         """
-        table = self.duck.output(f"SELECT {', '.join(parts)}, __pos FROM {source}", arrays)
+        table = self.duck.output(f"SELECT {', '.join(parts)}, {place} FROM {source}", arrays)
         width = table.num_columns - 1
         places = table.column(width).to_numpy()
         table = table.select(range(width))

@@ -24,6 +24,7 @@ SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
 FEWEST_WAVES, MOST_WAVES = 4, 8
 LEARNED = 0.85  # of a later wave's mass that follows the surrogate; the rest is even
 MOST_KEPT = 2  # predictions kept between the aggregates of one query
+MOST_SURROGATES = 32  # of which each is kept: more than an estimate with the most waves takes
 COPIES = 0.05  # of the mean squared distance of two rows: where most rows have another one nearer than this, rows have near copies
 COPIES_ASKED, COPIES_AMONG = 64, 8_192  # rows that are looked at, and among how many
 MANY_LABELS = 256  # above, a surrogate has as many directions as in a search
@@ -136,6 +137,7 @@ class AsdSampler(Draws):
         self._waiting = np.zeros(0, np.int64)
         self.design = np.ones(n_rows)
         self._fits: dict[tuple[str, bytes, bool], list[Linear]] = {}
+        self._surrogates: dict[tuple[bytes, bytes], Linear] = {}  # by rows and answers
         self._predicted: dict[tuple[str, bytes, bool], list[Floats]] = {}
         self._parts: dict[int, list[Floats]] = {}  # what each wave counts for, by their number
         self._stretch: Floats | None = None
@@ -233,8 +235,15 @@ class AsdSampler(Draws):
         return self._runs(free, score, LEARNED * u / u.sum() + (1 - LEARNED) * base / base.sum(), cells)
 
     def _learned(self, rows: Indices, y: Floats) -> Linear:
-        directions = surrogate.DIRECTIONS if len(rows) <= MANY_LABELS else surrogate.SEARCH_DIRECTIONS
-        return surrogate.probability(self.features[rows], y, self.design[rows], directions)
+        """The surrogate of these answers (m,) of rows; kept, since what chooses the cells of a wave also predicts its answers."""
+        key = rows.tobytes(), y.tobytes()
+        if key not in self._surrogates:
+            if len(self._surrogates) >= MOST_SURROGATES:
+                self._surrogates.clear()
+            directions = surrogate.DIRECTIONS if len(rows) <= MANY_LABELS else surrogate.SEARCH_DIRECTIONS
+            fit = surrogate.probability(self.features[rows], y, self.design[rows], directions)
+            self._surrogates[key] = fit
+        return self._surrogates[key]
 
     def _first_cells(self, free: Indices, cells: int) -> Plan:
         if self.prior is None:

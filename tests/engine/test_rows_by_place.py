@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -50,6 +51,23 @@ def test_any_rows_of_a_small_table_are_read_as_they_are(connection: duckdb.DuckD
         ids, texts = relation.fetch(rids, ['"t.id"', '"t.text"']).columns
         assert ids.to_pylist() == rids.tolist()
         assert texts.to_pylist() == [f"text {rid}" for rid in rids]
+
+
+def test_a_small_table_is_read_once_and_a_large_one_by_its_rows(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    read = Duck.arrow
+    monkeypatch.setattr(Duck, "arrow", lambda duck, sql, *tables: reads.append(sql) or read(duck, sql, *tables))
+    for n, mean_bytes, scans in [(500, 10.0, 1), (500, 10_000.0, 40), (SMALL + 1, 10.0, 40)]:
+        relation = numbered(connection, n)
+        fields = {column: replace(field, mean_bytes=mean_bytes) for column, field in relation.fields.items()}
+        relation = Relation(relation.duck, relation.name, n, fields)
+        reads.clear()
+        for rids in subsets(n, list(range(1, 41))):
+            rids[0] = rids[-1]  # a row may be wanted twice
+            assert relation.stored(rids, ('"t.text"',)).column(0).to_pylist() == [f"text {rid}" for rid in rids]
+        assert len(reads) == scans
 
 
 def test_most_rows_of_a_large_table_are_read_as_they_are(connection: duckdb.DuckDBPyConnection) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sampler_contract import World, ask_all, errors, holds
 
+from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
 from uql.sampling.clusters import best_clusters, separation
@@ -435,3 +436,21 @@ def test_the_share_of_random_rows_decays_with_the_batches():
     first, *later = drawn
     assert first == 40 and len(later) == 11  # the first batch is random
     assert later[0] > 24 and sum(later[1:4]) / 3 < 20 and sum(later[-4:]) / 4 < 8
+
+
+@pytest.mark.parametrize(("n", "budget", "waves"), [(200, 24, 2), (3000, 128, 4)])
+def test_what_chose_the_cells_of_a_wave_is_not_fitted_again_for_its_estimate(n, budget, waves, monkeypatch):
+    fitted = []
+
+    def counted(features, y, *rest):
+        fitted.append(len(y))
+        return probability(features, y, *rest)
+
+    monkeypatch.setattr(surrogate, "probability", counted)
+    world = World.of(n, 0.3)
+    sampler = told(AsdSampler(n, budget, rng=np.random.default_rng(0), features=world.features), world.truth)
+    sampler.near_copies = True  # a wave's rows are also predicted from earlier waves alone
+    sampler.estimate()
+    assert len(sampler._complete()) == waves
+    # from the waves before each: once; of the others: once, but for the last wave, whose others are those before it
+    assert len(fitted) == waves - 1 + waves - 1 + 1  # and of no rows, for the first wave
