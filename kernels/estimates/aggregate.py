@@ -442,9 +442,8 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
         if call.distinct:
             parts.append(f"CAST({argument(call, ctx)} AS VARCHAR) AS d{i}")
     rank = f"dense_rank() OVER (ORDER BY {', '.join(ctx.duck.expression(k) for k in keys)}) - 1" if keys else "0"
-    if not keys and all(argument(call, ctx) == "1" for call in calls):  # COUNT(*): nothing of the rows is read
-        joined, arrays = f"(SELECT range AS __pos FROM range({len(at)}))", {}
-    else:
+    joined, arrays = f"(SELECT range AS __pos FROM range({len(at)}))", dict[str, pa.Table]()
+    if keys or any(argument(call, ctx) != "1" for call in calls):  # COUNT(*) reads nothing of the rows
         joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(
         f"SELECT {', '.join(['__pos', f'{rank} AS g', *parts])} FROM {joined} ORDER BY __pos", arrays

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of a statement
 MOST_NODES = 5_000
 DEEPEST = 200
+_REFUSED = "the statement is refused: "
 BUDGET = CALLS_ROWS  # where the caller gives no budget
 MEMORY = 512  # MiB of a statement and its tables
 # what it cannot read is refused, and said by the refusal
@@ -295,5 +296,11 @@ def _short(text: str) -> None:
         raise _refused(f"it is longer than {LONGEST:,} characters, or no text")
 
 
+def is_refusal(error: UQLError) -> bool:
+    """Was a statement refused for what it says, before DuckDB looked at a value?"""
+    is_own = isinstance(error, GuardError) and error.message.startswith(_REFUSED)
+    return is_own and not error.message.startswith(f"{_REFUSED}DuckDB: ")
+
+
 def _refused(why: str, help: str = "write one SELECT over the tables given") -> GuardError:
-    return GuardError(f"the statement is refused: {why}", help=help)
+    return GuardError(f"{_REFUSED}{why}", help=help)

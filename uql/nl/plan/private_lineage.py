@@ -8,6 +8,7 @@ from dataclasses import replace
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Field
 from uql.compiler.private_columns import may_read_private, private_columns
+from uql.nl.guard.guard import is_refusal
 from uql.nl.plan.dag import Node, NodeKind
 
 
@@ -39,6 +40,6 @@ def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Fi
     """
     from uql.nl.ask.plan_checks import error_line
 
-    if isinstance(error, BindError | UQLSyntaxError) or not reads_private(kind, body, read):
+    if isinstance(error, BindError | UQLSyntaxError) or is_refusal(error) or not reads_private(kind, body, read):
         return error_line(error)
     return f"{type(error).__name__} {error.code} while it ran; its words are not shown, as it reads private columns"

@@ -323,7 +323,7 @@ def _type_of(name: str, tree: exp.Expr) -> Type:
             kinds.add("VARCHAR")
         elif beside or isinstance(parent, _NUMBERS):
             kinds.add("DOUBLE" if any("." in one.name for one in beside) else "INTEGER")
-    return next((kind for kind in ("VARCHAR", "BOOLEAN", "DOUBLE", "INTEGER") if kind in kinds), "VARCHAR")  # type: ignore[return-value]
+    return next((kind for kind in ("VARCHAR", "BOOLEAN", "DOUBLE", "INTEGER") if kind in kinds), "VARCHAR")
 
 
 def _words(name: str, kind: Type, table: str, state: _Meant) -> str:

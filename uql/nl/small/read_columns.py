@@ -234,7 +234,7 @@ def _of_whom(words: str, source: str, scope: Scope) -> tuple[str, str]:
 
     So it is where the words say one that stands in the question ("points of Ann Lee") or the kind of them ("the player scored").
     """
-    found = {}
+    found: dict[str, str] = {}
     for link in scope.links:
         subject, key = link.left.table, link.left.name
         if not any(x.left.table == subject and x.left.name != key and x.right.table == source for x in scope.links):
