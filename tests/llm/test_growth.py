@@ -14,6 +14,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
+from uql.base.schema import Field
 from uql.compiler.syntax import Column
 from uql.kernels.duck import Duck
 from uql.kernels.relation import SMALL, Relation
@@ -77,7 +78,9 @@ def test_a_repeated_statement_leaves_little(tmp_path: Path) -> None:
 
 def relation(duck: Duck, rows: int) -> Relation:
     name, n = duck.create(f'SELECT range AS "t.id", \'text \' || range AS "t.text" FROM range({rows})')
-    return Relation(duck, name, n, {Column("t", "id"): None, Column("t", "text"): None})  # type: ignore[dict-item]
+    return Relation(
+        duck, name, n, {Column("t", "id"): Field("id", "BIGINT"), Column("t", "text"): Field("text", "VARCHAR")}
+    )
 
 
 @counted
