@@ -207,7 +207,7 @@ class RemoteEmbedder:
         raise AssertionError("unreachable")
 
     def _placed(self, items: Sequence[Any], vectors: dict[Any, list[float]]) -> Matrix:
-        """The vectors of items, of length 1. Raises: BackendError where the server's are no vectors of one space."""
+        """The vectors of items, of length 1. Raises: BackendError where their lengths differ, or a value is not a finite number."""
         width = len(next(iter(vectors.values()), ()))
         out = np.zeros((len(items), width), np.float32)
         same = all(len(vector) == width for vector in vectors.values())
@@ -215,7 +215,7 @@ class RemoteEmbedder:
             if same and item in vectors:
                 out[i] = vectors[item]
         if not same or not (np.abs(out) < LARGEST).all():
-            raise BackendError(f"{self.name}: vectors came that differ in length, or hold what is no number")
+            raise BackendError(f"{self.name}: the vectors differ in length, or have values that are not finite numbers")
         lengths = np.linalg.norm(out, axis=1, keepdims=True)
         out /= np.where(lengths > 0, lengths, 1.0)
         return out

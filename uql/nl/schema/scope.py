@@ -87,6 +87,15 @@ class Scope:
             links=tuple(x for x in self.links if x.left.table in sources and x.right.table in sources),
         )
 
+    def named(self, name: str) -> str | None:
+        """The source of a name in whatever case; None: there is none."""
+        return next((source for source in self.sources if source.lower() == name.lower()), None)
+
+    def linked(self, name: str) -> list[str]:
+        """The other sources that a link joins with this one."""
+        pairs = [(x.left.table, x.right.table) for x in self.links]
+        return list(dict.fromkeys(b if a == name else a for a, b in pairs if name in (a, b) and a != b))
+
     def connected(self, names: Collection[str]) -> Scope:
         """These tables with those that link two of them."""
         met: dict[str, set[str]] = {}

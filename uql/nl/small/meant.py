@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.nl.schema.discover import words_of
-from uql.nl.schema.name_words import Near, spaced
+from uql.nl.schema.name_words import Near, singular, spaced
 from uql.nl.schema.scope import Scope
 from uql.nl.small.foreign_words import NEAR
 from uql.nl.small.read_columns import ReadColumn, Type, field_of, is_condition, tables_of
@@ -226,10 +226,7 @@ def _read_as(node: exp.Column, tree: exp.Expr, state: _Meant) -> ReadColumn | No
     texts = [(name, name, f) for name in named for f in _texts(name, state.scope)]
     if not texts:
         texts = [
-            (name, other, f)
-            for name in named
-            for other in _linked(name, state.scope)
-            for f in _texts(other, state.scope)
+            (name, other, f) for name in named for other in state.scope.linked(name) for f in _texts(other, state.scope)
         ]
     if len(texts) != 1:
         return None
@@ -263,9 +260,9 @@ def _by_letters(tree: exp.Expr, state: _Meant) -> bool:
 
 def _about(words: str, table: str, text: Field, state: _Meant) -> ReadColumn:
     """The condition that a text is about some words: one that is read already and says so, or another."""
-    said = {*_stems(words)}
+    said = words_of(words)
     of_text = [c for c in state.columns if c.type == "BOOLEAN" and (c.source, c.field.name) == (table, text.name)]
-    held = next((c for c in of_text if said <= {*_stems(c.words), *_stems(spaced(c.name))}), None)
+    held = next((c for c in of_text if said and said <= words_of(f"{c.words} {c.name}")), None)
     if held is not None and held.table == table:
         return held
     name = re.sub(r"\W+", "_", words.lower()).strip("_")[:40] or "about"
@@ -346,12 +343,7 @@ def _words(name: str, kind: Type, table: str, state: _Meant) -> str:
 
 def _one(table: str) -> str:
     """What a row of a table is called."""
-    words = spaced(table).lower()
-    return words[:-3] + "y" if words.endswith("ies") else words.removesuffix("s")
-
-
-def _stems(text: str) -> Iterator[str]:
-    return (word.lower().removesuffix("s") for word in re.findall(r"\w+", text))
+    return singular(spaced(table).lower())
 
 
 # --------------------------------------------------------------------------------------------------------------- the names
@@ -397,7 +389,7 @@ def _base(node: exp.Column, state: _Meant) -> tuple[str, Field] | None:
     around = _around(node)
     for alias, table in around.items():
         if node.table.lower() in ("", alias):
-            name = next((name for name in state.scope.sources if name.lower() == table), None)
+            name = state.scope.named(table)
             found = field_of(name, node.name, state.scope) if name is not None else None
             if name is not None and found is not None:
                 return name, found
@@ -416,8 +408,3 @@ def _around(node: exp.Expr) -> dict[str, str]:
 
 def _texts(table: str, scope: Scope) -> list[Field]:
     return [f for f in scope.sources[table].visible_fields if f.is_unstructured]
-
-
-def _linked(table: str, scope: Scope) -> list[str]:
-    pairs = [(x.left.table, x.right.table) for x in scope.links]
-    return list(dict.fromkeys([b if a == table else a for a, b in pairs if table in (a, b) and a != b]))

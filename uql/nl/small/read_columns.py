@@ -111,11 +111,9 @@ def grammar(scope: Scope) -> str:
     """
     heads = []
     for name, source in scope.sources.items():
-        linked = [x for x in scope.links if name in (x.left.table, x.right.table)]
-        others = [x.right.table if x.left.table == name else x.left.table for x in linked]
         for f in source.visible_fields:
             if f.is_unstructured:
-                heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in dict.fromkeys(others))]
+                heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in scope.linked(name))]
     adds = [
         f"{_literal(f'ALTER TABLE {named(t)} ADD COLUMN ')} column {_literal(f' AS read({f}, ')} words"
         for t, f in heads
@@ -253,7 +251,7 @@ def _of_whom(words: str, source: str, scope: Scope) -> tuple[str, str]:
 
 
 def _table(name: str, scope: Scope) -> str:
-    table_name = next((table for table in scope.sources if table.lower() == name.lower()), None)
+    table_name = scope.named(name)
     if table_name is None:
         raise _wrong(f"no table {name}", f"tables: {', '.join(scope.sources)}")
     return table_name
@@ -352,7 +350,7 @@ def _qualify(select: exp.Select, tables: Mapping[str, str], scope: Scope) -> Non
     for node in list(select.find_all(exp.Column)):
         if not node.table and node.find_ancestor(exp.Select) is select and not _is_alias(node, select):
             for alias, table in tables.items():
-                name = next((s for s in scope.sources if s.lower() == table), None)
+                name = scope.named(table)
                 if name is not None and field_of(name, node.name, scope) is not None:
                     node.set("table", exp.to_identifier(alias))
                     break
@@ -370,7 +368,7 @@ def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: 
     else:
         aliases = [alias, *(candidate for candidate in tables if candidate != alias)]
     for candidate in aliases:
-        source = next((s for s in scope.sources if s.lower() == tables[candidate]), None)
+        source = scope.named(tables[candidate])
         field = field_of(source, _bare(name), scope) if source is not None else None
         if field is not None and not field.is_unstructured:
             return named(candidate, field.name)
