@@ -14,12 +14,16 @@ from typing import Protocol
 from uql.base.errors import PlanError
 from uql.compiler.cost import BlockStatistics, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
 from uql.compiler.formula import Masks
-from uql.compiler.fusions import FUSIONS, Fusion, apart
-from uql.compiler.fusions.group_with_where import group_with_where
-from uql.compiler.fusions.predicates_together import predicates_together
-from uql.compiler.fusions.rows_together import rows_together
-from uql.compiler.fusions.select_with_where import select_with_where
-from uql.compiler.fusions.videos_whole import videos_whole
+from uql.compiler.fusions import (
+    FUSIONS,
+    Fusion,
+    apart,
+    group_with_where,
+    predicates_together,
+    rows_together,
+    select_with_where,
+    videos_whole,
+)
 from uql.compiler.orders import best, cost_of
 from uql.compiler.physical import Block, Goal, PhysicalPlan, Stage
 from uql.compiler.valid import check_physical

@@ -8,7 +8,7 @@ from uql.compiler import logical, physical
 from uql.compiler.bound import BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, conjunction, conjuncts
-from uql.compiler.fusions.where_with_limit import where_with_limit
+from uql.compiler.fusions import where_with_limit
 from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
 from uql.compiler.merge_subqueries import merged
 from uql.compiler.physical import Block, Goal, Order, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages

@@ -242,7 +242,7 @@ def test_a_fusion_that_makes_an_invalid_block_is_named(con, monkeypatch: pytest.
 
 
 def test_rows_share_requests_where_it_is_legal_and_saves_enough(con) -> None:
-    from uql.compiler.fusions.rows_together import rows_together
+    from uql.compiler.fusions import rows_together
 
     block = block_of(con, 'SELECT id, "the name" USING (a) AS n FROM t WHERE "one {b}" USING (a) AND "two" USING (a)')
     (found,) = rows_together(apart(block), 8, frozenset())
