@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from uql.base.private_duckdb import private_cursor
+from uql.base.duckdb_connections import private_cursor
 from uql.compiler.statement_targets import tokens
 
 READS_ONLY = "the session is read-only: a query, EXPLAIN of a query, or SET uql.name = value"

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import uql
-from uql.base import private_duckdb
+from uql.base import duckdb_connections
 from uql.base.arrow_values import duckdb_with
 from uql.base.errors import DataError
-from uql.base.private_duckdb import private_cursor
+from uql.base.duckdb_connections import private_cursor
 
 SETTINGS = "SELECT current_setting('TimeZone'), current_setting('disabled_optimizers')"
 
@@ -66,6 +66,6 @@ def test_it_is_opened_anew_where_a_value_has_broken_it(monkeypatch: pytest.Monke
 
 def test_it_starts_no_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")  # what DuckDB takes for the number of cores
-    private_duckdb._private.cache_clear()
+    duckdb_connections._private.cache_clear()
     with private_cursor() as cursor:
         assert cursor.execute("SELECT current_setting('threads')").fetchall() == [(1,)]

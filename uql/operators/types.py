@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BindError
-from uql.base.locked_duckdb import lock
+from uql.base.duckdb_connections import lock
 
 if TYPE_CHECKING:
     import duckdb

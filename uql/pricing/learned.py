@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from uql.base.current_database import CurrentDatabase
+from uql.base.duckdb_connections import CurrentDatabase
 from uql.base.settings import Settings
 from uql.compiler.cost import Range
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Masks

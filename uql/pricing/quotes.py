@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from uql.base.current_database import CurrentDatabase
+from uql.base.duckdb_connections import CurrentDatabase
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings

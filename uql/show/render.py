@@ -115,7 +115,7 @@ def _types(data: pa.Table) -> list[str]:
     """The DuckDB type of every column."""
     if not data.num_columns:
         return []
-    from uql.base.private_duckdb import private_cursor
+    from uql.base.duckdb_connections import private_cursor
 
     numbered = data.slice(0, 0).rename_columns([f"c{i}" for i in range(data.num_columns)])
     with private_cursor() as con:

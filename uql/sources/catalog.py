@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.current_database import CurrentDatabase, current_database
 from uql.base.duckdb_functions import AggregateFunctions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
+from uql.base.duckdb_connections import CurrentDatabase, current_database
 from uql.base.schema import Field, Modality, Table
 from uql.base.spelling import suggestion
 from uql.base.sql_text import dotted, literal, quote

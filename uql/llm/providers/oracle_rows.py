@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from uql.base.errors import ConfigError, DataError
-from uql.base.locked_duckdb import lock
+from uql.base.duckdb_connections import lock
 from uql.base.sql_text import literal, quote
 from uql.llm.questions import Row
 

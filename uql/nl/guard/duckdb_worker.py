@@ -17,7 +17,7 @@ from typing import BinaryIO
 import duckdb
 import pyarrow as pa
 
-from uql.base.locked_duckdb import lock
+from uql.base.duckdb_connections import lock
 
 THREADS = 2
 MB = 2**20

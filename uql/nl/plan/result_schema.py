@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from uql.base.errors import BindError, GuardError
-from uql.base.private_duckdb import private_cursor
+from uql.base.duckdb_connections import private_cursor
 from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind
