@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from uql.base.errors import UQLSyntaxError, line_column
+from uql.base.names import distance
 from uql.base.settings import Settings
-from uql.base.spelling import distance
 from uql.compiler.lexer import RESERVED, SYMBOLS, Token
 
 SETTINGS = frozenset(f.name for f in fields(Settings))

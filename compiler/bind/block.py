@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError
+from uql.base.names import suggestion
 from uql.base.schema import Field
-from uql.base.spelling import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
 from uql.compiler.bind.expressions import Clause, Expressions

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from uql.base.errors import BindError, UQLSyntaxError
-from uql.base.spelling import suggestion
+from uql.base.names import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.lexer import tokenize
 from uql.compiler.syntax import Cast, Parameter, Select, Span, String, TypedLiteral, TypeName

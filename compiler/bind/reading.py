@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from uql.base.errors import BindError
+from uql.base.names import distance, suggestion
 from uql.base.schema import Modality
-from uql.base.spelling import distance, suggestion
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bound import Reading
 from uql.compiler.lexer import PIECE

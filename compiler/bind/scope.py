@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Protocol
 
 from uql.base.errors import BindError, UnknownColumnError
+from uql.base.names import suggestion
 from uql.base.schema import ROWID, Field, Modality, Table
-from uql.base.spelling import suggestion
 from uql.compiler.bound import BoundSource
 from uql.compiler.syntax import NO_SPAN, Call, Column, Expr, Named, Span
 from uql.compiler.virtual import Moment

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uql.base.errors import BindError, UnknownColumnError, UQLError
-from uql.base.names import free_names
+from uql.base.names import free_names, suggestion
 from uql.base.schema import Field, Modality, Table
-from uql.base.spelling import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.bind import lateral
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions

@@ -9,8 +9,8 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from uql.base.errors import BindError, DataError
+from uql.base.names import suggestion
 from uql.base.schema import Field, Table
-from uql.base.spelling import suggestion
 from uql.base.sql_text import dotted
 from uql.compiler import syntax as ast
 from uql.compiler.bind.lateral import own_function

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from uql.base.errors import UQLError
-from uql.base.spelling import distance
+from uql.base.names import distance
 from uql.compiler.bind.reading import near_name
 from uql.compiler.binder import bind
 from uql.compiler.parser import parse

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from uql.base.endpoints import Endpoint, NamedPrice, endpoints, prices
 from uql.base.errors import ConfigError
-from uql.base.spelling import suggestion
+from uql.base.names import suggestion
 
 CALLS_AGGREGATE, CALLS_ROWS = 128, 256  # the budget, where none is set: of aggregates alone, and of anything else
 Budget = int | Literal["all"]

@@ -22,8 +22,8 @@ from prompt_toolkit.styles import style_from_pygments_cls
 
 from uql.api.background import run_interruptible
 from uql.base.errors import UQLError, UQLSyntaxError
+from uql.base.names import suggestion
 from uql.base.printable import printable, printable_lines
-from uql.base.spelling import suggestion
 from uql.base.user_folder import user_folder
 from uql.command.outcome import UsageError
 from uql.command.output import Output, format_of_file

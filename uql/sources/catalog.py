@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.duckdb_connections import CurrentDatabase, current_database
 from uql.base.duckdb_functions import AggregateFunctions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type, modality as _modality
-from uql.base.duckdb_connections import CurrentDatabase, current_database
+from uql.base.names import suggestion
 from uql.base.schema import Field, Modality, Table
-from uql.base.spelling import suggestion
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one

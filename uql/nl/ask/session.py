@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
+from uql.base.names import suggestion
 from uql.base.settings import Settings
-from uql.base.spelling import suggestion
 from uql.features.embedder import Embedder
 from uql.features.static import embedder_of
 from uql.llm.gate import Gate
