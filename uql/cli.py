@@ -33,7 +33,7 @@ def _run(argv: Sequence[str] | None) -> int:
         print(f"uql {__version__}")
         return 0
     if argv is None:
-        from uql.base.garbage import THRESHOLDS
+        from uql.base.process_wide import THRESHOLDS
 
         gc.set_threshold(*THRESHOLDS)  # a start makes many objects and no garbage: a tenth of its time
     from uql.command import outcome

@@ -11,7 +11,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.base.garbage import THRESHOLDS, rare_collections
+from uql.base.process_wide import THRESHOLDS, rare_collections
 
 USUAL = (700, 10, 10)
 

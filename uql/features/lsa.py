@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from uql.base.blas import one_thread
+from uql.base.process_wide import one_thread
 from uql.features.cache import read_array, save_array, save_bytes
 from uql.features.embedder import LONGEST, Matrix, unit_rows
 

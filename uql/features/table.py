@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.blas import one_thread
+from uql.base.process_wide import one_thread
 from uql.base.extras import install
 from uql.features.cache import (
     Half,

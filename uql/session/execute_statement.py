@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.blas import one_thread
+from uql.base.process_wide import one_thread
 from uql.base.errors import BindError, UQLError
 from uql.engine.outcome import Outcome
 from uql.session.events import PlanEvent, Watcher, finished
