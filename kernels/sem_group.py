@@ -15,8 +15,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.kernels import asking
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
-from uql.kernels.group_names import MOST_CHARS, one_line, stem
-from uql.kernels.merge_groups import duplicates
+from uql.kernels.group_names import MOST_CHARS, duplicates, one_line, stem
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Write
 from uql.sampling.base import Flags
