@@ -15,7 +15,7 @@ from uql.compiler.physical import Block, Goal, Order, OuterJoin, PhysicalPlan, S
 from uql.compiler.rules import apply, known_names
 from uql.compiler.subqueries import derived, expressions, in_expressions, is_semantic_query, outer_columns
 from uql.compiler.syntax import Column, Expr
-from uql.compiler.unnest_items import items_as_rows
+from uql.compiler.unnest_subqueries import items_as_rows
 from uql.compiler.valid import check_physical
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, virtuals

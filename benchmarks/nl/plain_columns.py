@@ -7,7 +7,7 @@ any order of rows. An answer that is not right and says nothing of its doubt is 
 
     python -m uql.benchmarks.nl.plain_columns --set judged_plain --half open --sample 1 --limit 50 --model local
 
-A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`), `plain` is one statement
+A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.vote.SWITCHES`), `plain` is one statement
 with one repair, `votes` five without; `--route` several times makes the rows of an ablation table. Over one `--ledger` the routes ask what
 they have in common once.
 """
@@ -42,7 +42,7 @@ from uql.base.settings import Settings
 from uql.benchmarks.nl import judged, suites
 from uql.benchmarks.nl.references import key_of
 from uql.llm.providers import open_provider
-from uql.nl.small.candidates import SWITCHES
+from uql.nl.small.vote import SWITCHES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from uql.nl.guard.guard import check_sql
 from uql.nl.prompts import Wording, statements as words
 from uql.nl.prompts.statements import EXAMPLES, TASK
 from uql.nl.small import statements
-from uql.nl.small.candidates import SWITCHES
+from uql.nl.small.vote import SWITCHES
 from uql.ui.answers import answer_view
 
 LEEDS = "SELECT name FROM shops WHERE city = 'Leeds'"

@@ -8,7 +8,7 @@ from nl.shop import Connected, plan, uql_node
 from uql.base.schema import Field
 from uql.llm.providers.scripted import Scripted
 from uql.nl.plan.dag import Node, NodeKind
-from uql.nl.plan.private_lineage import marked
+from uql.nl.plan.lineage import marked
 
 READ = (Field("name", "VARCHAR"), Field("owner_phone", "VARCHAR", private=True))
 

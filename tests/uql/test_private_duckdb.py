@@ -11,8 +11,8 @@ import pytest
 import uql
 from uql.base import duckdb_connections
 from uql.base.arrow_values import duckdb_with
-from uql.base.errors import DataError
 from uql.base.duckdb_connections import private_cursor
+from uql.base.errors import DataError
 
 SETTINGS = "SELECT current_setting('TimeZone'), current_setting('disabled_optimizers')"
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from decimal import Context
 from typing import TYPE_CHECKING, Any
 
-from uql.base.errors import DataError
 from uql.base.duckdb_connections import private_cursor
+from uql.base.errors import DataError
 from uql.base.sql_text import first_line, literal, quote
 
 if TYPE_CHECKING:

@@ -50,8 +50,7 @@ def resume(
     from uql.base import config
     from uql.base.postgres_url import is_postgres
     from uql.llm.ledger import Ledger
-    from uql.session.own_runs import is_own
-    from uql.session.resume import find
+    from uql.session.resume import find, is_own
 
     changes = options.settings_of(settings, budget=budget, max_cost=max_cost, max_seconds=max_seconds)
     request = query.Request(

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.base.process_wide import one_thread
 from uql.base.extras import install
+from uql.base.process_wide import one_thread
 from uql.features.cache import (
     Half,
     Progress,

@@ -17,9 +17,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, overload
 
-from uql.base.process_wide import rare_collections
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.base.printable import printable
+from uql.base.process_wide import rare_collections
 from uql.base.settings import Settings
 from uql.llm.asking import Asking, known_answers, without_answer
 from uql.llm.budget import LIMITS, Budget, Share

@@ -10,8 +10,8 @@ from decimal import Decimal, InvalidOperation
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from uql.base.errors import BindError
 from uql.base.duckdb_connections import lock
+from uql.base.errors import BindError
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.process_wide import one_thread
 from uql.base.errors import BindError, UQLError
+from uql.base.process_wide import one_thread
 from uql.engine.outcome import Outcome
 from uql.session.events import PlanEvent, Watcher, finished
 from uql.session.prepared import PreparedStatement

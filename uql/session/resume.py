@@ -3,10 +3,15 @@
 The ledger keeps with each run what it takes to give its statement again: text, parameters, settings, the seed, the rates that its
 plan was made with, the database. A later sitting of the same run draws the same rows, pays for none that was answered, and
 counts those calls as spent.
+
+A ledger may lie where others can write: in a folder that was sent, on a server. What it says of a run is a statement that `resume` runs
+and where its rows go. So each run is signed, with a key that lies beside the user's settings; another one asks for the user's trust.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -16,17 +21,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import BindError, ConfigError
+from uql.base.own_key import own_key
+from uql.base.printable import printable
 from uql.base.settings import Settings
 from uql.llm.ledger_rows import StoredRun
 from uql.llm.open_ledgers import MEMORY
 from uql.llm.run_record import Run
-from uql.session.own_runs import check_own, signed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.llm.budget import Budget
     from uql.llm.ledger import Ledger
+    from uql.llm.ledger_rows import StoredRun
     from uql.llm.open_ledgers import Ledgers
     from uql.session.replay import Replay
     from uql.sources.catalog import Catalog
@@ -259,3 +266,43 @@ def table(name: str, ledger: Ledger) -> pa.Table:
             arrays.append(pa.array(read, type=column.type))
         record_batches.append(pa.record_batch(arrays, schema=schema))
     return pa.Table.from_batches(record_batches, schema=schema)
+
+
+SIGNATURE = "signature"  # of a run, among what it takes to continue it
+SHOWN = 200  # characters of a statement in an error
+
+
+def signed(run: str, statement: str, details: str) -> str:
+    """What it takes to continue a run, with the user's signature; without one where the key cannot be kept.
+
+    Args:
+        details: JSON of an object.
+    """
+    state = json.loads(details)
+    key = own_key(make=True)
+    return details if key is None else json.dumps({**state, SIGNATURE: _signature(key, run, statement, state)})
+
+
+def is_own(run: StoredRun) -> bool:
+    """Did this user begin the run, as the ledger has it now?"""
+    state = json.loads(run.details)
+    signature, key = state.pop(SIGNATURE, None), own_key()
+    if key is None or not isinstance(signature, str):
+        return False
+    return hmac.compare_digest(_signature(key, run.id, run.statement, state).encode(), signature.encode())
+
+
+def check_own(run: StoredRun) -> None:
+    """Raises ConfigError (UQL418) for a run that this user did not begin."""
+    if not is_own(run):
+        statement = printable(" ".join(run.statement.split()))[:SHOWN]
+        raise ConfigError(
+            f"you did not begin the run {run.id} as the ledger has it; its statement: {statement}",
+            code="UQL418",
+            help=f"`uql resume {run.id}` shows what it would do and asks; con.resume({run.id!r}, trust=True) does not ask",
+        )
+
+
+def _signature(key: bytes, run: str, statement: str, state: Mapping[str, Any]) -> str:
+    text = json.dumps([run, statement, state], sort_keys=True)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from uql.base.config import needs_trust
-from uql.base.current_database import current_database
+from uql.base.duckdb_connections import current_database
 from uql.base.errors import BindError, ConfigError, DataError, UnknownTableError, UQLError
 from uql.base.sql_text import quote
 from uql.compiler import planner, syntax

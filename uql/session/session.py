@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.process_wide import rare_collections
 from uql.base.duckdb_connections import CurrentDatabase
 from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
+from uql.base.process_wide import rare_collections
 from uql.base.settings import IN_PROJECTS, InProjects, Settings
 from uql.base.sql_text import first_line, quote
 from uql.engine.row_vectors import Vectors

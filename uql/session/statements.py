@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.arrow_values import arrow_of
+from uql.base.duckdb_connections import current_database
 from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.names import free_names
-from uql.base.duckdb_connections import current_database
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.parser import options
 from uql.compiler.statement_targets import changed, without_options

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from uql.base.errors import ConfigError, DataError
 from uql.base.duckdb_connections import lock
+from uql.base.errors import ConfigError, DataError
 from uql.base.sql_text import literal, quote
 from uql.llm.questions import Row
 

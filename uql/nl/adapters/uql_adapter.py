@@ -18,7 +18,7 @@ from uql.nl.ask.plan_checks import error_line
 from uql.nl.guard.guard import tables_named, tables_of
 from uql.nl.plan.dag import Node, NodeKind, Operator, SubAnswer
 from uql.nl.plan.fill_holes import completed
-from uql.nl.plan.private_lineage import marked, without_values
+from uql.nl.plan.lineage import marked, without_values
 from uql.nl.plan.read_plan import SELECTS, statement_of
 from uql.nl.plan.result_schema import Shapes, fields_of
 from uql.nl.prompts import Wording, text

@@ -28,7 +28,7 @@ from uql.nl.ask.outputs import EMPTY, Output, Step, problem_of
 from uql.nl.ask.plan_checks import Checked, brief, error_line
 from uql.nl.guard.guard import BUDGET
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.private_lineage import without_values
+from uql.nl.plan.lineage import without_values
 
 FATAL = (
     AuthError,

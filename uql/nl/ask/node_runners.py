@@ -12,7 +12,7 @@ from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.outputs import Output, Step
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.private_lineage import marked
+from uql.nl.plan.lineage import marked
 from uql.nl.plan.result_schema import fields_of
 from uql.operators.texts import short
 

@@ -13,7 +13,7 @@ from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import Select, TableName, Union
 from uql.compiler.unparse import quote_name, unparse
 from uql.compiler.walk import with_children
-from uql.nl.plan.row_lineage import literal
+from uql.nl.plan.lineage import literal
 
 if TYPE_CHECKING:
     import pyarrow as pa

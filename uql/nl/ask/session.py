@@ -36,16 +36,15 @@ from uql.nl.guard.workspace import Workspace
 from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.row_lineage import Lineage
+from uql.nl.plan.lineage import Lineage
 from uql.nl.prompts import planner as words, readings as reading_words
 from uql.nl.schema import semantic_model
 from uql.nl.schema.discover import discover, relevant, schema_text, shortlist
 from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
-from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
-from uql.nl.small.vote import is_empty
+from uql.nl.small.vote import is_empty, switched_off
 from uql.session.events import finished
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Options:
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
             speak for themselves. A small model does not write: of several findings of the mode `meta` it names the one.
         candidates: plans that vote; 0: one plan decides alone; None: 5 of a small model, 0 of others.
-        without: mechanisms of the vote that are switched off, by their names in `uql.nl.small.candidates.SWITCHES`.
+        without: mechanisms of the vote that are switched off, by their names in `uql.nl.small.vote.SWITCHES`.
         sizes: of prompts and replies in tokens, by the names in `uql.nl.ask.room.NAMES`, and the `rows` of a result that a prompt shows;
             what is not named follows from the context and the output limit of the model.
         limits: hard ones.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.errors import DataError, UnknownTableError
 from uql.base.duckdb_connections import lock
+from uql.base.errors import DataError, UnknownTableError
 from uql.base.settings import Settings
 from uql.compiler.parser import parse_script, tree_of
 from uql.compiler.sql import literal, quote

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.errors import BindError, GuardError
 from uql.base.duckdb_connections import private_cursor
+from uql.base.errors import BindError, GuardError
 from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind

@@ -24,9 +24,8 @@ from uql.nl.ask.planner import Planned, wants_plot
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.candidates import CandidateContext
 from uql.nl.small.statements import Statements
-from uql.nl.small.vote import Candidate, Vote, is_settled, tally
+from uql.nl.small.vote import Candidate, CandidateContext, Vote, is_settled, tally
 
 CANDIDATES = 5  # at most, where the user does not say
 OFFERED = 3  # readings

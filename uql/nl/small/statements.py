@@ -17,13 +17,12 @@ from uql.nl.ask.plan_checks import check_plan, error_line
 from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
-from uql.nl.plan.private_lineage import without_values
+from uql.nl.plan.lineage import without_values
 from uql.nl.prompts import Wording, read_columns as column_words, statements as words
-from uql.nl.small.candidates import TEMPERATURE, CandidateContext
 from uql.nl.small.foreign_words import foreign_words
 from uql.nl.small.meant import meant
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
-from uql.nl.small.vote import Candidate, is_empty, key_of
+from uql.nl.small.vote import TEMPERATURE, Candidate, CandidateContext, is_empty, key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

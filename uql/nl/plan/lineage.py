@@ -2,19 +2,24 @@
 
 Of a statement without anything semantic the rows are those of its FROM and WHERE whose keys are the row's; of one that a model read they
 are the rows that it was shown. A row of a node that reads another node is followed back to the database.
+Below: which columns of a step's result hold what a private column held, and which errors may say it (`uql.compiler.private_columns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from uql.base.errors import UQLError
+from uql.base.errors import BindError, UQLError, UQLSyntaxError
+from uql.base.schema import Field
 from uql.base.sqlglot_trees import read_sql
+from uql.compiler.private_columns import may_read_private, private_columns
 from uql.nl.ask.outputs import Output
+from uql.nl.guard.guard import is_refusal
 from uql.nl.plan.dag import Node, NodeKind, Plan
 
 if TYPE_CHECKING:
@@ -144,3 +149,36 @@ def literal(value: Any) -> exp.Expr | None:
 def _without_bytes(value: Any) -> Any:
     """A value without bytes: of a row of a joined table, its other columns."""
     return {k: v for k, v in value.items() if not isinstance(v, bytes)} if isinstance(value, dict) else value
+
+
+def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[Field, ...]:
+    """The columns of a node's result, those that hold private values marked so.
+
+    Args:
+        read: columns of all that the node may read.
+    """
+    followed = node.kind in (NodeKind.UQL, NodeKind.SQL)
+    private_names = private_columns(node.body if followed else "", [f.name for f in fields], read)
+    return tuple(replace(f, private=True) if f.name.lower() in private_names else f for f in fields)
+
+
+def reads_private(kind: NodeKind, body: str, read: Sequence[Field]) -> bool:
+    """May a step see private values?
+
+    Args:
+        read: columns of all that it may read.
+    """
+    return may_read_private("" if kind is NodeKind.PYTHON else body, read)
+
+
+def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Field]) -> str:
+    """An error in a line, as a model may see it: while a step runs over private columns, its words may hold their values.
+
+    Args:
+        read: the columns of all that it reads.
+    """
+    from uql.nl.ask.plan_checks import error_line
+
+    if isinstance(error, BindError | UQLSyntaxError) or is_refusal(error) or not reads_private(kind, body, read):
+        return error_line(error)
+    return f"{type(error).__name__} {error.code} while it ran; its words are not shown, as it reads private columns"
