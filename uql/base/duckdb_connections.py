@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import duckdb
+if TYPE_CHECKING:
+    import duckdb
 
 _opening = Lock()
 
 
 @cache
 def _private() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
     return duckdb.connect(":memory:", config={"threads": 1})  # others would wait: what runs here has few rows
 
 
@@ -24,6 +27,8 @@ def private_cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 
     UQL's own SQL alone runs there, and makes nothing but what is temporary: others share the DuckDB.
     """
+    import duckdb
+
     with _opening:
         cursor = _private().cursor()
     try:
