@@ -20,7 +20,7 @@ from uql.compiler.syntax import Select, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import tables_named
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.prompts.decomposer import MOST as MOST_PARTS
+from uql.nl.prompts.meta_engine import MOST as MOST_PARTS
 
 Fault = Literal["step", "truncated", "column"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from uql.compiler.bound import BoundDerived, BoundSource
+from uql.compiler.bound import BoundSource
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.logical import LogicalPlan, Scan, SqlFilter
 from uql.compiler.rules.inside import changed, is_plain, reachable, with_condition
@@ -43,10 +43,4 @@ def _pushed(source: BoundSource, term: Expr) -> BoundSource | None:
     if derived is None:
         return None
     query = with_condition(derived.query, alias, [f.name for f in derived.fields], term)
-    if query is None:
-        return None
-
-    def inner(part: BoundDerived) -> BoundSource:
-        return replace(part, query=query)
-
-    return changed(source, alias, inner)
+    return None if query is None else changed(source, alias, lambda part: replace(part, query=query))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from uql.compiler.bound import Bound, BoundDerived, BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.logical import LogicalPlan, OneInput, Scan, SqlFilter, with_inputs
-from uql.compiler.rules.inside import changed, is_plain, translated
+from uql.compiler.rules.inside import changed, is_plain, with_condition
 from uql.compiler.subqueries import is_semantic_query
 from uql.compiler.syntax import Binary, Column, Expr, InQuery
 from uql.compiler.walk import columns
@@ -68,18 +68,12 @@ def _reduced(
 ) -> BoundSource:
     if not is_semantic_query(derived.query) or not isinstance(derived.query, BoundSelect):
         return source
-    names = [f.name for f in derived.fields]
-    inside = translated(derived.query, derived.alias, names, own)
-    if inside is None:
-        return source
     about = [t for t in terms if is_plain(t) and {c.table for c in columns(t)} == {table.alias}]
     partners = BoundSelect((BoundItem(other, other.name, ""),), table, conjunction(about))
-    condition = InQuery(inside, Bound(partners))
+    condition = InQuery(own, Bound(partners))
 
     def inner(part: BoundDerived) -> BoundSource:
-        query = part.query
-        assert isinstance(query, BoundSelect)
-        where = condition if query.where is None else Binary("AND", condition, query.where)
-        return replace(part, query=replace(query, where=where))
+        query = with_condition(part.query, part.alias, [f.name for f in part.fields], condition)
+        return part if query is None else replace(part, query=query)
 
     return changed(source, derived.alias, inner)

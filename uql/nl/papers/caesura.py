@@ -25,7 +25,7 @@ from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.fill_holes import completed
-from uql.nl.prompts import faults as fault_words, interleaved as words
+from uql.nl.prompts import interleaved as words
 from uql.nl.schema.discover import schema_text
 from uql.nl.small.route import plan_by_vote
 
@@ -238,7 +238,7 @@ class Interleaved:
         no_plan = {"plan_flawed": False, "better_plan": False, "another_tool": False}
         unsaid = {**no_plan, "other_arguments": True, "causes": "", "fix": ""}
         failed = f"{step.output}: {step.description}"
-        wording = fault_words.wording(self.ctx.question, plan, failed, error, schema)
+        wording = words.faults(self.ctx.question, plan, failed, error, schema)
         verdict: Mapping[str, Any] = await self.ctx.say_or(wording, unsaid, step="faults")
         return verdict
 

@@ -23,7 +23,7 @@ from uql.nl.ask.plan_checks import brief, error_line
 from uql.nl.papers.operators import Ranked, captions, generate
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer
 from uql.nl.plan.result_schema import fields_of
-from uql.nl.prompts import checker, decomposer
+from uql.nl.prompts import meta_engine as words
 from uql.nl.schema.scope import Source
 from uql.operators.texts import short
 
@@ -62,9 +62,9 @@ async def check(ctx: AskContext, question: str, captions: str) -> Complexity:
         question: as the user wrote it.
         captions: one line a source.
     """
-    reply = await ctx.say_or(checker.wording(question, captions), {"signs": (), "verdict": "unsure"})
+    reply = await ctx.say_or(words.checking(question, captions), {"signs": (), "verdict": "unsure"})
     signs = tuple(dict.fromkeys(reply["signs"]))
-    return Complexity(reply["verdict"] != "simple" or any(sign in checker.COMPLEX for sign in signs), signs)
+    return Complexity(reply["verdict"] != "simple" or any(sign in words.COMPLEX for sign in signs), signs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ async def decompose(ctx: AskContext, question: str, captions: str) -> tuple[SubQ
         question: as the user wrote it.
         captions: one line a source.
     """
-    reply = await ctx.say_or(decomposer.wording(question, captions), {"sub_queries": ()})
+    reply = await ctx.say_or(words.decomposing(question, captions), {"sub_queries": ()})
     parts: list[SubQuery] = []
     place: list[int] = []  # of each reply's sub-query among the parts
-    for item in reply["sub_queries"][: decomposer.MOST]:
+    for item in reply["sub_queries"][: words.MOST]:
         text = " ".join(item["query"].split())
         same = next((i for i, part in enumerate(parts) if part.text.casefold() == text.casefold()), None)
         if not text or same is not None:
@@ -188,7 +188,7 @@ class Answerer:
         answers = "\n".join(
             f"{i}. {result_text(n, o, hidden=self.hidden)}" for i, (n, o) in enumerate(earlier.items(), 1)
         )
-        reply = await ctx.say_or(decomposer.refining(text, answers), {"query": text})
+        reply = await ctx.say_or(words.refining(text, answers), {"query": text})
         return " ".join(reply["query"].split()) or text
 
     async def _run_with_retry(

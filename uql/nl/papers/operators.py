@@ -12,7 +12,7 @@ from typing import Any
 from uql.base.schema import Modality
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator
-from uql.nl.prompts import operators as words
+from uql.nl.prompts import meta_engine as words
 from uql.nl.schema.scope import Source
 from uql.operators.texts import quoted
 
@@ -62,7 +62,7 @@ async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -
         for op in Operator
     }
     possible = {op: names for op, names in possible.items() if names}
-    wording = words.wording(query, captions(sources), list(possible), list(sources))
+    wording = words.ranking(query, captions(sources), list(possible), list(sources))
     reply = await ctx.say_or(wording, {"operators": ()})
     return ranked(reply, possible) or fallback(possible)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from uql.llm.prompts.json_schema import closed
-from uql.nl.prompts import NAME, Schema, Wording, array, one_of, rules_text, text
+from uql.nl.prompts import BOOLEAN, NAME, Schema, Wording, array, one_of, rules_text, text
 from uql.nl.prompts.planner import SQL, node_forms
 
 VERSION = "interleaved-3"
@@ -27,6 +27,12 @@ FINE = (
     "several outputs: each is then the output of a step that no other step reads. new_columns are those that the step adds."
 )
 WHOLE = f"{_PLANS}Use as few steps as possible: one step filters, joins, groups and sorts at once, and is written as a question. {_NAMES}"
+FAULTS = """1. What are the causes of this error?
+2. How can it be fixed?
+3. Are there flaws in the plan, such as a missing step or a wrong input table?
+4. Is there a better plan, such as reading a text or an image instead of a column, or the other way round?
+5. Should another tool be chosen for this step?
+6. Do the arguments of the step have to be changed?"""
 Steps = Sequence[tuple[str, list[str], str, list[str]]]  # description, inputs, output, new columns
 
 _FINE_SHOTS: tuple[tuple[str, Steps], ...] = (
@@ -144,4 +150,23 @@ def mapping(question: str, step: str, schema: str, observed: str, why: str = "")
         f"Tables:\n{schema}\n\nResults so far, with rows:\n{observed}\n\nThe whole question: {question}\n\n{again}The step: {step}"
         "\n\nThe node:",
         closed({"node": {"anyOf": node_forms()}}),
+    )
+
+
+def faults(question: str, plan: str, step: str, error: str, schema: str) -> Wording:
+    """Asks why a step of a plan failed, and what to do. Source: CAESURA, section 3.2, its six questions.
+
+    Args:
+        question: as the user wrote it.
+        plan: as text.
+        step: the body of the one that failed.
+        schema: the tables, as text.
+    """
+    decided = dict.fromkeys(("plan_flawed", "better_plan", "another_tool", "other_arguments"), BOOLEAN)
+    return Wording(
+        "faults",
+        "faults-2",
+        "You find out why a step of a plan failed.",
+        f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: {error}\n\n{FAULTS}",
+        closed({"causes": text(240), "fix": text(240), **decided}),
     )
