@@ -30,7 +30,6 @@ from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
 from uql.llm.failed_rows import FailedRows
 from uql.llm.first_steps import NEVER, FirstSteps
-from uql.llm.in_flight import AllInFlight, InFlight
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
 from uql.llm.ledger_rows import RETRIED, Failed
@@ -43,7 +42,7 @@ from uql.llm.run_account import RunAccount
 from uql.llm.run_lease import Lease
 from uql.llm.run_record import Cost as Cost, Run as Run
 from uql.llm.sender import Sender
-from uql.llm.turns import REFUSED, Turns
+from uql.llm.turns import REFUSED, AllInFlight, InFlight, Turns
 from uql.operators.replies import Text, YesNo
 from uql.operators.rows import label_of
 

@@ -1,13 +1,15 @@
-"""The rows of an ask in the order in which they are sent, claimed some at a time where the ledger is shared with other runs."""
+"""The rows of an ask in the order in which they are sent, claimed some at a time where the ledger is shared with other runs.
+
+The questions that it has in flight are known by their keys in the ledger: another ask of the run waits for their answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from uql.llm.asking import Asking, known_answers, without_answer
 from uql.llm.claims import Claimed, Claims
-from uql.llm.in_flight import InFlight
 from uql.llm.ledger_keys import Slot
 from uql.llm.providers.base import Answer, Problem
 
@@ -33,13 +35,11 @@ class Turns:
         size: int,
         waits: bool,
     ) -> None:
-        self._claims, self._answered_elsewhere, self._asking, self._mine, self._waits = (
-            claims,
-            answered_elsewhere,
-            asking,
-            mine,
-            waits,
-        )
+        self._claims = claims
+        self._answered_elsewhere = answered_elsewhere
+        self._asking = asking
+        self._mine = mine
+        self._waits = waits
         self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
         self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
         self._claiming = asyncio.Lock()
@@ -128,3 +128,73 @@ def _requests(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tupl
         group, group_indices = [*group, slot], indices
     if group:
         yield group, group_indices
+
+
+NOT_HERE = Answer()
+
+
+class InFlight:
+    """Of one ask: each of its keys is open until `settle`; a second `settle` of it changes nothing."""
+
+    def __init__(self, keys: Iterable[bytes]) -> None:
+        self._answers: dict[bytes, Answer | None] = dict.fromkeys(keys)
+        self._waiting: dict[bytes, asyncio.Future[Answer]] = {}  # made where somebody waits
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._answers
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._answers)
+
+    def is_open(self, key: bytes) -> bool:
+        return self._answers.get(key, NOT_HERE) is None
+
+    def settle(self, key: bytes, answer: Answer) -> None:
+        """Give an open key its answer; a key of another ask is left alone."""
+        self.settle_each((key,), (answer,))
+
+    def settle_each(self, keys: Iterable[bytes], answers: Iterable[Answer | None]) -> None:
+        """The same for each of n keys that has an answer."""
+        own, waiting = self._answers, self._waiting
+        for key, answer in zip(keys, answers, strict=True):
+            if answer is not None and own.get(key, NOT_HERE) is None:
+                own[key] = answer
+                if key in waiting:
+                    waiting.pop(key).set_result(answer)
+
+    def settle_all(self, answer: Answer) -> None:
+        """Give every key that is still open this answer."""
+        for key in [key for key, own in self._answers.items() if own is None]:
+            self.settle(key, answer)
+
+    def answer(self, key: bytes) -> Answer | None:
+        """The answer of a key; None while it is open."""
+        return self._answers[key]
+
+    async def wait(self, key: bytes) -> Answer:
+        """The answer of a key, once it is there."""
+        answer = self._answers[key]
+        if answer is not None:
+            return answer
+        if key not in self._waiting:
+            self._waiting[key] = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._waiting[key])
+
+
+class AllInFlight(dict[bytes, InFlight]):
+    """By key, the ask that has it in flight. `n_ended`: asks so far that are over."""
+
+    n_ended = 0
+
+    def begin(self, keys: Iterable[bytes]) -> InFlight:
+        """What a new ask has in flight: those of its keys that no other has."""
+        own = InFlight(key for key in keys if key not in self)
+        self.update(dict.fromkeys(own, own))
+        return own
+
+    def end(self, own: InFlight, answer: Answer) -> None:
+        """An ask is over; its keys that are still open get this answer."""
+        self.n_ended += 1
+        for key in own:
+            del self[key]
+        own.settle_all(answer)
