@@ -764,10 +764,8 @@ async def _learn(
         after_each: what is done once their answers are told.
     """
     n_asked = 0
-    per_row, per_passing = (
-        len(block.filter.stages),
-        0 if rows_needed else len(block.filter.left_over(block.values.stages)),
-    )
+    per_row = len(block.filter.stages)
+    per_passing = 0 if rows_needed else len(block.filter.left_over(block.values.stages))
     searched.ended = False
     while True:
         size, matches = most, searched.matches

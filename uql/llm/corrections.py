@@ -127,10 +127,7 @@ def _fits(question: Question, value: Any) -> bool:
     reply = question.reply()
     if not isinstance(reply, OneOf) or value is None:
         return True
-    labels = set(reply.options)
-    if isinstance(value, list) != reply.many:
-        return False
-    return set(value) <= labels if isinstance(value, list) else value in labels
+    return isinstance(value, list) == reply.many and reply.offers(value)
 
 
 def overruled(question: Question, answers: Answers, corrections: dict[int, Answer]) -> Answers:

@@ -30,10 +30,8 @@ KNOWN = {
     )
 }
 DEFAULT = "qwen2.5-coder-1.5b"
-WHISPER, TINY = (
-    "whisper-base",
-    "whisper-tiny.en",
-)  # that hear recordings; the extra `audio` brings the weights of the second
+WHISPER = "whisper-base"  # hears recordings
+TINY = "whisper-tiny.en"  # also; the extra `audio` brings its weights
 
 
 def _of_whisper(file: str, size: int, sha256: str, *parts: tuple[int, str]) -> KnownModel:

@@ -262,10 +262,8 @@ class _Work:
 
     def _outcome(self, results: list[PreparedStatement], source: str, statement: str) -> Outcome:
         done = [result.run() for result in results]
-        change, reads = (
-            self.change,
-            self.catalog.estimates_read(self.sql, self.change.name if self.change else ()),
-        )
+        change = self.change
+        reads = self.catalog.estimates_read(self.sql, change.name if change else ())
         inexact = bool(reads) or not all(one.exact for one in done)
         try:
             check_stored(self.sql, change, done, reads, partial=self.partial)
