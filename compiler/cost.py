@@ -292,9 +292,8 @@ class Site:
         return codes
 
 
-PromptTokens = Callable[
-    [tuple[VirtualColumn, ...], int], float
-]  # of a request that puts these questions about so many rows
+# of a request that puts these questions about so many rows
+PromptTokens = Callable[[tuple[VirtualColumn, ...], int], float]
 
 
 def utf8_bytes(text: str) -> int:
@@ -340,9 +339,8 @@ class BlockStatistics:
     ways: tuple[Block, ...] = ()  # in which they may settle it
     weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
     recall: float | None = None  # of the settings
-    named_before: Mapping[str, int] = field(
-        default_factory=dict
-    )  # calls paid for groups by a text, under names not known
+    # calls paid for groups by a text, under names not known
+    named_before: Mapping[str, int] = field(default_factory=dict)
     # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
     budget: int | None = None
 

@@ -205,9 +205,8 @@ class _Feed:
             return "NAME"
         if kind == "TO" and in_list and not self._names_what_is_kept(following):  # as in (SELECT a, to IS NULL)
             return "NAME"
-        if (
-            kind in ("ALL", "ANY") and following == ["LPAREN", "LBRACKET"] and self._after_comparison()
-        ):  # x = ANY ([1, 2])
+        # x = ANY ([1, 2])
+        if kind in ("ALL", "ANY") and following == ["LPAREN", "LBRACKET"] and self._after_comparison():
             return kind
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
@@ -245,10 +244,8 @@ class _Feed:
         if after is None or after.type == "SEMICOLON":
             return self.shift(stack, "$end") is not None
         kinds: tuple[str, ...] = (after.type, "NAME") if after.type in _SOFT else (after.type,)
-        if str(after.value).upper() in _FIRST and after.type not in (
-            "QUOTED",
-            "STRING",
-        ):  # TIMESTAMP WITH TIME ZONE '…'
+        # TIMESTAMP WITH TIME ZONE '…'
+        if str(after.value).upper() in _FIRST and after.type not in ("QUOTED", "STRING"):
             kinds += tuple(kind for words, kind in TOGETHER.items() if words[0] == str(after.value).upper())
         return any(self.shift(stack, kind) is not None for kind in kinds)
 

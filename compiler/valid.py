@@ -203,10 +203,8 @@ LOGICAL: dict[type[logical.LogicalPlan], tuple[Check, ...]] = {
     logical.SqlFilter: (_concrete, _in_scope(_condition), _before_groups),
     logical.SemFilter: (_semantic, _reads, _in_scope(_condition), _before_groups),
     logical.SemJoin: (_semantic, _reads, _in_scope(_condition)),
-    logical.SemMap: (
-        _reads,
-        _asks(lambda column: column.by_row or column.of_pairs),
-    ),  # a value may be asked again where a filter has only perhaps asked it
+    # a value may be asked again where a filter has only perhaps asked it
+    logical.SemMap: (_reads, _asks(lambda column: column.by_row or column.of_pairs)),
     logical.SemGroup: (_reads, _asks(lambda column: column.names_groups), _once, _before_groups),
     logical.Aggregate: (
         _in_scope(_aggregated),

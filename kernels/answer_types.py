@@ -84,9 +84,8 @@ def _words_as_numbers(relation: Relation) -> Iterator[str]:
         numbers = any(value is not None for value in answers.values[asked])
         if numbers or not column.is_value or not is_numeric(column.type):
             continue
-        if (
-            answers.failed[asked].any() or asked.sum() - rows_without_input(column, relation) >= FEW
-        ):  # a model may say that there is none
+        # a model may say that there is none
+        if answers.failed[asked].any() or asked.sum() - rows_without_input(column, relation) >= FEW:
             yield (
                 f'no answer to "{column.text}" is a number, which its place asks for: '
                 f'write "{column.text}"::VARCHAR for words, ::DATE for days'

@@ -38,10 +38,8 @@ def _run(argv: Sequence[str] | None) -> int:
         gc.set_threshold(*THRESHOLDS)  # a start makes many objects and no garbage: a tenth of its time
     from uql.command import outcome
 
-    keeps_default = (
-        ["shell"],
-        ["mcp"],
-    )  # there Ctrl-C does not end the process: it stops a statement, or is the client's
+    # there Ctrl-C does not end the process: it stops a statement, or is the client's
+    keeps_default = (["shell"], ["mcp"])
     if argv is None and words[:1] not in keeps_default:
         outcome.stop_at_sigterm()
     code = outcome.run(lambda: _dispatch(words))

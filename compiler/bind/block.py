@@ -215,9 +215,8 @@ class _Block:
         self.columns: list[VirtualColumn] = []
         self.searches: dict[VirtualColumn, Column] = {}  # conditions on videos
         self.tests: dict[int, Expr] = {}  # of the texts that stand as labels, by the number of their use
-        self.later: list[
-            tuple[Quoted, int]
-        ] = []  # texts of ORDER BY that are a SELECT item or key: readings to be noted
+        # texts of ORDER BY that are a SELECT item or key: readings to be noted
+        self.later: list[tuple[Quoted, int]] = []
 
     def _sub(self, query: Query, scope: Scope) -> Bound:
         bound, correlated = self.blocks.query(query, scope, self.commons)

@@ -28,9 +28,8 @@ _NUMBER_AGGREGATES = (
 NUMBER_AGGREGATES = frozenset(_NUMBER_AGGREGATES.split())
 _NUMBER_FUNCTIONS = "abs round floor ceil ceiling trunc sqrt cbrt ln log log2 log10 exp power pow sign mod sin cos tan"
 NUMBER_FUNCTIONS = frozenset(_NUMBER_FUNCTIONS.split())
-ORDERED_BY = frozenset(
-    ["arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"]
-)  # the second argument says which row: a number
+# the second argument says which row: a number
+ORDERED_BY = frozenset(["arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"])
 PASSED_ON = frozenset(
     ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
 )

@@ -133,9 +133,8 @@ class Scope:
         return path
 
     def _own(self, parts: Sequence[str], span: Span) -> tuple[Expr, tuple[str, ...]] | None:
-        for skip in range(
-            min(len(parts) - 1, 3), 0, -1
-        ):  # database.schema.table.column: the last qualifier is the alias
+        # database.schema.table.column: the last qualifier is the alias
+        for skip in range(min(len(parts) - 1, 3), 0, -1):
             relation = self.relation(parts[skip - 1])
             if relation is not None and len(parts) > skip:
                 hit = relation.find(parts[skip])

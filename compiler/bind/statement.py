@@ -34,9 +34,8 @@ class Statement:
     semantic: bool = False
     conditions: frozenset[str] = frozenset()  # texts that are BOOLEAN wherever nothing else settles their type
     widths: Mapping[str, str] = field(default_factory=dict)  # texts that need several types: the widest
-    types_by_name: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of texts without a type: what places of their names need
+    # of texts without a type: what places of their names need
+    types_by_name: Mapping[str, str] = field(default_factory=dict)
     by_name: dict[str, set[str]] = field(default_factory=dict)  # the same as it is found: types of numbers and times
     typed: dict[str, set[str]] = field(default_factory=dict)  # the types of numbers and times that each text needs
     needed: set[str] = field(default_factory=set)  # texts that stand as conditions, by themselves or under a name

@@ -340,9 +340,8 @@ def _is_value(wants: list[Want]) -> bool:
     """Is the text a value beside comparisons with labels that rows may fail and still be returned?"""
     labelled = [w for w in wants if _labelled(w)]
     places = (Place.SELECT, Place.GROUP, Place.ORDER, Place.CAST)
-    plain = any(
-        (w.place in places or w == WORDS) and not _labelled(w) for w in wants
-    )  # WORDS: in upper("…"), or beside LIKE
+    # WORDS: in upper("…"), or beside LIKE
+    plain = any((w.place in places or w == WORDS) and not _labelled(w) for w in wants)
     return plain and not all(w.certain for w in labelled)
 
 

@@ -514,9 +514,8 @@ class _Measure:
         member = sample.group == code if grouped else np.ones(len(sample.truth), dtype=bool)
         counted = np.where(np.isnan(sample.truth), np.nan, sample.truth)
         inside = np.where(member, counted, 0.0)
-        self.inside = np.where(
-            sample.open_group & ~member, np.nan, inside
-        )  # (labelled,) 1 in the group, 0 not, NaN unknown
+        # (labelled,) 1 in the group, 0 not, NaN unknown
+        self.inside = np.where(sample.open_group & ~member, np.nan, inside)
         # of a group whose rows are known the sampler picks them itself, and learns from those of other groups too
         self.passing = self.inside if self.domain is None else counted
 

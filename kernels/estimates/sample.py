@@ -213,9 +213,8 @@ async def _draw(
     among = relation if stage is None else stage[1]  # the rows that have features
     guided = None if unguided else await guide(block, among, ctx)
     if guided is not None:
-        by_calls = _room(
-            ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing
-        )  # the example rows cost a call
+        # the example rows cost a call
+        by_calls = _room(ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing)
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     ledger_only = left == 0  # budget 0: the ledger alone

@@ -21,9 +21,8 @@ MOST_DIGITS = 38  # of a DECIMAL
 EXACTLY = Context(prec=MOST_DIGITS + 1)
 # types of which Arrow keeps less, or only DuckDB's own bytes; strings and names are passed over
 _TEXTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(\b(?:BIT|BITSTRING|UHUGEINT|TIMETZ|TIME WITH TIME ZONE)\b)""")
-_OF_DUCKDB = re.compile(
-    r"\b(?:U?HUGEINT|UUID|TIMETZ|TIME WITH TIME ZONE|TUPLE|BIGNUM)\b"
-)  # types that Arrow has no name for
+# types that Arrow has no name for
+_OF_DUCKDB = re.compile(r"\b(?:U?HUGEINT|UUID|TIMETZ|TIME WITH TIME ZONE|TUPLE|BIGNUM)\b")
 
 
 def arrow_of(rows: duckdb.DuckDBPyRelation) -> pa.Table:

@@ -27,9 +27,8 @@ class Field:
     private: bool = False  # a comment "private": never shown to a model
     mean_bytes: float = 0.0  # as mean_chars, in UTF-8: a token is about four bytes of any script
     by_name: bool = False  # shown only to a text that names it: other columns hold its content
-    source_texts: tuple[str, ...] = field(
-        default=(), compare=False
-    )  # of a sub-query's: the texts that its values come from
+    # of a sub-query's: the texts that its values come from
+    source_texts: tuple[str, ...] = field(default=(), compare=False)
     is_answer: bool = field(default=False, compare=False)  # of a sub-query's: its values are the answers to a text
 
     @property

@@ -59,9 +59,8 @@ def check(
     description = semantic_model.read(path)
     wrong = 0
     with connect(str(database), options.settings_of(None, model=model), read_only=True, files=False) as con:
-        con.session.caps = (
-            Budget(),
-        )  # without a limit of its own: the file, which somebody may have sent, sets no setting that asks for trust
+        # without a limit of its own: the file, which somebody may have sent, sets no setting that asks for trust
+        con.session.caps = (Budget(),)
         checks = [(f"metric {name}", "", uql) for name, (_, uql) in description.metrics.items()]
         checks += [(each.question, each.question, each.uql) for each in description.verified]
         for called, question, uql in checks:

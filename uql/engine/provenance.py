@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Answer, Provider
     from uql.llm.questions import Question, Row
 
-    _Keys = dict[
-        int, list[tuple[bytes, Row]]
-    ]  # of a kept row: the keys that its answer may have, each with what was shown
+    # of a kept row: the keys that its answer may have, each with what was shown
+    _Keys = dict[int, list[tuple[bytes, Row]]]
 
 KEPT_ROWS = 10_000  # output rows whose evidence is kept
 KEPT_MEDIA = 100  # of them where the model sees images or sounds
@@ -165,9 +164,8 @@ class Trace:
     run: str = ""  # its id in the ledger
     source: str = ""  # the table that the rows come from
     named: dict[str, str] = field(default_factory=dict)  # output columns that are a quoted text, and that text
-    memory_answers: dict[bytes, Answer] = field(
-        default_factory=dict
-    )  # the answers, of a ledger that the connection forgets
+    # the answers, of a ledger that the connection forgets
+    memory_answers: dict[bytes, Answer] = field(default_factory=dict)
 
     def _model(self, by: int) -> Provider:
         return self.cascade[by - 1] if by and self.cascade else self.provider

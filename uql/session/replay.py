@@ -34,14 +34,8 @@ ENDED = ("done", "unfinished")  # runs that the same calls would not take furthe
 EVERY_VALUE = "rows, for every value, of "  # begins a step
 SITTING = "run, identity, root, budget, at, rates"
 MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
-LIMITS = {
-    "budget",
-    "exact",
-    "max_cost",
-    "max_seconds",
-    "exact_below",
-    "exact_seconds",
-}  # how far a run goes, not what it draws
+# how far a run goes, not what it draws
+LIMITS = {"budget", "exact", "max_cost", "max_seconds", "exact_below", "exact_seconds"}
 BESIDE = {
     "ledger",
     "offline",

@@ -54,9 +54,8 @@ async def in_context(
     from uql.session import replay as replays
 
     statement = statement or StatementInput()
-    ends_by_error = (
-        settings.error is not None and settings.budget is None
-    )  # a pilot foretells how many calls that takes
+    # a pilot foretells how many calls that takes
+    ends_by_error = settings.error is not None and settings.budget is None
     session.emit(PlanEvent(None if ends_by_error else calls, settings.max_cost))
     async with AsyncExitStack() as closing:
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))

@@ -542,9 +542,8 @@ def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | No
         stream.write("| " + " | ".join(cells) + " |\n")
 
 
-_MARKUP = re.compile(
-    r"[\\|]|<(?=[A-Za-z/!?])|(?<=\])[(\[]"
-)  # of cells; begins of HTML; of the address in a link or a picture
+# of cells; begins of HTML; of the address in a link or a picture
+_MARKUP = re.compile(r"[\\|]|<(?=[A-Za-z/!?])|(?<=\])[(\[]")
 
 
 def _markdown_cell(value: str) -> str:

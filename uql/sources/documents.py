@@ -87,9 +87,8 @@ def _html(data: bytes) -> str:
 
     parser = html.HTMLParser(no_network=True, huge_tree=False)
     tree: Any = html.document_fromstring(data, parser=parser)
-    for entry in (
-        parser.error_log.filter_from_fatals()
-    ):  # its depth or size is beyond what is read: what follows is not in the tree
+    # its depth or size is beyond what is read: what follows is not in the tree
+    for entry in parser.error_log.filter_from_fatals():
         raise ValueError(entry.message.partition(", ")[0])
     for part in tree.xpath("//script | //style | //noscript | //template"):
         part.drop_tree()

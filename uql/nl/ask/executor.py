@@ -30,13 +30,8 @@ from uql.nl.guard.guard import BUDGET
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.lineage import without_values
 
-FATAL = (
-    AuthError,
-    QuotaError,
-    UnknownModelError,
-    BackendError,
-    ConfigError,
-)  # they concern every node: nothing is mended by another plan
+# they concern every node: nothing is mended by another plan
+FATAL = (AuthError, QuotaError, UnknownModelError, BackendError, ConfigError)
 
 
 @dataclass(frozen=True, slots=True)

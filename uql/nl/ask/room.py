@@ -15,12 +15,8 @@ CONTEXT = 8_192  # tokens, of a model that states none
 PROMPT = 16_000  # tokens of the tables and rows in a prompt, at most
 MARGIN = 200  # tokens of the instruction
 REPLIES = {"plan": 4_096, "mapping": 2_048, "debug": 2_048, "answer": 2_048, "refine": 1_024, "other": 1_024}  # at most
-TASKS = {
-    "planner": "plan",
-    "steps": "plan",
-    "uql": "mapping",
-    "aggregator": "answer",
-}  # whose replies are of another's size
+# whose replies are of another's size
+TASKS = {"planner": "plan", "steps": "plan", "uql": "mapping", "aggregator": "answer"}
 NAMES = ("context", "output", "prompt", "rows", *REPLIES)
 
 
