@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.api.calibrate import WORDS, labelled_rows
+from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.api.packing import Packing, packing
 from uql.base.errors import BudgetError, DataError
 from uql.base.printable import aligned
