@@ -58,7 +58,9 @@ class AggregateFunctions(Container[str]):
         self._shadowed.clear()
 
     def is_shadowed(self, name: str) -> bool:
-        """Does a macro of the user's go before DuckDB's function? DuckDB says it in the error of a call that neither takes."""
+        """Does a macro of the user's go before DuckDB's aggregate? DuckDB says it in the error of a call that neither takes."""
+        if name not in self._built_in[0]:
+            return False
         if name not in self._shadowed:
             try:
                 self._connection.execute(f"SELECT {quote(name)}(__uql := 1)").fetchall()
