@@ -83,7 +83,7 @@ def statement_tree(sql: str) -> Any:
 def _written_tree(sql: str) -> str:
     try:
         with private_cursor() as cursor:
-            rows = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+            rows = cursor.execute("SELECT system.main.json_serialize_sql(?)", [sql]).fetchall()
     except duckdb.Error:
         return '{"error": true}'
     return str(rows[0][0])

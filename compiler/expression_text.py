@@ -46,8 +46,9 @@ def _unbound(expr: Any) -> Any:
 def _plain(node: Any) -> Any:
     if isinstance(node, Virtual):
         return ast.Quoted(node.column.text)
-    if isinstance(node, ast.Call) and node.name == "count":
-        return replace(node, name="COUNT")
+    if isinstance(node, ast.Call):
+        name = node.name.removeprefix("system.main.")  # as UQL's own calls are written
+        return replace(node, name="COUNT" if name == "count" else name)
     return node
 
 

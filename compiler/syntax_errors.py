@@ -278,6 +278,22 @@ def brackets(place: Place) -> str | None:
     return None
 
 
+_FOLLOWS = {
+    "BY": "a column, an expression or a text", "LIMIT": "a number of rows", "OFFSET": "a number of rows", "FROM": "a table",
+    "JOIN": "a table", "UNION": "a SELECT", "INTERSECT": "a SELECT", "EXCEPT": "a SELECT",
+    **dict.fromkeys(("WHERE", "AND", "OR", "NOT", "HAVING", "ON", "WHEN", "QUALIFY"), "a condition"),
+}  # fmt: skip
+
+
+def unfinished(place: Place) -> str | None:
+    """WHERE "…" AND, GROUP BY: a word behind which the statement ends."""
+    word = place.written(-1).upper()
+    if place.kind() != "$end" or word not in _FOLLOWS or place.open:
+        return None
+    clause = f"{place.written(-2).upper()} BY" if word == "BY" else word
+    return f"write what follows {clause}, {_FOLLOWS[word]}, or remove {clause}"
+
+
 def missing_from(place: Place) -> str | None:
     kinds = [t.type for t in place.tokens[: place.at]]
     if place.kind() == "NAME" and "FROM" in place.expected and "FROM" not in kinds and place.at and not place.open:
@@ -380,6 +396,7 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
         and "say what to select: *, columns, or a text"
     ),
     near_miss,
+    unfinished,
     lambda p: p.kind() == "NUMBER" and p.written(-1).upper() == "TOP" and f"write LIMIT {p.written()} at the end",
     lambda p: (
         p.kind() == "NUMBER"

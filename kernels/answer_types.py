@@ -95,7 +95,7 @@ def _words_as_numbers(relation: Relation) -> Iterator[str]:
 def rows_without_input(column: VirtualColumn, relation: Relation) -> int:
     """Rows in which there is nothing to read."""
     reads = " AND ".join(f"{quote(read.label)} IS NULL" for read in (*column.reads, *column.holes))
-    return int(relation.duck.scalar(f"SELECT count(*) FROM {quote(relation.name)} WHERE {reads}"))
+    return int(relation.duck.scalar(f"SELECT system.main.count(*) FROM {quote(relation.name)} WHERE {reads}"))
 
 
 def _numbers_as_words(block: Block, relation: Relation) -> Iterator[str]:

@@ -167,7 +167,7 @@ def _is_null(columns: Sequence[VirtualColumn], relation: Relation) -> str | None
         if f is None or f.type != "VARCHAR" or f.modality not in (Modality.TEXT, Modality.STRUCTURED, Modality.IMAGE):
             return None
         if f.modality is Modality.IMAGE:
-            files.append(f"coalesce(NOT regexp_full_match({quote(c.label)}, {literal(PART)}, 's'), false)")
+            files.append(f"coalesce(NOT system.main.regexp_full_match({quote(c.label)}, {literal(PART)}, 's'), false)")
     empty = " AND ".join(f"{quote(c.label)} IS NULL" for c in reads)
     return " OR ".join([f"({empty})", *files])
 

@@ -83,10 +83,10 @@ async def run_for_each(
         calls: that all runs together make at most, where each can do with its share of the budget.
     Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows, or the budget ends before the last of them.
     """
-    read = ", ".join(f"first({quote(c.label)} ORDER BY rowid) AS {quote(c.label)}" for c in part.columns)
+    read = ", ".join(f"system.main.first({quote(c.label)} ORDER BY rowid) AS {quote(c.label)}" for c in part.columns)
     keys = [_letter_by_letter(quote(c.label), outer.fields[c].type) for c in part.columns]
     values, n = ctx.duck.create(
-        f"SELECT {read} FROM {quote(outer.name)} GROUP BY {', '.join(keys)} ORDER BY min(rowid)"
+        f"SELECT {read} FROM {quote(outer.name)} GROUP BY {', '.join(keys)} ORDER BY system.main.min(rowid)"
     )
     if n > MOST_RUNS:
         raise BudgetError(
@@ -128,7 +128,7 @@ async def run_for_each(
         f"{cast(f'c{i}', item.type) if results is None else collated(cast(f'c{i}', item.type), results.schema.field(i))} AS c{i}"
         for i, item in enumerate(items)
     )
-    source = f"(SELECT {typed}, __k, row_number() OVER () AS __p FROM __results)"
+    source = f"(SELECT {typed}, __k, system.main.row_number() OVER () AS __p FROM __results)"
     sql = (
         f"SELECT o.rowid AS {LEFT}, {', '.join(f'r.c{i}' for i in range(len(items)))} FROM {quote(outer.name)} AS o "
         f"JOIN {quote(values)} AS v ON {same} JOIN {source} AS r ON r.__k = v.rowid ORDER BY o.rowid, r.__p"
@@ -209,7 +209,9 @@ def replaced_in_groups(expr: Any, columns: dict[Expr, Expr], keys: Sequence[Expr
     if expr in keys or (isinstance(expr, Call) and expr.over is None and expr.name in aggregates):
         return replaced(expr, columns)
     if expr in columns:
-        return rewrite(columns[expr], lambda n: Call("any_value", (n,)) if isinstance(n, Column) and not n.table else n)
+        return rewrite(
+            columns[expr], lambda n: Call("system.main.any_value", (n,)) if isinstance(n, Column) and not n.table else n
+        )
     return with_children(
         expr, lambda below: below if isinstance(below, Query) else replaced_in_groups(below, columns, keys, aggregates)
     )

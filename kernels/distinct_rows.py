@@ -33,7 +33,7 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     step = max(1, relation.n // LOOKED_AT)
     any_input = " OR ".join(f"{name} IS NOT NULL" for name in inputs)  # a row that shows nothing is never asked
     ((looked, different),) = ctx.duck.execute(
-        f"SELECT count(*), count(DISTINCT {number_of(inputs.items())}) FROM {quote(relation.name)} "
+        f"SELECT system.main.count(*), system.main.count(DISTINCT {number_of(inputs.items())}) FROM {quote(relation.name)} "
         f"WHERE rowid % {step} = 0 AND ({any_input})"
     )
     if different > MOST * looked or not looked:

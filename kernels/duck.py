@@ -68,11 +68,11 @@ def _value_of(type: Mapping[str, Any]) -> str:
         return f"'' COLLATE {'.'.join(map(quote, name.split('.')))}"
     parts = {part["first"]: _value_of(part["second"]) for part in of.get("child_types", ())}
     if type["id"] == "STRUCT" and all(parts) and {*parts.values()} != {"NULL"}:
-        return f"struct_pack({', '.join(f'{quote(name)} := {part}' for name, part in parts.items())})"
+        return f"system.main.struct_pack({', '.join(f'{quote(name)} := {part}' for name, part in parts.items())})"
     inside = _value_of(of["child_type"]) if type["id"] in ("LIST", "MAP") else "NULL"
     if inside == "NULL":
         return inside
-    return f"[{inside}]" if type["id"] == "LIST" else f"map_from_entries([{inside}])"
+    return f"[{inside}]" if type["id"] == "LIST" else f"system.main.map_from_entries([{inside}])"
 
 
 def content_sql(rows: str) -> str:
@@ -83,12 +83,12 @@ def content_sql(rows: str) -> str:
     Args:
         rows: a query with the columns r, a row, and n, its place.
     """
-    return f"SELECT CAST(sum(hash(r, n)) % {2**63} AS BIGINT) FROM ({rows})"
+    return f"SELECT CAST(system.main.sum(system.main.hash(r, n)) % {2**63} AS BIGINT) FROM ({rows})"
 
 
 def content_of(sql: str) -> str:
     """The same of the rows of any query."""
-    return content_sql(f"SELECT r, row_number() OVER () - 1 AS n FROM ({sql}) AS r")
+    return content_sql(f"SELECT r, system.main.row_number() OVER () - 1 AS n FROM ({sql}) AS r")
 
 
 _ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over

@@ -163,8 +163,8 @@ def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context, replaced: d
 def _distinct(block: Block, by_name: dict[Expr, str], inner: str, last: str) -> str:
     """The different rows of `inner`. One is ordered by what its first row is ordered by, in the order of `last`, as DuckDB does."""
     names = ", ".join(f"i{n}" for n in range(len(block.project.items)))
-    keys = "".join(f", first({name} ORDER BY {last}) AS {name}" for name, _ in _other_keys(block, by_name))
-    return f"SELECT {names}, min({last}) AS {last}{keys} FROM ({inner}) GROUP BY {names}"
+    keys = "".join(f", system.main.first({name} ORDER BY {last}) AS {name}" for name, _ in _other_keys(block, by_name))
+    return f"SELECT {names}, system.main.min({last}) AS {last}{keys} FROM ({inner}) GROUP BY {names}"
 
 
 def _sorted(block: Block, by_name: dict[Expr, str], last: str) -> list[str]:

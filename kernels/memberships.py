@@ -23,9 +23,7 @@ def many_of(expr: Expr) -> VirtualColumn | None:
 
 def each(column: VirtualColumn, listed: str) -> str:
     """SQL of one row a membership, from SQL of the list of a row's groups; a row in none is in the group that says so."""
-    return (
-        f"unnest(CASE WHEN {listed} = [] THEN ['{NONE}'] ELSE coalesce({listed}, [NULL]) END) AS {quote(column.name)}"
-    )
+    return f"system.main.unnest(CASE WHEN {listed} = [] THEN ['{NONE}'] ELSE coalesce({listed}, [NULL]) END) AS {quote(column.name)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def _is_text(column: Column, fields: Mapping[Column, Field]) -> bool:
 
 def _text(columns: Sequence[Column]) -> str:
     """SQL of what columns show, as one text."""
-    return f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.label)} AS VARCHAR)' for c in columns)})"
+    return f"system.main.concat_ws(system.main.chr(10), {', '.join(f'CAST({quote(c.label)} AS VARCHAR)' for c in columns)})"
 
 
 def _side(columns: Sequence[Column], relation: Relation) -> tuple[Indices, list[str]]:

@@ -55,7 +55,7 @@ class Sides:
 
     def sizes(self, duck: Duck) -> tuple[int, int]:
         """The rows of each side."""
-        left, right = (int(duck.scalar(f"SELECT count(*) FROM ({sql})")) for sql in self.queries)
+        left, right = (int(duck.scalar(f"SELECT system.main.count(*) FROM ({sql})")) for sql in self.queries)
         return left, right
 
 
@@ -158,7 +158,7 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
         (left, n), (right, m) = (ctx.duck.create(sql) for sql in sides.queries)
     between = ctx.duck.expression(sides.between) if sides.between is not None else None
     joined = f"{quote(left)} AS l JOIN {quote(right)} AS r ON {between}"
-    total = int(ctx.duck.scalar(f"SELECT count(*) FROM {joined}")) if between else n * m
+    total = int(ctx.duck.scalar(f"SELECT system.main.count(*) FROM {joined}")) if between else n * m
     first = block.filter.goal is Goal.FIRST
     fits = ctx.purse.fits(total * len(block.filter.stages))
     if total <= MOST_PAIRS or ((fits or ctx.purse.fits(n + m)) and total <= MOST_WHOLE):
@@ -183,7 +183,7 @@ def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context
     is_small, is_sparse = total <= 4 * (len(near) + n_random), draws > MOST_WHOLE
     if between is not None and (is_small or is_sparse):
         sql = (
-            f"SELECT l.rowid * {m} + r.rowid AS p FROM {joined} ORDER BY hash(l.rowid * {m} + r.rowid + "
+            f"SELECT l.rowid * {m} + r.rowid AS p FROM {joined} ORDER BY system.main.hash(l.rowid * {m} + r.rowid + "
             f"{int(rng.integers(2**31))}), p LIMIT {n_random + len(near)}"
         )
         matches = np.asarray(ctx.duck.arrow(sql).column(0).to_numpy(), dtype=np.int64)

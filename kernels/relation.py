@@ -212,7 +212,7 @@ class Relation:
                 condition = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
                 tables = {"__open": pa.table({"__rid": open_.astype(np.int64)})} if count < self.n else {}
                 among = f"{quote(self.name)} AS r{' JOIN __open AS o ON o.__rid = r.rowid' if tables else ''}"
-                sql = f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {among} WHERE {condition})"
+                sql = f"SELECT system.main.COUNT(*) FROM (SELECT DISTINCT {names} FROM {among} WHERE {condition})"
                 count = int(self.duck.execute(sql, tables)[0][0])
             total += count
         return total
@@ -249,8 +249,10 @@ class Relation:
         if n <= LEAST_AT_ONCE or any(self._may_be_file(c) for c in reads):
             return LEAST_AT_ONCE
         if reads not in self._shown.longest:
-            bytes = " + ".join(f"coalesce(strlen({self._column_sql(c)}), 0)" for c in reads) or "0"
-            self._shown.longest[reads] = int(self.duck.scalar(f"SELECT max({bytes}) FROM {quote(self.name)}"))
+            bytes = " + ".join(f"coalesce(system.main.strlen({self._column_sql(c)}), 0)" for c in reads) or "0"
+            self._shown.longest[reads] = int(
+                self.duck.scalar(f"SELECT system.main.max({bytes}) FROM {quote(self.name)}")
+            )
         return min(max(LEAST_AT_ONCE, BYTES_AT_ONCE // max(1, self._shown.longest[reads])), most)
 
     def in_parts(self, rids: Rids, columns: Sequence[VirtualColumn]) -> Callable[[int], Rids]:
@@ -473,7 +475,7 @@ def typed_answer(column: VirtualColumn) -> str:
     name = quote(column.name)
     if column.attempt:
         plain = typed_answer(replace(column, attempt=False)).rpartition(" AS ")[0]
-        return f"struct_pack(value := {plain}, error := {quote(f'{column.name}_why')}) AS {name}"
+        return f"system.main.struct_pack(value := {plain}, error := {quote(f'{column.name}_why')}) AS {name}"
     if column.many:
         return f"TRY_CAST(TRY_CAST({name} AS JSON) AS VARCHAR[]) AS {name}"
     if column.type.endswith("[]") or column.type.startswith(("STRUCT", "MAP")):

@@ -40,7 +40,7 @@ def varies(sql: str, duck: Duck, *, by_keys: bool) -> bool:
 
 def settled(sql: str, duck: Duck) -> str:
     """The query with its rows in the same order each time."""
-    return f"SELECT * FROM ({sql}) AS r ORDER BY hash(r)" if varies(sql, duck, by_keys=False) else sql
+    return f"SELECT * FROM ({sql}) AS r ORDER BY system.main.hash(r)" if varies(sql, duck, by_keys=False) else sql
 
 
 def _breaks(node: Node) -> bool:

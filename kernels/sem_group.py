@@ -94,6 +94,12 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
             span=column.span,
             help="WITH (budget = n) with a larger n, or give the labels with ::ENUM('a', 'b')",
         )
+    failures = [error for error in ctx.errors if error.row < 0 and error.clause == column.text]
+    if not labels and failures:  # interrupted, or no reply came
+        message = f'the groups of "{column.text}" have no names: {failures[-1].message}'
+        raise ModelReplyError(
+            message, span=column.span, help="con.resume() goes on with the run, and pays for no answer twice"
+        )
     if not labels:
         raise ModelReplyError(
             f'the model named no groups for "{column.text}"',

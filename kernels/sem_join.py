@@ -72,11 +72,11 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
     right_side, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
     left, right = left_side.table, right_side.table
     on = ctx.duck.expression(join.pairs) if join.pairs is not None else "true"
-    sizes = [int(ctx.duck.scalar(f"SELECT count(*) FROM {quote(side)}")) for side in (left, right)]
+    sizes = [int(ctx.duck.scalar(f"SELECT system.main.count(*) FROM {quote(side)}")) for side in (left, right)]
     if sizes[0] * sizes[1] > MOST_PAIRS:
         both = f"{quote(left)} AS l JOIN {quote(right)} AS r ON {on}"
         of_all = join.pairs is None
-        n = sizes[0] * sizes[1] if of_all else int(ctx.duck.scalar(f"SELECT count(*) FROM {both}"))
+        n = sizes[0] * sizes[1] if of_all else int(ctx.duck.scalar(f"SELECT system.main.count(*) FROM {both}"))
         whole_pairs(n, sum(sizes), len(join.stages), f"{join.kind} JOIN", ctx)
     select_list = "".join(f", {quote(c.label)}" for c in (*left_columns, *right_columns))
     name, n = ctx.duck.create(

@@ -80,9 +80,7 @@ class _Search:
         self.column, self.video, self.relation, self.ctx = column, video, relation, ctx
         self.stage = replace(stage, columns=(column,), riders=())
         cells = ", ".join(quote(c.label) for c in column.inputs)
-        self.alike = (
-            f"SELECT rowid AS __row, min(rowid) OVER (PARTITION BY {cells}) AS __clip, * FROM {quote(relation.name)}"
-        )
+        self.alike = f"SELECT rowid AS __row, system.main.min(rowid) OVER (PARTITION BY {cells}) AS __clip, * FROM {quote(relation.name)}"
         number = number_of((quote(c.label), relation.fields[c].type) for c in column.inputs)
         rows = ctx.duck.arrow(f"SELECT __clip, {number} FROM ({self.alike}) ORDER BY __row")
         self.first = rows.column(0).to_numpy().astype(np.int64)
@@ -93,7 +91,7 @@ class _Search:
     def _open(self) -> None:
         """Lists the frames of the clips, and the order in which they are asked."""
         ctx, relation, video = self.ctx, self.relation, quote(self.video.label)
-        listed = f"unnest(__uql_frames({video}, {literal(EVERY)})) AS __part"
+        listed = f"system.main.unnest(__uql_frames({video}, {literal(EVERY)})) AS __part"
         parts = f"SELECT * EXCLUDE (__row), {listed} FROM ({self.alike}) WHERE __row = __clip"
         name, n = ctx.duck.create(
             f"SELECT * EXCLUDE (__part) REPLACE (__part.image AS {video}), __part.t AS __t FROM ({parts}) ORDER BY __clip, __t"

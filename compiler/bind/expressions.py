@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from uql.base.errors import BindError
+from uql.base.spelling import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
 from uql.compiler.bind.functions import LEAST_OR_MOST, ORDERED_BY, PASSED_ON, asked_of, counted
@@ -154,8 +155,10 @@ class Expressions:
                 for bound in (expr.low, expr.high):
                     self._check_string(Binary("BETWEEN", expr.operand, bound))
                 low, high = self.bind(expr.low, clause, NUMBER), self.bind(expr.high, clause, NUMBER)
-                want = self._against(low, ordering=True)
-                return replace(expr, operand=self.bind(expr.operand, clause, want), low=low, high=high)
+                operand = self.bind(expr.operand, clause, self._against(low, ordering=True))
+                for bound in (expr.low, expr.high):
+                    self._check_compared(Binary("BETWEEN", expr.operand, bound), operand)
+                return replace(expr, operand=operand, low=low, high=high)
             case ast.IsNull():
                 return replace(expr, operand=self.bind(expr.operand, clause, uses.PRESENCE))
             case ast.IsDistinct():
@@ -490,12 +493,14 @@ class Expressions:
                 raise self._number_against_words(expr)
             return
         text, right = self.uses[left.index].text[:40], expr.right
-        if isinstance(right, String) and right.double and expr.op in ORDERINGS and not _OF_NUMBERS.match(right.value):
+        ordering = expr.op in (*ORDERINGS, "BETWEEN")
+        if isinstance(right, String) and right.double and ordering and not _OF_NUMBERS.match(right.value):
             raise self.error(
                 f'"{right.value[:40]}" is a string on the right of {expr.op}: the answers to "{text}" would be sorted among words',
                 "UQL206",
                 right,
-                help=f'to compare two answers write "{text}"::DOUBLE {expr.op} PROMPT "{right.value[:40]}"::DOUBLE',
+                help=f'to compare two answers write "{text}"::DOUBLE {expr.op} PROMPT "{right.value[:40]}"::DOUBLE'
+                + " AND …" * (expr.op == "BETWEEN"),
             )
         if self._is_number(right) and is_statement(text):
             self.statement.warn(
@@ -718,7 +723,13 @@ class Expressions:
         return replace(call, name=name, args=(Name(tuple(parts), span=call.span), *call.args))
 
     def is_aggregate(self, call: Call) -> bool:
-        return call.over is None and call.name in self.statement.aggregates
+        if call.over is not None or call.name not in self.statement.aggregates:
+            return False
+        if self.statement.aggregates.is_shadowed(call.name):
+            message = f"{call.name} is a macro here and an aggregate function of DuckDB: beside a text it is unclear which is meant"
+            help = f"give the macro another name (DROP MACRO {call.name}), or USE a database that does not have it"
+            raise self.error(message, "UQL209", call, help=help)
+        return True
 
     def _call(self, call: Call, clause: Clause, want: Want) -> Expr:
         call = self._method(call)
@@ -735,6 +746,10 @@ class Expressions:
         for index, arg in enumerate(args):
             if isinstance(arg, Star) and name == "count" and len(args) == 1:
                 bound.append(Star(span=arg.span))  # COUNT(t.*) counts rows, too
+            elif isinstance(arg, Star):
+                near = "" if name in self.statement.aggregates else suggestion(name, ["count"]).strip()
+                help = near or f"{name} takes a value, as in {name}(x); COUNT(*) counts rows"
+                raise self.error("* may stand as a SELECT item and in COUNT(*)", "UQL212", call, help=help)
             else:
                 bound.append(self.bind(arg, inside, first if index == 0 else rest))
         if name == "count" and not call.distinct and len(bound) == 1 and isinstance(bound[0], Pending):

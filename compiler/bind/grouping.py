@@ -139,7 +139,7 @@ def one_of_each(select: Select) -> Select:
             span=span,
             help="take it around them: SELECT DISTINCT ON (k) … FROM (SELECT …, row_number() OVER (…) AS k FROM …)",
         )
-    first = Call("row_number", over=ast.Window(keys, order), span=span)
+    first = Call("system.main.row_number", over=ast.Window(keys, order), span=span)
     return replace(select, distinct_on=(), qualify=ast.Binary("=", first, Number("1"), span=span))
 
 

@@ -30,9 +30,9 @@ def by_share(query: Select | ast.Union) -> Select:
             "LIMIT … PERCENT takes a number from 0 to 100", code="UQL208", span=place, help="as in LIMIT 10%"
         )
     inner = replace(query, limit=None, offset=None, percent=False, ctes=(), to=None, options=())
-    nth = Call("row_number", over=ast.Window())
-    rows = Call("count", (ast.Star(),), over=ast.Window())
-    part = Call("floor", (Binary("/", Binary("*", rows, share), Number("100")),))
+    nth = Call("system.main.row_number", over=ast.Window())
+    rows = Call("system.main.count", over=ast.Window())
+    part = Call("system.main.floor", (Binary("/", Binary("*", rows, share), Number("100")),))
     condition = Binary("AND", Binary(">", nth, offset), Binary("<=", nth, Binary("+", offset, part)), span=share.span)
     return Select(
         (ast.SelectItem(ast.Star()),),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from uql.base.duckdb_functions import AggregateFunctions
 from uql.base.errors import BindError, UnknownColumnError
 from uql.base.names import suggestion
 from uql.base.schema import ROWID, Field, Modality, Table
@@ -21,7 +22,7 @@ class CatalogLike(Protocol):
     """What the binder needs of a catalog; `uql.sources.catalog.Catalog` is one."""
 
     @property
-    def aggregates(self) -> Container[str]: ...
+    def aggregates(self) -> AggregateFunctions: ...
     @property
     def orders(self) -> tuple[str, str] | None:
         """default_order and default_null_order; None where they are DuckDB's own."""

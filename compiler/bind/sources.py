@@ -112,6 +112,11 @@ class Sources:
                 error.help = suggestion(source.parts[0], self.commons) + (error.help or "")
             raise
         if source.sample:
+            if "REPEATABLE" not in source.sample:
+                self.statement.warn(
+                    "a sample without a seed has other rows at each run, which are paid for anew: "
+                    f"TABLESAMPLE {source.sample if '(' in source.sample else f'reservoir({source.sample})'} REPEATABLE (1) has the same"
+                )
             sampled = f"(SELECT * FROM {table.sql} TABLESAMPLE {source.sample})"
             table = replace(table, sql=sampled)
         table = self.statement.register_table(table)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from uql.base.duckdb_functions import AggregateFunctions
 from uql.base.errors import BindError
 from uql.base.schema import Field, Table
 from uql.base.settings import Settings
@@ -75,7 +76,7 @@ class Statement:
                 self.by_name.setdefault(text, set()).add(type)
 
     @property
-    def aggregates(self) -> Container[str]:
+    def aggregates(self) -> AggregateFunctions:
         return self.catalog.aggregates
 
     def read(self, span: Span, text: str, read_as: str, detail: str = "") -> None:

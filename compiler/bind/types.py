@@ -268,6 +268,8 @@ def _instead(message: str, error: Exception) -> str | None:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "explicit type casts" in message and "(BOOLEAN" in message:
         return "what is true or false is not a number: x::INTEGER is 1 or 0, count(*) FILTER (WHERE x) counts"
+    if "Cannot mix values" in message and "BETWEEN" in message:
+        return "a value and its bounds have one type: cast those of another, as in x::DOUBLE BETWEEN 3 AND y::DOUBLE"
     if "Cannot mix values" in message:
         return f"the values of CASE have one type: {ONE_TYPE}"
     if "GROUP BY clause" in message:

@@ -171,7 +171,7 @@ def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> Indices |
     if not block.aggregate.keys or any(is_semantic(key.expr) for key in block.aggregate.keys):
         return None
     keys = ", ".join(ctx.duck.expression(key.expr) for key in block.aggregate.keys)
-    return relation.each(f"dense_rank() OVER (ORDER BY {keys}) - 1")
+    return relation.each(f"system.main.dense_rank() OVER (ORDER BY {keys}) - 1")
 
 
 # -------------------------------------------------------------------------------------------------------------- exact
@@ -188,17 +188,19 @@ def _exact(of: Aggregation, passing: Rids) -> Groups:
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(of.calls)}
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
     parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
-    parts.append("min(__pos) AS __first")
+    parts.append("system.main.min(__pos) AS __first")
     places = {expr: str(place) for place, expr in enumerate(keys, start=1)}  # a constant would be read as a place
     group_by = f" GROUP BY {_grouped(block, [places[key.expr] for key in block.aggregate.keys])}" if keys else ""
     if block.summaries.columns or keys:
-        parts.append("list(__rid ORDER BY __pos) AS __rows")
+        parts.append("system.main.list(__rid ORDER BY __pos) AS __rows")
     inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
     order = ", ".join(["__first", *keys.values()])  # groups of several sets may begin with the same row
-    table, _ = ctx.duck.create(f"SELECT row_number() OVER (ORDER BY {order}) - 1 AS __g, * FROM ({inner})", arrays)
+    table, _ = ctx.duck.create(
+        f"SELECT system.main.row_number() OVER (ORDER BY {order}) - 1 AS __g, * FROM ({inner})", arrays
+    )
     groups = Groups(table, keys, names, exact=True)
     if block.summaries.columns or keys:
-        listed_rows = "__rows" if block.summaries.columns else "__rows[1:20]"
+        listed_rows = "__rows" if block.summaries.columns else "system.main.array_slice(__rows, 1, 20)"
         rows = ctx.duck.arrow(f"SELECT {listed_rows} FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
         groups.members = [np.array(r or [], dtype=np.int64) for r in rows]
     confidence = ctx.settings.confidence
@@ -400,7 +402,9 @@ def _group_table(
     """
     block, ctx = of.block, of.ctx
     whole = {call: "::BIGINT" if isinstance(call, Call) and call.name == "count" else "" for call in names}
-    numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END{whole[c]} AS {n}" for c, n in names.items())
+    numbers = ", ".join(
+        f"CASE WHEN system.main.isnan({n}) THEN NULL ELSE {n} END{whole[c]} AS {n}" for c, n in names.items()
+    )
     numbers = f", {numbers}" if numbers else ""
     numbers += "".join(f", {quote(name)}.* EXCLUDE (__part)" for name in beside)
     joins = "".join(f" LEFT JOIN {quote(name)} ON {quote(name)}.__part = __g" for name in beside)
@@ -441,8 +445,12 @@ def _sample_columns(of: Aggregation, sampled: Sampled) -> tuple[_SampleColumns, 
         parts.append(f"{number(call, ctx)} AS a{i}")
         if call.distinct:
             parts.append(f"CAST({argument(call, ctx)} AS VARCHAR) AS d{i}")
-    rank = f"dense_rank() OVER (ORDER BY {', '.join(ctx.duck.expression(k) for k in keys)}) - 1" if keys else "0"
-    joined, arrays = f"(SELECT range AS __pos FROM range({len(at)}))", dict[str, pa.Table]()
+    rank = (
+        f"system.main.dense_rank() OVER (ORDER BY {', '.join(ctx.duck.expression(k) for k in keys)}) - 1"
+        if keys
+        else "0"
+    )
+    joined, arrays = f"(SELECT range AS __pos FROM system.main.range({len(at)}))", dict[str, pa.Table]()
     if keys or any(argument(call, ctx) != "1" for call in calls):  # COUNT(*) reads nothing of the rows
         joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(

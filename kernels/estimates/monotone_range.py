@@ -72,7 +72,7 @@ def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
             return at[node]
         below = with_children(node, lambda part: part if isinstance(part, Query) else moved(part))
         if isinstance(node, Binary) and node.op == "/" and below.right is not node.right:
-            same_sign = Binary("=", Call("sign", (below.right,)), Call("sign", (node.right,)))
+            same_sign = Binary("=", Call("system.main.sign", (below.right,)), Call("system.main.sign", (node.right,)))
             return replace(below, right=Case(None, (When(same_sign, below.right),)))
         return below
 

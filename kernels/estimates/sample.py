@@ -599,7 +599,10 @@ def _tokens_of_rows(block: Block, after: tuple[Stage, ...], relation: Relation, 
         return None
     each = np.zeros(relation.n)
     for stage in (*block.filter.stages, *after):
-        length = " + ".join(f"coalesce(strlen(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
+        length = (
+            " + ".join(f"coalesce(system.main.strlen(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads)
+            or "0"
+        )
         fixed = request_tokens(stage, 0.0, plain_prompt_tokens) + sum(c.operator.answer_tokens for c in stage.columns)
         each += fixed + relation.each(f"CAST({length} AS DOUBLE)") / BYTES_PER_TOKEN
     return np.maximum(each, 1.0)

@@ -105,7 +105,7 @@ def of_table(block: Block, calls: dict[Call, str], relation: Relation, ctx: Cont
     assert relation.stage is not None
     keys = [f"{ctx.duck.expression(key.expr)} AS __k{i}" for i, key in enumerate(block.aggregate.keys)]
     values = [f"{ctx.duck.expression(call)} AS {name}" for call, name in calls.items()]
-    listed, rows = ", ".join([*keys, "count(*) AS __size", *values]), f"({relation.stage.rows}) AS r"
+    listed, rows = ", ".join([*keys, "system.main.count(*) AS __size", *values]), f"({relation.stage.rows}) AS r"
     if not keys:
         return ctx.duck.create(f"SELECT 0 AS __part, {listed} FROM {rows}")[0], None
     names = [f"__k{i}" for i in range(len(keys))]
@@ -115,7 +115,7 @@ def of_table(block: Block, calls: dict[Call, str], relation: Relation, ctx: Cont
     same = " AND ".join(f"c.{name} IS NOT DISTINCT FROM t.{name}" for name in names)
     table, n_present = ctx.duck.create(
         f"SELECT c.__part, t.* EXCLUDE ({', '.join(names)}) FROM {quote(every)} AS t JOIN "
-        f"(SELECT *, row_number() OVER (ORDER BY {', '.join(names)}) - 1 AS __part FROM ({codes})) AS c ON {same}"
+        f"(SELECT *, system.main.row_number() OVER (ORDER BY {', '.join(names)}) - 1 AS __part FROM ({codes})) AS c ON {same}"
     )
     if n_groups > n_present:
         few = f"{n_groups - n_present:,} of {n_groups:,} groups have no row among the {relation.n:,} random ones"

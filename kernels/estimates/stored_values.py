@@ -115,7 +115,7 @@ def _outcomes(call: Call, relation: Relation, ctx: Context) -> Floats | None:
     for expr in corners(argument, leaves, ends):  # of a row that is not of the outcome a cast may fail
         value = ctx.duck.expression(lenient(expr))
         number = f"TRY_CAST(({value}) AS DOUBLE)"
-        number = f"CASE WHEN isnan({number}) THEN 'inf'::DOUBLE ELSE {number} END"
+        number = f"CASE WHEN system.main.isnan({number}) THEN 'inf'::DOUBLE ELSE {number} END"
         number = f"CASE WHEN ({value}) IS NOT NULL THEN 1.0::DOUBLE END" if call.name == "count" else number
         outcomes.append(relation.each(f"CASE WHEN {condition or 'true'} THEN {number} END"))
     return np.array(outcomes, dtype=np.float64)
@@ -144,7 +144,7 @@ def _factors(expr: Expr, ctx: Context) -> list[str]:
         case Binary(op="*", left=left, right=right):
             return [*_factors(left, ctx), *_factors(right, ctx)]
         case Binary(op="/", left=left, right=right):
-            below = [] if is_semantic(right) else [f"1.0 / nullif({ctx.duck.expression(right)}, 0)"]
+            below = [] if is_semantic(right) else [f"1.0 / system.main.nullif({ctx.duck.expression(right)}, 0)"]
             return [*_factors(left, ctx), *below]
         case Unary(op="-" | "+", operand=inner):
             return _factors(inner, ctx)

@@ -63,7 +63,7 @@ class Side:
         """
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
         select_list = ", ".join(quote(c.label) for c in part.inputs)
-        codes = relation.each(f"dense_rank() OVER (ORDER BY {select_list}) - 1")
+        codes = relation.each(f"system.main.dense_rank() OVER (ORDER BY {select_list}) - 1")
         _, first = np.unique(codes, return_index=True)
         return cls(codes, tuple(map(_same_name, relation.rows(first.astype(np.int64), [part]))))
 

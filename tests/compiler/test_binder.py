@@ -276,6 +276,9 @@ def test_missing_unused_and_odd_parameters_are_named(catalog: Catalog) -> None:
         ("SELECT id FROM reviews ORDER BY 2", "UQL208", "2"),
         ("SELECT city FROM reviews GROUP BY 0", "UQL208", "0"),
         ("SELECT id, foo(stars) FROM reviews", "UQL209", "foo(stars)"),
+        ("SELECT cnt(*) FROM reviews", "UQL212", "cnt(*)"),
+        ('SELECT id FROM reviews WHERE "mood" BETWEEN "low" AND 30', "UQL206", '"low"'),
+        ('SELECT id FROM reviews WHERE "mood" BETWEEN 3 AND "high"', "UQL206", '"high"'),
         ("SELECT id FROM reviews WHERE COUNT(*) > 1", "UQL209", "COUNT(*)"),
         ("SELECT id, COUNT(*) FROM reviews", "UQL209", "id"),
         ("SELECT SUM(MAX(id)) FROM reviews", "UQL209", "SUM(MAX(id))"),
@@ -292,6 +295,33 @@ def test_errors_have_a_code_and_a_place(catalog: Catalog, text: str, code: str |
     assert isinstance(found, UQLError) and found.text == text and found.start >= 0
     assert code is None or found.code == code
     assert place is None or text[found.start : found.end] == place
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        ("SELECT cnt(*) FROM reviews", "did you mean count?"),
+        ("SELECT sum(*) FROM reviews", "sum takes a value, as in sum(x); COUNT(*) counts rows"),
+        (
+            'SELECT id FROM reviews WHERE "mood" BETWEEN "low" AND 30',
+            'write "mood"::DOUBLE BETWEEN PROMPT "low"::DOUBLE AND …',
+        ),
+        ("SELECT id FROM reviews WHERE text BETWEEN 3 AND stars", "a value and its bounds have one type"),
+    ],
+)
+def test_errors_say_what_to_write(catalog: Catalog, text: str, help: str) -> None:
+    assert help in (error(catalog, text).help or "")
+
+
+@pytest.mark.parametrize(
+    ("sample", "told"), [("5 ROWS", "reservoir(5 ROWS) REPEATABLE (1)"), ("reservoir(5 ROWS) REPEATABLE (1)", None)]
+)
+def test_a_sample_without_a_seed_beside_a_text_says_that_a_repeat_pays_anew(
+    catalog: Catalog, sample: str, told: str | None
+) -> None:
+    text = f'SELECT id FROM reviews TABLESAMPLE {sample} WHERE "it is sad"'
+    warnings = bind(parse(text), catalog, text=text).warnings
+    assert [told] == [told for warning in warnings if told in warning] if told else not warnings
 
 
 def test_a_wrong_setting_given_by_hand_is_a_config_error(catalog: Catalog) -> None:

@@ -90,6 +90,7 @@ def test_statements_of_duckdbs_may_quote_names_with_blanks(labels):
     [
         ('DELETE FROM reviews WHERE <pos> AND foo = 3', "UQL202", "foo", "columns: id, film, stars, text, day, tags, meta"),
         ("UPDATE reviews SET film = <topic> WHERE fooo", "UQL202", "fooo", "columns: id, film, stars, text, day, tags, meta"),
+        ("UPDATE reviews SET star = <rating>", "UQL202", "star", "did you mean stars? columns: id, film, stars, text, day, tags, meta"),
         ("DELETE FROM reviews WHERE <pos> AND AND id = 3", "UQL100", "AND id", None),
         ("UPDATE reviews SET film = <topic>, (stars, day) = (1, NULL)", "UQL100", "UPDATE", "texts stand in its SET and WHERE"),
         ("UPDATE reviews SET film = <topic> RETURNING <pos>", "UQL100", "UPDATE", "texts stand in its SET and WHERE"),

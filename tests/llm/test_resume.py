@@ -13,8 +13,8 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.base.errors import ConfigError, DataError
-from uql.llm.providers.base import CallError, Limits, Price, Reply, Request
+from uql.base.errors import ConfigError, DataError, ModelReplyError
+from uql.llm.providers.base import Answer, CallError, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
 
 COUNT = 'SELECT COUNT(*) AS n FROM t WHERE "it is so"'
 GROUPS = 'SELECT kind, COUNT(*) AS n FROM t WHERE "it is so" AND "it is nice" GROUP BY "the kind" AS kind ORDER BY kind WITH (budget = 90)'
@@ -144,6 +144,89 @@ class Failing(Counting):
             self.paid.append(("failed", request.row.cells[0].value))
             raise CallError("refusal", "no")
         return await super().answer(request)
+
+
+class Packed(Counting):
+    """Answers several rows in a request; of every fifth row no answer can be read there, and none comes when it is asked alone."""
+
+    limits = Limits(concurrency=4)
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        answers = []
+        for part in request.single_requests():
+            reply = await Counting.answer(self, part)
+            bad = Answer(problem=Problem("unreadable", "no answer")) if _is_bad(part) else reply.answers[0]
+            answers.append((bad,))
+        return RowsReply(tuple(answers), 30 * len(answers), len(answers))
+
+    async def answer(self, request: Request) -> Reply:
+        if _is_bad(request):
+            self.paid.append(("alone", request.row.cells[0].value))
+            raise CallError("refusal", "no")
+        return await super().answer(request)
+
+
+def _is_bad(request: Request) -> bool:
+    return bool(request.row.cells) and int(str(request.row.cells[0].value).split()[4]) % 5 == 0
+
+
+PACKED = {
+    "a sample": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (rows_per_request = 4, budget = 60)',
+    "values": 'SELECT id, "the name" AS name FROM t WHERE id < 30 WITH (rows_per_request = 4)',
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("stop_at", [3, 14, 25])
+def test_rows_that_share_requests_and_fail_resume_as_an_unbroken_run(tmp_path: Path, name: str, stop_at: int) -> None:
+    (tmp_path / "whole").mkdir()
+    model = Packed()
+    with connect(tmp_path / "whole", model, rows=150) as con:
+        whole = con.uql(PACKED[name])
+        want = (whole.fetchall(), whole.estimates, sorted(error.row for error in whole.errors))
+    assert want[2], "some rows fail"
+    first = Packed(stop_at)
+    with connect(tmp_path, first, rows=150) as con:
+        stopped = con.uql(PACKED[name])
+        assert stopped.partial
+        token = stopped.run_id
+    second = Packed()
+    with connect(tmp_path, second, rows=150) as con:
+        result = con.resume(token)
+        assert (result.fetchall(), result.estimates, sorted(error.row for error in result.errors)) == want
+    paid = first.paid + second.paid
+    assert len(paid) == len(set(paid)) == len(model.paid)
+
+
+@pytest.mark.parametrize("packed", [1, 4])
+def test_a_run_that_ended_goes_on_with_a_larger_budget_and_pays_no_more_than_that_altogether(
+    tmp_path: Path, packed: int
+) -> None:
+    model = Packed()
+    with connect(tmp_path, model, rows=150) as con:
+        token = con.uql(f"{COUNT} WITH (budget = 33, rows_per_request = {packed})").run_id
+        first = len(model.paid)
+        assert 30 <= first <= 33
+        assert con.resume(token, budget=40).estimates["n"].calls > first - 10
+        assert first < len(model.paid) <= 40
+        con.sql("UPDATE t SET text = text || '!' WHERE id = 5")
+        before = len(model.paid)
+        with pytest.raises(DataError, match="UQL413"):
+            con.resume(token, budget=60).fetchall()
+        assert len(model.paid) == before
+
+
+def test_a_run_that_is_interrupted_before_its_groups_have_names_says_so_and_goes_on(tmp_path: Path) -> None:
+    want, _ = whole(tmp_path / "whole", GROUPS)
+    with (
+        connect(tmp_path, Counting(1)) as con,
+        pytest.raises(ModelReplyError, match="the run was interrupted") as raised,
+    ):
+        con.uql(GROUPS).fetchall()
+    assert "con.resume()" in str(raised.value)
+    with connect(tmp_path, Counting()) as con:
+        ((token,),) = con.uql("SELECT run FROM uql_runs()").fetchall()
+        assert con.resume(token).estimates == want
 
 
 def test_retry_failed_asks_the_failed_rows_alone(tmp_path: Path) -> None:

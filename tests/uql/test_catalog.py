@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from pathlib import Path
 
 import duckdb
@@ -310,17 +308,3 @@ def test_a_macro_of_a_database_that_somebody_sent_runs_no_sql_of_its_own(
         con.use(ledger=":memory:")
         assert con.uql('SELECT id FROM t WHERE "long" OR true ORDER BY id LIMIT 3').fetchall() == [(0,), (1,), (2,)]
     assert not file.exists()
-
-
-def test_what_uql_asks_of_duckdb_itself_no_macro_answers() -> None:
-    """A macro of a database goes before a function of its name; what is read of the session is written into SQL."""
-    bare = re.compile(
-        r"(?<![\w.])(current_setting|txid_current|current_database|current_schema|duckdb_variables|duckdb_databases|pragma_table_info)\("
-    )
-    root = Path(uql.__file__).parent
-    shown = {root / "ui" / "session.py", root / "shell" / "app.py"}
-    for path in [*root.rglob("*.py"), *(root.parent / "kernels").rglob("*.py")]:
-        if "benchmarks" in path.parts or path in shown:
-            continue
-        strings = (n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
-        assert not [text for text in strings if isinstance(text, str) and bare.search(text)], path

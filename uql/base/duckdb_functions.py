@@ -8,6 +8,8 @@ from functools import cached_property
 
 import duckdb
 
+from uql.base.sql_text import quote
+
 _CALLED = re.compile(r'"?(\w+)"?\(')
 _NO_AGGREGATE = re.compile(r"\bOVER\b|\bSELECT\b", re.IGNORECASE)  # a window or a sub-query has a value for each row
 _LOADED = "SELECT extension_name FROM system.main.duckdb_extensions() WHERE loaded"
@@ -24,6 +26,7 @@ class AggregateFunctions(Container[str]):
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._macros: dict[str, bool] = {}  # by name, those looked up
+        self._shadowed: dict[str, bool] = {}
 
     def __contains__(self, name: object) -> bool:
         aggregates, others = self._built_in
@@ -52,9 +55,26 @@ class AggregateFunctions(Container[str]):
     def forget_macros(self) -> None:
         """Looks them up anew: they may have changed."""
         self._macros.clear()
+        self._shadowed.clear()
+
+    def is_shadowed(self, name: str) -> bool:
+        """Does a macro of the user's go before DuckDB's aggregate? DuckDB says it in the error of a call that neither takes."""
+        if name not in self._built_in[0]:
+            return False
+        if name not in self._shadowed:
+            try:
+                self._connection.execute(f"SELECT {quote(name)}(__uql := 1)").fetchall()
+            except duckdb.BinderException as error:
+                self._shadowed[name] = "Macro " in str(error).partition("\n")[0]
+            except duckdb.Error:  # in a transaction that an error has ended
+                return False
+        return self._shadowed.get(name, True)
 
     def _is_macro(self, name: str) -> bool:
-        sql = "SELECT macro_definition FROM system.main.duckdb_functions() WHERE function_type = 'macro' AND lower(function_name) = ?"
+        sql = (
+            "SELECT macro_definition FROM system.main.duckdb_functions()"
+            " WHERE function_type = 'macro' AND system.main.lower(function_name) = ?"
+        )
         return any(self._aggregates_in(text) for (text,) in self._connection.execute(sql, [name]).fetchall())
 
     def _aggregates_in(self, definition: str) -> bool:
@@ -65,7 +85,7 @@ class AggregateFunctions(Container[str]):
 def _listed(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
     """The built-in aggregates, and the built-in functions that are none."""
     sql = (
-        "SELECT DISTINCT lower(function_name), function_type = 'aggregate' FROM system.main.duckdb_functions()"
+        "SELECT DISTINCT system.main.lower(function_name), function_type = 'aggregate' FROM system.main.duckdb_functions()"
         " WHERE function_type <> 'macro'"
     )
     functions = connection.execute(sql).fetchall()

@@ -35,9 +35,8 @@ def number_of(values: Iterable[tuple[str, str]]) -> str:
     Args:
         values: SQL and DuckDB type of each; of bytes the hash itself is taken.
     """
-    return (
-        f"hash({', '.join(f'{sql}, md5(CAST({sql} AS VARCHAR))' if type != 'BLOB' else sql for sql, type in values)})"
-    )
+    parts = (f"{sql}, system.main.md5(CAST({sql} AS VARCHAR))" if type != "BLOB" else sql for sql, type in values)
+    return f"system.main.hash({', '.join(parts)})"
 
 
 def literal(value: str) -> str:

@@ -55,9 +55,9 @@ class LakeTable:
         """SQL of the rows that one of several shards reads: a run of rows, as many as another's but for one.
 
         >>> LakeTable("t", ("a.parquet", "b.parquet"), (4, 4), 0, "i::INTEGER AS i").share(0, 2)
-        "SELECT i::INTEGER AS i FROM read_parquet(['a.parquet'])"
+        "SELECT i::INTEGER AS i FROM system.main.read_parquet(['a.parquet'])"
         >>> LakeTable("t", ("a.parquet",), (4,), 0, "i::INTEGER AS i").share(1, 2)
-        "SELECT i::INTEGER AS i FROM read_parquet(['a.parquet'], file_row_number = true) WHERE file_row_number BETWEEN 2 AND 3"
+        "SELECT i::INTEGER AS i FROM system.main.read_parquet(['a.parquet'], file_row_number = true) WHERE file_row_number BETWEEN 2 AND 3"
         """
         start, stop = (self.total * i // shards for i in (shard, shard + 1))
         parts: list[str] = []
@@ -86,7 +86,7 @@ def reading(files: Sequence[str], columns: str = "*", options: str = "") -> str:
         columns: SQL of what is read of each row.
         options: of read_parquet, after a comma.
     """
-    return f"SELECT {columns} FROM read_parquet([{', '.join(map(file_literal, files))}]{options})"
+    return f"SELECT {columns} FROM system.main.read_parquet([{', '.join(map(file_literal, files))}]{options})"
 
 
 def view(name: str, sql: str) -> str:
@@ -119,11 +119,14 @@ def tables_of(folder: Path, duck: duckdb.DuckDBPyConnection) -> tuple[LakeTable,
 def _table(name: str, files: list[str], duck: duckdb.DuckDBPyConnection) -> LakeTable:
     listed = ", ".join(map(file_literal, files))
     try:
-        rows = dict(duck.execute(f"SELECT file_name, num_rows FROM parquet_file_metadata([{listed}])").fetchall())
+        rows = dict(
+            duck.execute(f"SELECT file_name, num_rows FROM system.main.parquet_file_metadata([{listed}])").fetchall()
+        )
         duck.execute(view(quote(name), reading(files)))
         described = duck.execute(f"DESCRIBE {reading(files)}").fetchall()
         in_first = duck.execute(f"DESCRIBE {reading(files[:1], options=', hive_partitioning = false')}").fetchall()
-        names_sql = f"SELECT file_name, list(lower(name)) FROM parquet_schema([{listed}]) GROUP BY file_name"
+        lower_names = "system.main.list(system.main.lower(name))"
+        names_sql = f"SELECT file_name, {lower_names} FROM system.main.parquet_schema([{listed}]) GROUP BY file_name"
         names = dict(duck.execute(names_sql).fetchall())
     except duckdb.Error as error:
         raise DataError(

@@ -49,7 +49,7 @@ class Shard:
         self._duck = duckdb.connect(config={"threads": 1})
         self._duck.execute(f"CREATE SCHEMA {SHARES}")
         for table in tables:
-            share = f"SELECT *, row_number() OVER () - 1 AS {PLACE} FROM ({table.share(shard, shards)})"
+            share = f"SELECT *, system.main.row_number() OVER () - 1 AS {PLACE} FROM ({table.share(shard, shards)})"
             self._duck.execute(view(f"main.{quote(table.name)}", reading(table.files)))
             self._duck.execute(view(f"{SHARES}.{quote(table.name)}", share))
         self._chosen: tuple[object, pa.Table] | None = None
@@ -57,7 +57,7 @@ class Shard:
 
     def count(self, sql: str) -> int:
         """The rows of a query over the share. Raises: duckdb.Error."""
-        rows = self._duck.execute(f"SELECT count(*) FROM ({sql})").fetchall()
+        rows = self._duck.execute(f"SELECT system.main.count(*) FROM ({sql})").fetchall()
         return int(rows[0][0])
 
     def rows(self, sql: str, first: int, count: int, selection: Selection, start: int) -> tuple[bytes, int]:
@@ -107,7 +107,7 @@ class Shard:
         return time.process_time(), memory
 
     def _choose(self, sql: str, first: int, count: int, selection: Selection) -> pa.Table:
-        numbered = f"SELECT *, row_number() OVER () - 1 AS __row FROM ({sql})"
+        numbered = f"SELECT *, system.main.row_number() OVER () - 1 AS __row FROM ({sql})"
         if isinstance(selection, Head):
             relation = self._duck.sql(f"SELECT * FROM ({numbered}) ORDER BY {selection.order} LIMIT {selection.limit}")
             rows = relation.to_arrow_table()

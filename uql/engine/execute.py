@@ -115,19 +115,19 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     ]
     listed = ", ".join(names)
     both = (
-        f"SELECT {sides[0]}, 0 AS __s, row_number() OVER () AS __p FROM __left UNION ALL "
-        f"SELECT {sides[1]}, 1, row_number() OVER () FROM __right"
+        f"SELECT {sides[0]}, 0 AS __s, system.main.row_number() OVER () AS __p FROM __left UNION ALL "
+        f"SELECT {sides[1]}, 1, system.main.row_number() OVER () FROM __right"
     )
     if plan.op == "UNION":
         if not plan.all:
-            both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
+            both = f"SELECT {listed}, system.main.min(__s) AS __s, system.main.min(__p) AS __p FROM ({both}) GROUP BY {listed}"
     else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
         if plan.op == "EXCEPT" and not (left.exact and right.exact):
             ctx.notes.append(
                 "EXCEPT took out the rows that its second query found: others may stand here that it would take out"
             )
         counted = [
-            f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM ({both}) WHERE __s = {side}"
+            f"SELECT *, system.main.row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM ({both}) WHERE __s = {side}"
             for side in (0, 1)
         ]
         same = " AND ".join(f"l.{n} IS NOT DISTINCT FROM r.{n}" for n in (*names, *(["__k"] if plan.all else [])))
@@ -276,7 +276,9 @@ def _calls_to_share(plan: PhysicalPlan, ctx: Context) -> int:
         if block.scan.join is not None or block.inner != SubQueries():
             calls += MANY_CALLS
         else:
-            calls += len(block.requests) * int(ctx.duck.scalar(f"SELECT count(*) FROM ({candidates_sql(block)})"))
+            calls += len(block.requests) * int(
+                ctx.duck.scalar(f"SELECT system.main.count(*) FROM ({candidates_sql(block)})")
+            )
     return calls
 
 
@@ -515,7 +517,7 @@ def candidates_sql(block: Block, score: str | None = None, *, settled: bool = Fa
     if block.filter.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
         keys = block.order.keys
     if settled and block.scan.columns:
-        keys += (OrderKey(Call("hash", block.scan.columns)),)
+        keys += (OrderKey(Call("system.main.hash", block.scan.columns)),)
     guided = score is not None and (block.filter.stages or block.values.stages)
     more = proxy.item(score) if guided and score is not None else ""
     return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys), more=more)

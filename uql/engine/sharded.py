@@ -98,7 +98,7 @@ def candidates(
     ordered = head is not None or block.filter.goal is Goal.FIRST  # else they are asked in any order
     tie = "__row"
     if total < most and block.scan.columns and varies(sql_of(block), ctx.duck, by_keys=False):
-        tie = f"hash({', '.join(quote(c.label) for c in block.scan.columns)})"  # as without a cluster
+        tie = f"system.main.hash({', '.join(quote(c.label) for c in block.scan.columns)})"  # as without a cluster
     order = order_by(block.order.keys if ordered else (), ctx.duck, tie)
     if total < most:
         rows = cluster.draw(sql, total)
@@ -179,7 +179,9 @@ def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Clus
 
     columns = block.filter.columns
     reads = dict.fromkeys(c for column in columns for c in column.reads)
-    expression = f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
+    expression = (
+        f"system.main.concat_ws(system.main.chr(10), {', '.join(f'CAST({quote(c.name)} AS VARCHAR)' for c in reads)})"
+    )
     text = "; ".join(column.text for column in columns)
     near = cluster.near(sql, Near(table.name, place.label, expression, text, NEAREST))
     random = cluster.draw(sql, most_rows(0) // WORTH)

@@ -128,7 +128,7 @@ class Knowledge:
     def rows_of(self, table: str) -> int:
         """The rows of a table; 0 where there is none, which the run says."""
         try:
-            return int(Duck(self.cursor).scalar(f"SELECT COUNT(*) FROM {quoted(table)}"))
+            return int(Duck(self.cursor).scalar(f"SELECT system.main.COUNT(*) FROM {quoted(table)}"))
         except duckdb.Error:
             return 0
 
@@ -423,7 +423,9 @@ class Knowledge:
         frames = {}
         for c in videos:
             query = BoundSelect((BoundItem(c, "v", ""),), block.scan.source, None, limit=CLIPS_SEEN)
-            sql = f"SELECT avg(len(__uql_frames(v, {literal(EVERY)}))) FROM ({query_sql(query)})"
+            sql = (
+                f"SELECT system.main.avg(system.main.len(__uql_frames(v, {literal(EVERY)}))) FROM ({query_sql(query)})"
+            )
             try:
                 frames[c] = float(Duck(self.cursor).scalar(sql) or 1)
             except duckdb.Error:  # a source that is not there before the run
@@ -435,7 +437,7 @@ class Knowledge:
         keys = tuple(BoundItem(c, c.label, "") for c in columns)
         inner = query_sql(BoundSelect(keys, block.scan.source, conjunction(plain), distinct=True))
         condition = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in columns)
-        return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {condition}") or 0)
+        return float(Duck(self.cursor).scalar(f"SELECT system.main.count(*) FROM ({inner}) WHERE {condition}") or 0)
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
@@ -555,7 +557,7 @@ class Knowledge:
             return self._count(source.left, None) * self._count(source.right, None)
         if where is None and isinstance(source, BoundTable) and source.table.row_count is not None:
             return float(source.table.row_count)
-        star = BoundItem(Call("count", (Star(),)), "n", "BIGINT")
+        star = BoundItem(Call("system.main.count", (Star(),)), "n", "BIGINT")
         return float(Duck(self.cursor).scalar(query_sql(BoundSelect((star,), source, where, aggregated=True))) or 0)
 
     def _guess(self, source: BoundSource | None, derived: dict[str, Range]) -> Range:
@@ -577,7 +579,9 @@ class Knowledge:
             case Block():
                 return rows_out(plan, self(plan))
             case SqlQuery(query=query):
-                return Range.exactly(float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({query_sql(query)})") or 0))
+                return Range.exactly(
+                    float(Duck(self.cursor).scalar(f"SELECT system.main.count(*) FROM ({query_sql(query)})") or 0)
+                )
         raise TypeError(f"not a physical plan: {plan!r}")
 
 
@@ -601,7 +605,7 @@ MOST_NUMBERED = 100  # columns: a number made of thousands takes as long as the 
 def _row_number(block: Block) -> Expr:
     join = block.scan.join
     own = aliases(join.left) if join is not None and isinstance(join.left, BoundSource) else ()
-    return Call("hash", tuple(c for c in block.scan.columns if not own or c.table in own) or (Number("1"),))
+    return Call("system.main.hash", tuple(c for c in block.scan.columns if not own or c.table in own) or (Number("1"),))
 
 
 def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:

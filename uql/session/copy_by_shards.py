@@ -318,7 +318,7 @@ async def _write(shard: Shard, scan: Scan, session: Session, gate: Gate) -> Writ
             plan = session.plan(bound, scan.settings)
             assert isinstance(plan, Block)
             outcome = await execute(session, bound, plan, scan.settings, gate)
-            candidates = session.kernel_duck().scalar(f"SELECT count(*) FROM ({candidates_sql(plan)})")
+            candidates = session.kernel_duck().scalar(f"SELECT system.main.count(*) FROM ({candidates_sql(plan)})")
             written.add(outcome, int(candidates or 0))
             names = free_names(outcome.table.column_names)
             table = outcome.table.rename_columns(names)

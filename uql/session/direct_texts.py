@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from uql.base.errors import DataError, UQLError, UQLSyntaxError
+from uql.base.errors import DataError, UnknownColumnError, UQLError, UQLSyntaxError
 from uql.base.schema import Table
+from uql.base.spelling import suggestion
 from uql.base.sql_text import quote
 from uql.compiler.parser import parse
 from uql.compiler.statement_targets import Token, changed, tokens, without_comments
@@ -130,7 +131,7 @@ def rewritten(
         return Rewritten(source, before, (f"SELECT {row}", *of), (")", *end))
     sets: list[Piece] = []
     values: list[Piece] = []
-    assigned = _assignments(all_tokens, clauses["SET"], table, parameters)
+    assigned = _assignments(source, all_tokens, clauses["SET"], table, parameters)
     if assigned is None:
         return None
     for number, (column, value, type) in enumerate(assigned):
@@ -188,9 +189,12 @@ def is_text(token: Token) -> bool:
 
 
 def _assignments(
-    all_tokens: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str]
+    source: str, all_tokens: Sequence[Token], part: tuple[int, int], table: Table, parameters: Collection[str]
 ) -> list[tuple[tuple[int, int], tuple[int, int], str]] | None:
-    """(column, value, cast of the value) for each `column = value` of SET; None where it is something else."""
+    """(column, value, cast of the value) for each `column = value` of SET; None where it is something else.
+
+    Raises: UnknownColumnError (UQL202) for a column that the table does not have.
+    """
     within = [t for t in all_tokens if part[0] <= t.start < part[1]]
     cuts, depth = [], 0
     for index, token in enumerate(within):
@@ -204,6 +208,15 @@ def _assignments(
         if not value or not within[sign - 1].name:
             return None
         field = table.field(within[sign - 1].name)
+        if field is None:
+            names = [column.name for column in table.fields]
+            raise UnknownColumnError(
+                f"no column {within[sign - 1].name} in {table.name}",
+                text=source,
+                start=within[sign - 1].start,
+                end=within[sign - 1].end,
+                help=f"{suggestion(within[sign - 1].name, names)}columns: {', '.join(names[:20])}",
+            )
         is_literal = len(value) == 1 and is_text(value[0]) and table.field(value[0].name) is None
         only_text = is_literal or (len(value) == 2 and value[0].text == "$" and value[1].name in parameters)
         cast = f"::{field.type}" if only_text and field is not None and field.type != "VARCHAR" else ""

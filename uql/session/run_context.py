@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from uql.base.errors import DataError
 from uql.session.events import EstimateEvent, ForetoldEvent, PlanEvent
 from uql.session.resume import StatementInput
 
@@ -71,6 +72,13 @@ async def in_context(
         id, replay, rates = uuid.uuid4().hex[:12], None, memory.about(text)
         if drawing is not None and ledger is not None and statement.before is None:
             replay = replays.take(drawing, id, calls, rates, ledger, duck, fresh=settings.fresh)
+            if replay.root == id and statement.retries and not settings.fresh:  # an earlier run with a larger budget
+                replays.forget(id, ledger)
+                raise DataError(
+                    "the rows are not those that the run began with",
+                    code="UQL413",
+                    help="run the statement anew: every answer that still fits is in the ledger",
+                )
             if replay.root != id:
                 own = Limits(calls, settings.max_tokens, settings.max_cost)
                 replay = replace(replay, new=own if replay.done else replays.left(replay, own, ledger))

@@ -159,7 +159,11 @@ def resume(
     restored, parameters = before.restored(session.settings)
     own, session.settings = session.settings, restored
     try:
-        continuation = StatementInput(before.statement, parameters, before, changes, before.status in ENDED)
+        has_ended = before.status in ENDED
+        goes_on = (
+            None if has_ended and "budget" in changes else before
+        )  # else as the statement itself with a larger budget does
+        continuation = StatementInput(before.statement, parameters, goes_on, changes, has_ended)
         return run_script(session, before.statement, parameters, frames, continuation)
     finally:
         session.settings = own

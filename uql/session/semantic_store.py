@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 REGISTRY = "uql_semantic_tables"
+_SO_CALLED = (
+    "system.main.lower(schema_name) = system.main.lower(?) AND system.main.lower(table_name) = system.main.lower(?)"
+)
 MADE = "uql: semantic table: "  # begins the comment of a table whose rows are all answered
 MADE_ESTIMATED = ESTIMATED + "semantic table: "  # of another
 COLUMNS = {
@@ -111,7 +114,7 @@ def needed(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definitio
 def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
     """All of the database, in the order of their names."""
     there = Duck(cursor).scalar(
-        f"SELECT count(*) FROM system.main.duckdb_tables() WHERE table_name = '{REGISTRY}' AND schema_name = 'main' "
+        f"SELECT system.main.count(*) FROM system.main.duckdb_tables() WHERE table_name = '{REGISTRY}' AND schema_name = 'main' "
         "AND database_name = system.main.current_database()"
     )
     if not there:
@@ -120,7 +123,7 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
         stated = "stated::VARCHAR" if "stated" in cursor.sql(f"FROM main.{REGISTRY}").columns else "NULL"
         rows = cursor.execute(
             "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, "
-            f"{stated}, by_row, model, epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
+            f"{stated}, by_row, model, system.main.epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
         ).fetchall()
         return [_definition(*row) for row in rows]
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError, duckdb.BinderException) as error:
@@ -161,10 +164,7 @@ def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: in
         json.dumps(definition.groups), definition.by_row, definition.model, definition.calls + calls,
         None if definition.stated is None else json.dumps(definition.stated.numbers()),
     ]  # fmt: skip
-    built = cursor.execute(
-        f"SELECT built FROM main.{REGISTRY} WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
-        values[:2],
-    ).fetchall()
+    built = cursor.execute(f"SELECT built FROM main.{REGISTRY} WHERE {_SO_CALLED}", values[:2]).fetchall()
     now = datetime.now(UTC).replace(tzinfo=None)
     forget(cursor, definition)
     cursor.execute(
@@ -174,10 +174,7 @@ def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: in
 
 
 def forget(cursor: duckdb.DuckDBPyConnection, definition: Definition) -> None:
-    cursor.execute(
-        f"DELETE FROM main.{REGISTRY} WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
-        [definition.schema, definition.name],
-    )
+    cursor.execute(f"DELETE FROM main.{REGISTRY} WHERE {_SO_CALLED}", [definition.schema, definition.name])
 
 
 def kind_of(cursor: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | None:
@@ -188,9 +185,9 @@ def kind_of(cursor: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | 
     """
     matches = cursor.execute(
         "SELECT 'table', comment FROM system.main.duckdb_tables() WHERE database_name = system.main.current_database() "
-        "AND lower(schema_name) = lower(?1) AND lower(table_name) = lower(?2) UNION ALL "
+        "AND system.main.lower(schema_name) = system.main.lower(?1) AND system.main.lower(table_name) = system.main.lower(?2) UNION ALL "
         "SELECT 'view', comment FROM system.main.duckdb_views() WHERE database_name = system.main.current_database() "
-        "AND lower(schema_name) = lower(?1) AND lower(view_name) = lower(?2)",
+        "AND system.main.lower(schema_name) = system.main.lower(?1) AND system.main.lower(view_name) = system.main.lower(?2)",
         [schema, name],
     ).fetchall()
     if not matches:
@@ -217,16 +214,22 @@ def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], 
     """
     columns = ", ".join(map(quote, key))
     listed = ", ".join(names)
-    counts = duck.arrow(f"SELECT {', '.join(f'count(*) - count({quote(name)})' for name in key)} FROM {table}")
+    counts = duck.arrow(
+        f"SELECT {', '.join(f'system.main.count(*) - system.main.count({quote(name)})' for name in key)} FROM {table}"
+    )
     missing = [name for name, column in zip(names, counts.columns, strict=True) if column[0].as_py()]
     if missing and not null:
-        empty = duck.scalar(f"SELECT count(*) FROM {table} WHERE {' OR '.join(f'{quote(k)} IS NULL' for k in key)}")
+        empty = duck.scalar(
+            f"SELECT system.main.count(*) FROM {table} WHERE {' OR '.join(f'{quote(k)} IS NULL' for k in key)}"
+        )
         raise DataError(
             f"the key ({listed}) is NULL in {empty:,} row{'s' * (empty > 1)} of {of}",
             code="UQL521",
             help=f"leave them out: WHERE {' AND '.join(f'{name} IS NOT NULL' for name in missing)}",
         )
-    twice = duck.arrow(f"SELECT {columns}, count(*) FROM {table} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1")
+    twice = duck.arrow(
+        f"SELECT {columns}, system.main.count(*) FROM {table} GROUP BY {columns} HAVING system.main.count(*) > 1 LIMIT 1"
+    )
     if twice.num_rows:
         *values, times = (column[0].as_py() for column in twice.columns)
         example = ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
@@ -264,7 +267,7 @@ def build(duck: Duck, definition: Definition, rows: str) -> Changes:
     Returns: all rows are new.
     """
     duck.connection.execute(f"CREATE TABLE {definition.sql} AS SELECT * FROM {quote(rows)}")
-    n = int(duck.scalar(f"SELECT count(*) FROM {definition.sql}"))
+    n = int(duck.scalar(f"SELECT system.main.count(*) FROM {definition.sql}"))
     return Changes(n, 0, 0, n)
 
 
@@ -279,12 +282,13 @@ def merge(duck: Duck, definition: Definition, rows: str, scope: str | None = Non
     looked = f"{target} AS t" + (
         f" SEMI JOIN {quote(scope)} AS s ON {_same('t', 's', key)}" if scope is not None else ""
     )
-    left, right = (", ".join(f"{side}.{quote(name)}" for name, _ in definition.columns) for side in "tr")
+    listed = (", ".join(f"{side}.{quote(name)}" for name, _ in definition.columns) for side in "tr")
+    left, right = (f"system.main.row({columns})" for columns in listed)
     both, keys = _same("t", "r", key), ", ".join(f"t.{quote(k)}" for k in key)
     gone, n_gone = duck.create(
         f"SELECT {keys} FROM (SELECT t.* FROM {looked}) AS t ANTI JOIN {quote(rows)} AS r ON {both}"
     )
-    differ = f"row({left}) IS DISTINCT FROM row({right}) OR row({left})::VARCHAR IS DISTINCT FROM row({right})::VARCHAR"
+    differ = f"{left} IS DISTINCT FROM {right} OR {left}::VARCHAR IS DISTINCT FROM {right}::VARCHAR"
     # a change of case is one, whatever the collation
     changed, n_changed = duck.create(
         f"SELECT {keys} FROM {target} AS t JOIN {quote(rows)} AS r ON {both} WHERE {differ}"
@@ -296,7 +300,7 @@ def merge(duck: Duck, definition: Definition, rows: str, scope: str | None = Non
         run(f"DELETE FROM {target} AS t WHERE EXISTS (SELECT 1 FROM {quote(outdated)} AS r WHERE {both})")
     for new in (replaced, added):
         run(f"INSERT INTO {target} BY NAME SELECT * FROM {quote(new)}")
-    return Changes(n_added, n_changed, n_gone, int(duck.scalar(f"SELECT count(*) FROM {target}")))
+    return Changes(n_added, n_changed, n_gone, int(duck.scalar(f"SELECT system.main.count(*) FROM {target}")))
 
 
 def _same(one: str, two: str, key: Sequence[str]) -> str:
@@ -337,8 +341,8 @@ def say(duck: Duck, definition: Definition, exact: bool) -> None:
 # ---------------------------------------------------------------------------------------------------- the source's rows
 def digest(columns: Sequence[str]) -> str:
     """SQL of a digest over columns."""
-    parts = [f"coalesce(md5({c}::VARCHAR), '-')" for c in columns]
-    return f"md5(concat({', '.join(parts)}))" if parts else "''"
+    parts = [f"coalesce(system.main.md5({c}::VARCHAR), '-')" for c in columns]
+    return f"system.main.md5(system.main.concat({', '.join(parts)}))" if parts else "''"
 
 
 def know(
@@ -389,7 +393,7 @@ def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.T
         f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(candidates)} AS s ON {same}",
         tables,
     )
-    gone = int(duck.scalar(f"SELECT count(*) FROM {quote(scope)} WHERE __gone"))
+    gone = int(duck.scalar(f"SELECT system.main.count(*) FROM {quote(scope)} WHERE __gone"))
     return scope, n - gone, gone
 
 
@@ -405,7 +409,7 @@ def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
         there = kind_of(cursor, d.schema, d.name) == "semantic"
         columns["name"].append(d.name if d.schema == here else f"{d.schema}.{d.name}")
         columns["key"].append(", ".join(d.key))
-        columns["rows"].append(int(Duck(cursor).scalar(f"SELECT count(*) FROM {d.sql}")) if there else None)
+        columns["rows"].append(int(Duck(cursor).scalar(f"SELECT system.main.count(*) FROM {d.sql}")) if there else None)
         columns["refreshed"].append(int(d.refreshed_s * 1e6))
         columns["model"].append(d.model)
         columns["calls"].append(d.calls)

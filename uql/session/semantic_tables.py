@@ -266,7 +266,8 @@ def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[st
         return False
     calls = {node.name for node in nodes if isinstance(node, Call)}
     volatile = session.catalog.cursor.execute(
-        "SELECT count(*) FROM system.main.duckdb_functions() WHERE list_contains(?, lower(function_name)) AND stability <> 'CONSISTENT'",
+        "SELECT system.main.count(*) FROM system.main.duckdb_functions()"
+        " WHERE system.main.list_contains(?, system.main.lower(function_name)) AND stability <> 'CONSISTENT'",
         [sorted(calls)],
     ).fetchall()
     return not volatile[0][0]
@@ -391,7 +392,7 @@ class _Work:
         exact = outcome is None or outcome.exact
         if definition.by_row:
             unsure = self.duck.scalar(
-                f"SELECT count(*) FROM {definition.rows_sql} WHERE {store.OPEN} OR {store.BY_SMALL}"
+                f"SELECT system.main.count(*) FROM {definition.rows_sql} WHERE {store.OPEN} OR {store.BY_SMALL}"
             )
             exact = not unsure and self.stated is None and not (outcome.based_on if outcome is not None else False)
         store.say(self.duck, definition, exact)

@@ -227,7 +227,9 @@ class Session:
         name = quote(column)
         try:
             return bool(
-                self.catalog.value(f"SELECT count({name}) = count(DISTINCT {name}) FROM {source.table.sql} AS t")
+                self.catalog.value(
+                    f"SELECT system.main.count({name}) = system.main.count(DISTINCT {name}) FROM {source.table.sql} AS t"
+                )
             )
         except duckdb.Error:
             return False

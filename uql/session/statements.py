@@ -91,6 +91,9 @@ FAILURES = (duckdb.InternalException, duckdb.FatalException)  # errors in DuckDB
 OPEN_AGAIN = "where the next statement fails too, open the database again: uql.connect(path)"
 
 
+_DID_YOU_MEAN = re.compile(r"^Did you mean:? (.+?)\??$", re.MULTILINE)
+
+
 def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataError:
     """What DuckDB says of values while a statement runs, at the place of the expression that it is about."""
     from uql.session.error_spans import is_value_of_case, place
@@ -114,6 +117,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         help = "a sub-query as a value gives one row: write max(…), LIMIT 1, or x IN (SELECT …)"
     elif isinstance(error, duckdb.TransactionException) and "conflict" in message.lower():
         help = "another statement changed the same table at the same time: run this one again, its answers are kept"
+    elif near := _DID_YOU_MEAN.search(str(error)):
+        help = f"did you mean {near[1]}?"
     elif "transaction is aborted" in message:
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     start, end = (-1, -1) if span is None else (span.start, span.end)
@@ -205,7 +210,8 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
             return False
         return True
     matches = connection.execute(
-        "SELECT 1 FROM system.main.duckdb_tables() WHERE lower(table_name) = lower($name) AND CASE WHEN $temporary THEN temporary"
+        "SELECT 1 FROM system.main.duckdb_tables() WHERE system.main.lower(table_name) = system.main.lower($name)"
+        " AND CASE WHEN $temporary THEN temporary"
         " ELSE database_name = system.main.current_database() AND schema_name = system.main.current_schema() END",
         {"name": name, "temporary": statement.temporary},
     ).fetchall()
@@ -261,8 +267,9 @@ def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> Non
         text: the statement, for the place of the error.
     """
     matches = connection.execute(
-        "SELECT comment FROM system.main.duckdb_tables() WHERE lower(table_name) = lower(?) "
-        "UNION ALL SELECT comment FROM system.main.duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
+        "SELECT comment FROM system.main.duckdb_tables() WHERE system.main.lower(table_name) = system.main.lower(?) "
+        "UNION ALL SELECT comment FROM system.main.duckdb_views()"
+        " WHERE system.main.lower(view_name) = system.main.lower(?) AND NOT internal",
         [name, name],
     ).fetchall()
     if matches and not _made_by_to(str(matches[0][0] or "")):

@@ -517,8 +517,8 @@ def schema(shell: Shell, argument: str) -> None:
     """the statements that make the tables and views: .schema, .schema reviews"""
     name = argument.strip().lower()
     sql = (
-        "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL"
-        " SELECT view_name, sql FROM duckdb_views() WHERE NOT internal) WHERE $1 IN ('', lower(name)) ORDER BY name"
+        "SELECT sql FROM (SELECT table_name AS name, sql FROM system.main.duckdb_tables() WHERE NOT internal UNION ALL"
+        " SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal) WHERE $1 IN ('', system.main.lower(name)) ORDER BY name"
     )
     statements = shell.con.execute(sql, [name]).fetchall()
     for (text,) in statements:

@@ -39,7 +39,7 @@ LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text,
 MOST_CODES = 0.9  # unless a greater share of its values are identifiers, hashes, paths or addresses:
 _CODE = r"[0-9A-Za-z_./:+=?&%#~@$-]+"  # one word of these
 _PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
-_INTERNAL = "starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"  # tables of UQL's own bookkeeping
+_INTERNAL = "system.main.starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"  # tables of UQL's own bookkeeping
 _FIRST_WORD = re.compile(r"\W*(\w+)")
 
 
@@ -64,15 +64,17 @@ _SETTINGS = (  # of one connection, and able to change what a query gives
 )
 _ORDERS = "system.main.current_setting('default_order'), system.main.current_setting('default_null_order')"
 _CHOSEN = (
-    f"SELECT {_ORDERS}, system.main.txid_current(), (SELECT list(v) FROM system.main.duckdb_variables() AS v),"
+    f"SELECT {_ORDERS}, system.main.txid_current(), (SELECT system.main.list(v) FROM system.main.duckdb_variables() AS v),"
     f" {', '.join(f'system.main.current_setting({literal(name)})' for name in _SETTINGS)}"
 )
 _RELATIONS = " UNION ALL ".join(
     f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, system.main.current_database(),"
     f" system.main.current_schema(), {named} FROM system.main.duckdb_{kind}s()"
-    for kind, named in (("table", "contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
+    for kind, named in (("table", "system.main.contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
 )
-_COLLATED_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND contains(sql, 'COLLATE ') LIMIT 1"
+_COLLATED_VIEW = (
+    "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND system.main.contains(sql, 'COLLATE ') LIMIT 1"
+)
 _TRANSACTION = "SELECT system.main.txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
     "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
@@ -374,7 +376,9 @@ class Catalog:
             for name in names:
                 # it is no name of such files, or the note is not ours
                 with contextlib.suppress(duckdb.Error, ValueError, AttributeError, RecursionError):
-                    notes = own.execute(f"SELECT * FROM parquet_kv_metadata({name}) WHERE {_NOTES}").fetchall()
+                    notes = own.execute(
+                        f"SELECT * FROM system.main.parquet_kv_metadata({name}) WHERE {_NOTES}"
+                    ).fetchall()
                     for _, key, value in notes:
                         words = value.decode() if key.decode() == MADE_BY else json.loads(value).get(MADE_BY)
                         if words:
@@ -416,7 +420,7 @@ class Catalog:
 
     def executed(self, sql: str) -> str:
         """The statement that one of DuckDB's own runs: of EXECUTE the prepared one; another as it is."""
-        prepared = "SELECT lower(name), statement FROM system.main.duckdb_prepared_statements()"
+        prepared = "SELECT system.main.lower(name), statement FROM system.main.duckdb_prepared_statements()"
         return executed(sql, lambda: dict(self._rows(prepared)))
 
     def estimates_called(self, sql: str) -> list[str]:
@@ -451,8 +455,9 @@ class Catalog:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
         rows = self._rows(
             "SELECT database_name = system.main.current_database() AND schema_name = system.main.current_schema(),"
-            " database_name, schema_name, table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
-            " UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views())"
+            " database_name, schema_name, table_name FROM"
+            " (SELECT database_name, schema_name, table_name, internal FROM system.main.duckdb_tables()"
+            " UNION ALL SELECT database_name, schema_name, view_name, internal FROM system.main.duckdb_views())"
             f" WHERE NOT internal AND NOT ({_INTERNAL})"
         )
         return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
@@ -614,7 +619,7 @@ class Catalog:
             return None
         name_sql = literal(parts[-1].lower())
         rows = self._of_users(
-            f"SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND lower(table_name) = {name_sql}"
+            f"SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND system.main.lower(table_name) = {name_sql}"
         )
         if not rows:
             return None
@@ -658,7 +663,7 @@ class Catalog:
             if plain:
                 fields = tuple(Field(*column) for column in schema)
                 return Table(name, sql, fields, None, comment, estimated, kind == "table")
-            count = int(str(self.value(f"SELECT count(*) FROM {sql}")))
+            count = int(str(self.value(f"SELECT system.main.count(*) FROM {sql}")))
             key = (sql, count, schema, tuple(sorted(comments.items())))
             if key not in self._fields or kind == "file":
                 self._fields[key] = self._measured(sql, count, schema, comments)
@@ -693,11 +698,17 @@ class Catalog:
             quoted = quote(column)
             if type == "BLOB":
                 measures.append(
-                    f"(list(array_slice({quoted}, 1, {MOST_HEAD})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
+                    f"system.main.array_slice(system.main.list(system.main.array_slice({quoted}, 1, {MOST_HEAD}))"
+                    f" FILTER (WHERE {quoted} IS NOT NULL), 1, 8)"
                 )
             else:
-                codes = f", avg(regexp_full_match({quoted}, {literal(_CODE)})::INTEGER)" if type == "VARCHAR" else ""
-                measures.append(f"[avg(length({quoted}::VARCHAR)), avg(strlen({quoted}::VARCHAR)){codes}]")
+                codes = (
+                    f", system.main.avg(system.main.regexp_full_match({quoted}, {literal(_CODE)})::INTEGER)"
+                    if type == "VARCHAR"
+                    else ""
+                )
+                lengths = (f"system.main.avg(system.main.{of}({quoted}::VARCHAR))" for of in ("length", "strlen"))
+                measures.append(f"[{', '.join(lengths)}{codes}]")
         row = self._measures(sql, count, measures)
         return tuple(
             _field(Field(column, type, description=comments.get(column, "")), value)

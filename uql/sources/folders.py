@@ -32,10 +32,10 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "table": tuple(READERS),
 }
 FORMATS = {  # of files by whatever name
-    "csv": "read_csv([{}])",
-    "json": "read_json([{}])",
-    "jsonl": "read_json([{}], format = 'newline_delimited')",
-    "parquet": "read_parquet([{}])",
+    "csv": "system.main.read_csv([{}])",
+    "json": "system.main.read_json([{}])",
+    "jsonl": "system.main.read_json([{}], format = 'newline_delimited')",
+    "parquet": "system.main.read_parquet([{}])",
 }
 LOOKED_AT = 1_000  # texts whose first bytes are read when they become a table
 HEAD = 65_536  # bytes
@@ -122,14 +122,21 @@ def register_files(
     folder = Path(path) if Path(path).is_dir() else None
     paths = ", ".join(map(file_literal, chosen))
     begin = len(str(folder)) + 2 if folder is not None else 1
-    file_column = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
+    file_column = (
+        f"filename[{begin}:] AS file" if folder is not None else "system.main.parse_filename(filename) AS file"
+    )
     value = f"content AS {kind}"
     if kind == "text":
         _tell_not_utf8(name, chosen[:LOOKED_AT])
-        value = (
-            "TRY(decode(content)) AS text, CASE WHEN TRY(decode(content)) IS NULL THEN 'it is not UTF-8' END AS error"
-        )
-    _view(connection, name, f"SELECT {file_column}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
+        text = "TRY(system.main.decode(content))"
+        value = f"{text} AS text, CASE WHEN {text} IS NULL THEN 'it is not UTF-8' END AS error"
+    _view(
+        connection,
+        name,
+        f"SELECT {file_column}, {value} FROM system.main.read_blob([{paths}]) ORDER BY filename",
+        kind,
+        kind,
+    )
     return (name,)
 
 

@@ -117,7 +117,7 @@ class Parts:
                 cursor.execute(f"CREATE OR REPLACE TEMP MACRO __uql_{name}(file{extra}) AS []::{rows}")
                 continue
             create(own, self._function(name), types, rows, type="arrow", null_handling="special")
-            blob = "typeof(file) = 'BLOB'"
+            blob = "system.main.typeof(file) = 'BLOB'"
             cursor.execute(
                 f"CREATE OR REPLACE TEMP MACRO __uql_{name}(file{extra}) AS {own}("
                 f"CASE WHEN {blob} THEN TRY_CAST(file AS BLOB) END, CASE WHEN NOT {blob} THEN file::VARCHAR END{extra})"

@@ -175,9 +175,10 @@ class Session:
         """Tables and views with their columns, for the tree at the side and for completion; `rows` of tables, None of views."""
         with self._checking:
             rows = self._checks.sql(
-                "SELECT c.table_name, list(column_name ORDER BY column_index), list(data_type ORDER BY column_index),"
-                " any_value(estimated_size) FROM duckdb_columns() c"
-                " LEFT JOIN duckdb_tables() t USING (database_oid, table_oid) WHERE NOT c.internal"
+                "SELECT c.table_name, system.main.list(column_name ORDER BY column_index),"
+                " system.main.list(data_type ORDER BY column_index),"
+                " system.main.any_value(estimated_size) FROM system.main.duckdb_columns() c"
+                " LEFT JOIN system.main.duckdb_tables() t USING (database_oid, table_oid) WHERE NOT c.internal"
                 " GROUP BY c.database_oid, c.table_oid, c.table_name ORDER BY 1"
             ).fetchall()
         return [{"table": t, "columns": c, "types": k, "rows": n} for t, c, k, n in rows]

@@ -220,7 +220,7 @@ class Workspace:
         if name.lower() not in self._loaded:
             return self._sources[name.lower()].row_count
         with self._cursor() as cursor:  # all rows: what is left keeps a transaction open
-            counts = cursor.execute(f"SELECT count(*) FROM {quote(name)}").fetchall()
+            counts = cursor.execute(f"SELECT system.main.count(*) FROM {quote(name)}").fetchall()
         return int(counts[0][0])
 
     # -------------------------------------------------------------------------------------------------------- internals

@@ -251,7 +251,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
         return source
-    select_list = ", ".join(f"left(CAST({quote(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
+    select_list = ", ".join(f"system.main.left(CAST({quote(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
     rows = catalog.cursor.execute(f"SELECT {select_list} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
     columns = [_plain_or_prose(f, [row[i] for row in rows[:PROSE_ROWS]]) for i, f in enumerate(columns)]
     looked_at = {f.name: f for f in columns}
@@ -325,8 +325,8 @@ def is_prose(values: Sequence[str | None]) -> bool:
 
 def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str], bool]:
     """The most frequent values of a column with how often they stand there, and whether they are all."""
-    column = f"left({quote(field.name)}, {READ_CHARS})"
-    sql = f"SELECT {column}, count(*) FROM {table.sql} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {SAMPLED}"
+    column = f"system.main.left({quote(field.name)}, {READ_CHARS})"
+    sql = f"SELECT {column}, system.main.count(*) FROM {table.sql} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {SAMPLED}"
     rows = catalog.cursor.execute(sql).fetchall()
     return Counter(dict(rows)), len(rows) < SAMPLED
 
@@ -334,7 +334,7 @@ def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str
 def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[str]:
     """Values of a column, beyond the rows sampled too, that stand whole in the question."""
     column = quote(field.name)
-    sql = f"SELECT DISTINCT {column} FROM {table.sql} WHERE contains(?, lower({column})) ORDER BY 1 LIMIT {FEW}"
+    sql = f"SELECT DISTINCT {column} FROM {table.sql} WHERE system.main.contains(?, system.main.lower({column})) ORDER BY 1 LIMIT {FEW}"
     return [row[0] for row in catalog.cursor.execute(sql, [question.lower()]).fetchall()]
 
 
@@ -344,9 +344,9 @@ def _inside(
     """Those of the words that stand in some value of a column, whatever rows were sampled; `whole`: not within a longer word."""
     if not words:
         return ()
-    column = f"lower({quote(field.name)})"
-    holds = f"contains({column}, ?)" + (f" AND regexp_matches({column}, ?)" if whole else "")
-    checks = ", ".join(f"coalesce(bool_or({holds}), false)" for _ in words)
+    column = f"system.main.lower({quote(field.name)})"
+    holds = f"system.main.contains({column}, ?)" + (f" AND system.main.regexp_matches({column}, ?)" if whole else "")
+    checks = ", ".join(f"coalesce(system.main.bool_or({holds}), false)" for _ in words)
     parameters = [part for w in map(str.lower, words) for part in ((w, rf"\b{w}\b") if whole else (w,))]
     row = catalog.cursor.execute(f"SELECT {checks} FROM {table.sql}", parameters).fetchone()
     return tuple(w for w, is_there in zip(words, row or (), strict=False) if is_there)
