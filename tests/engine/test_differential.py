@@ -33,12 +33,14 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
     asked, over_labels, ordered = both(statement)
     want = [plain(row) for row in sql.execute(over_labels).fetchall()]
     result = con.uql(asked)
+    foreseen = result.quote().calls
     found = [plain(row) for row in result.fetchall()]
     if not ordered:
         found, want = sorted(found, key=repr), sorted(want, key=repr)
     assert found == want, asked
     assert result.exact
     assert not result.errors
+    assert foreseen.low <= result.cost.calls <= foreseen.high
 
 
 @pytest.mark.parametrize(
