@@ -62,7 +62,7 @@ def simulate(
 ) -> SimulatedCalls | None:
     """The calls of a plan in each world, within a budget that its parts share as they do in a run.
 
-    None where DuckDB cannot show the rows of a block that asks before the run, a search was begun, or an attribute of each row may answer for pairs.
+    None where DuckDB cannot show the rows of a block that asks before the run, a search was begun, or an attribute may answer for pairs.
 
     Args:
         knowledge: what is known of each block.

@@ -344,7 +344,7 @@ class Knowledge:
                 selectivity = selectivity * (UNKNOWN if after else self._subquery_selectivity(term, block, plain))
         first = len(inputs) + len(own)
         of_rows = (rows.column(first + i) for i in range(len(change) + numbered))
-        numbers = [np.asarray(column.fill_null(0), dtype=np.uint64) for column in of_rows]  # NULL: an outer join's other side
+        numbers = [np.asarray(n.fill_null(0), dtype=np.uint64) for n in of_rows]  # NULL: no partner in an outer join
         of_inner = tuple(zip(change, numbers, strict=False))
         own_rows = numbers[-1] if numbered else None
         return Site(rows.num_rows, cells, masks, groups, selectivity, of_inner, own_rows, hidden, table)
