@@ -182,17 +182,19 @@ class Quote:
         parts = {name: getattr(self, name) * share for name in ("calls", "input_tokens", "output_tokens", "shared")}
         return replace(self, **parts)
 
-    def within(self, budget: int | None, spent: Range | None = None) -> Quote:
+    def within(self, budget: int | None, spent: Range | None = None, parts: int = 1) -> Quote:
         """The same with at most `budget` calls; tokens shrink as calls do.
 
         Args:
+            budget: calls; None: without limit.
             spent: what the parts make that share it, where that is known; None: all of it.
+            parts: how many ask a model, each of which may leave a little of its share.
         """
         if budget is None or self.calls.high <= budget:
             return self
         calls = (spent or self.calls).capped(budget)
         calls = Range(round(calls.low), round(calls.expected), round(calls.high)) if spent else calls
-        least = (calls.low if spent else budget) - UNSPENT
+        least = (calls.low if spent else budget) - UNSPENT * parts
         return self._of_calls(replace(calls, low=min(calls.low, max(0.0, least))))
 
     def paid_by(self, tokens: float | None, usd: float | None) -> Quote:

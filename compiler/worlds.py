@@ -62,7 +62,7 @@ def simulate(
 ) -> SimulatedCalls | None:
     """The calls of a plan in each world, within a budget that its parts share as they do in a run.
 
-    None where DuckDB cannot show the rows of a block before the run, a search was begun, or an attribute of each row may answer for pairs.
+    None where DuckDB cannot show the rows of a block that asks before the run, a search was begun, or an attribute may answer for pairs.
 
     Args:
         knowledge: what is known of each block.
@@ -70,8 +70,9 @@ def simulate(
     """
     ordered = blocks(plan)
     statistics = {i: knowledge(block) for i, block in ordered.items()}
-    if any(k.site is None or k.until is not None or _by_attribute(ordered[i], k) for i, k in statistics.items()):
-        return None
+    for i, k in statistics.items():
+        if (k.site is None and asks(ordered[i])) or k.until is not None or _by_attribute(ordered[i], k):
+            return None
     rows = max((k.site.n for k in statistics.values() if k.site is not None), default=0)
     statistics, contents = _numbered(statistics)
     many = WORLDS if rows <= MANY_ROWS else FEW
@@ -301,17 +302,18 @@ class _World:
                 masks[i] = np.where(open_, np.where(yes, TRUE, FALSE), masks[i])
                 continue
             content, rate = site.content(leaf.columns), self._rate(i, leaf, statistics, least)
-            if name not in self._draw_cache:
-                self._draw_cache[name] = self.draws(self.contents, name)
-            there = np.zeros(len(self.contents), dtype=bool)
-            there[content] = True
-            there[0] = False
-            draws = self._draw_cache[name]
+            if (columns := leaf.columns[0].inputs) and all(c.inputs == columns for c in leaf.columns):
+                if name not in self._draw_cache:
+                    self._draw_cache[name] = self.draws(self.contents, name)
+                draws = self._draw_cache[name][content]
+            else:  # of several rows of a pair: their contents together are none of those that are numbered
+                draws = self.draws(content, name)
             if self.number == 0:  # the rate is met exactly
-                some = np.sort(draws[there])
+                numbers, first = np.unique(content, return_index=True)
+                some = np.sort(draws[first[numbers != 0]])
                 quota = round(rate * len(some))
                 rate = some[quota] if quota < len(some) else 1.0
-            drawn = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
+            drawn = np.where(content == 0, NULL, np.where(draws < rate, TRUE, FALSE))
             masks[i] = np.where(open_, drawn, masks[i])
         return masks
 
@@ -422,7 +424,8 @@ class _World:
 
     def _block(self, block: Block, statistics: BlockStatistics) -> _Block:
         outcome, site, tag, self.ends_at = _Block(), statistics.site, len(self.results), inf
-        assert site is not None
+        if site is None:  # it asks nothing, of rows that are made from answers
+            return outcome
         share, partners = self._pairs(block, statistics, outcome)
         self.left = max(0.0, self.left - outcome.total)
         selectivity = self.at(site.selectivity, tag)

@@ -465,10 +465,12 @@ class _Block:
     def _label(self, expr: Expr) -> Expr:
         """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
         label = _label(expr)
-        if isinstance(label, Pending) and self.binder.uses[label.index].want is CONDITION:
-            return expr  # "it is positive" = 'no'
-        if isinstance(label, Pending) and isinstance(expr, ast.InList | ast.Binary):
-            self.tests[label.index] = expr
+        if not isinstance(label, Pending) or label is expr:
+            return label
+        want = self.binder.uses[label.index].want
+        if want is CONDITION or (isinstance(expr, ast.InQuery) and want.label_query is None):
+            return expr  # "it is positive" = 'no', or a number among those of a sub-query
+        self.tests[label.index] = expr
         return label
 
     def _value(self, text: Pending) -> Expr:

@@ -41,6 +41,30 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
     assert not result.errors
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT a.id FROM reviews a JOIN reviews b ON a.id = b.id + 1 WHERE <name a.text>::VARCHAR = <name b.text>::VARCHAR",
+        "SELECT x.id FROM (SELECT id, <topic>::VARCHAR AS t FROM reviews WHERE <pos>) x"
+        " JOIN (SELECT <topic>::VARCHAR AS t, count(*) AS n FROM reviews GROUP BY ALL) y USING (t)",
+        "WITH p AS (SELECT id, film FROM reviews WHERE <pos>), q AS (SELECT film, count(*) AS n FROM p GROUP BY film)"
+        " SELECT p.id, q.n FROM p JOIN q USING (film)",
+        "SELECT k, id FROM (VALUES ('Alien'), (NULL)) v(k) LEFT JOIN (SELECT id, film FROM reviews WHERE <pos>) r ON r.film = k",
+    ],
+)
+def test_the_calls_of_rows_that_are_made_from_answers_are_foreseen(labels, statement):
+    asked = both(statement)[0]
+    result = labels.uql(budget="all").uql(asked)
+    foreseen = result.quote().calls
+    result.fetchall()
+    assert foreseen.low <= result.cost.calls <= foreseen.high
+    few = labels.uql(budget=result.cost.calls - 1).uql(asked)
+    foreseen = few.quote().calls
+    few.fetchall()
+    assert foreseen.low <= few.cost.calls <= foreseen.high
+
+
 @pytest.mark.parametrize(
     ("statement", "code", "help"),
     [

@@ -12,7 +12,7 @@ from uql.compiler.cost import BYTES_PER_TOKEN, NOTHING, Quote, Range, Unit, bloc
 from uql.compiler.explain import Explained, explained
 from uql.compiler.formula import Formula
 from uql.compiler.join_plans import fields_read
-from uql.compiler.physical import Block, Goal, Order, PhysicalPlan, SemFilter, Values, stages
+from uql.compiler.physical import Block, Goal, Order, PhysicalPlan, SemFilter, Values, asking, stages
 from uql.compiler.virtual import Virtual
 from uql.kernels import descriptions
 from uql.kernels.cascade import CANDIDATES, labelled_rows
@@ -73,7 +73,7 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
         budget = knowledge.settings.budget and budget
     proposals = Range.exactly(sum(description == PROPOSED for description in _descriptions(plan, knowledge).values()))
-    quote = quote.beside(proposals).within(budget, spent).beside(_audit_calls(plan, knowledge))
+    quote = quote.beside(proposals).within(budget, spent, max(1, asking(plan))).beside(_audit_calls(plan, knowledge))
     cost = knowledge.price
     quote = quote.timed(knowledge.pace)
     return _with_vectors(quote.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else quote, plan, knowledge)

@@ -343,7 +343,8 @@ class Knowledge:
                 after = inner or block.scan.join is not None
                 selectivity = selectivity * (UNKNOWN if after else self._subquery_selectivity(term, block, plain))
         first = len(inputs) + len(own)
-        numbers = [np.asarray(rows.column(first + i), dtype=np.uint64) for i in range(len(change) + numbered)]
+        of_rows = (rows.column(first + i) for i in range(len(change) + numbered))
+        numbers = [np.asarray(n.fill_null(0), dtype=np.uint64) for n in of_rows]  # NULL: no partner in an outer join
         of_inner = tuple(zip(change, numbers, strict=False))
         own_rows = numbers[-1] if numbered else None
         return Site(rows.num_rows, cells, masks, groups, selectivity, of_inner, own_rows, hidden, table)

@@ -17,3 +17,7 @@
 !SELECT r.id FROM reviews r INNER JOIN films f ON (r.film = f.film AND f.letters = 5) OR <joke r.text> ORDER BY 1, f.film
 !SELECT r.id, f.film FROM reviews r RIGHT JOIN films f ON r.film = f.film AND <joke r.text> ORDER BY ALL
 !SELECT v.film, count(*) FROM (VALUES ('Alien', 1), ('Brazil', 2)) v(film, k) JOIN reviews r ON r.film = v.film WHERE <pos r.text> GROUP BY ALL ORDER BY ALL
+-- what two rows say is compared: each is asked on its own
+!SELECT a.id, b.id FROM reviews a JOIN reviews b ON a.id = b.id + 1 WHERE <name a.text>::VARCHAR = <name b.text>::VARCHAR ORDER BY 1
+!SELECT a.id FROM reviews a JOIN reviews b ON a.id = b.id + 1 AND <rating a.text>::INTEGER > <rating b.text>::INTEGER ORDER BY 1
+!SELECT id FROM (VALUES ('Alien'), (NULL)) v(k) LEFT JOIN (SELECT id, film FROM reviews WHERE <joke>) r ON r.film = k ORDER BY id

@@ -21,3 +21,11 @@ SELECT <pos> = 'no' AS p, count(*) FROM reviews GROUP BY p
 SELECT count(*) FILTER (<pos> = 'true'), count(*) FILTER (<pos> = 'false') FROM reviews
 SELECT CASE <pos> WHEN 'yes' THEN 1 ELSE 0 END FROM reviews
 SELECT id FROM reviews WHERE <pos> = 'yes' AND <pos> AND NOT <joke>
+-- among the values of a sub-query: a label where they are words, true or false where they are numbers or days, or the text is cast
+SELECT id, <rating>::INTEGER IN (SELECT stars FROM reviews WHERE stars IS NOT NULL) AS i FROM reviews
+SELECT id, <rating> = ANY (SELECT stars FROM reviews WHERE id < 9) AS i FROM reviews
+SELECT <rating>::INTEGER IN (SELECT stars FROM reviews) AS i, count(*) FROM reviews GROUP BY i
+SELECT id, <written>::DATE IN (SELECT day - INTERVAL 1 YEAR FROM reviews) AS i FROM reviews
+SELECT id, <name>::VARCHAR IN (SELECT 'Ada' UNION SELECT 'Cy') AS i FROM reviews
+SELECT id, <name> IN (SELECT n FROM (VALUES ('Ada'), ('Cy')) v(n) WHERE n < film) AS i FROM reviews
+SELECT id, upper(<name>) AS n, <name> IN (SELECT 'Ada' UNION SELECT 'Cy') AS i FROM reviews ### SELECT id, upper(name(text)) AS n, CASE WHEN name(text) IN ('Ada', 'Cy') THEN name(text) WHEN name(text) IS NOT NULL THEN 'none of these' END AS i FROM reviews
