@@ -112,12 +112,11 @@ class OpenAI(Compatible):
         return f"{super().version(question)}/decisions-1" if self._decides(question) else super().version(question)
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        decides = any(map(self._decides, request.questions))  # each decision has the words of its own
-        alone = replace(request, together=1) if decides else request
-        most_in, most_out = tokens_at_most(alone, word=not decides and not self._talks)
-        most_out = self._with_room(most_out)
         decisions = [_decision("", q, request.row) for q in request.questions if self._decides(q)]
-        return most_in + 40 * len(request.questions) + len(json.dumps(decisions)), most_out
+        alone = replace(request, together=1) if decisions else request  # each decision has the words of its own
+        most_in, most_out = tokens_at_most(alone, word=not decisions and not self._talks)
+        decided = len(json.dumps(decisions)) if decisions else 0
+        return most_in + 40 * len(request.questions) + decided, self._with_room(most_out)
 
     def _decides(self, question: Question) -> bool:
         if not self._decisions:
