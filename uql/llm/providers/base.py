@@ -11,8 +11,6 @@ from uql.base.errors import BackendError, ConfigError, UQLError
 from uql.llm.questions import Question, Row
 from uql.operators.replies import Answer as Answer, Problem as Problem
 
-ROWS_AT_ONCE = 8  # of a request to a vendor's model, where the engine chooses
-
 
 @dataclass(slots=True)
 class Request:
@@ -165,8 +163,6 @@ class Capabilities:
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
     # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is
     sure_from: float | None = None
-    # that a request may hold where the engine chooses (rows_per_request = 'auto'); 1: each is asked alone
-    rows: int = 1
 
 
 class Provider(Protocol):

@@ -17,7 +17,6 @@ from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.providers import responses, server_abilities as remembered
 from uql.llm.providers.base import (
-    ROWS_AT_ONCE,
     Answer,
     CallError,
     Capabilities,
@@ -102,7 +101,6 @@ class OpenAI(Compatible):
             audio="audio" in self.model,
             context=CONTEXT,
             output=OUTPUT,
-            rows=ROWS_AT_ONCE,
         )
 
     async def _abilities(self, usage: Usage) -> Capabilities:
