@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -226,18 +225,26 @@ def usable(model: Any) -> Provider:
     return provider
 
 
-@contextmanager
-def blamed(provider: Provider, part: str) -> Iterator[None]:
-    """While a part of a provider runs: an error that is not one of those it may raise becomes a BackendError that names both."""
-    try:
-        yield
-    except (UQLError, CallError, TimeoutError, MemoryError):
-        raise
-    except Exception as error:
-        raise BackendError(
-            f"the model {provider.name} failed in `{part}`: {type(error).__name__}: {error}",
-            help="`answer` gives a Reply, or raises CallError where a request brought none; rows that were answered are kept",
-        ) from error
+class blamed:
+    """While a part of a provider runs: an error that is not one of those it may raise becomes a BackendError that names both.
+
+    A class, since a generator takes 2 µs of each call.
+    """
+
+    __slots__ = ("part", "provider")
+
+    def __init__(self, provider: Provider, part: str) -> None:
+        self.provider, self.part = provider, part
+
+    def __enter__(self) -> None:
+        """Nothing is opened."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, (UQLError, CallError, TimeoutError, MemoryError)):
+            raise BackendError(
+                f"the model {self.provider.name} failed in `{self.part}`: {type(error).__name__}: {error}",
+                help="`answer` gives a Reply, or raises CallError where a request brought none; rows that were answered are kept",
+            ) from error
 
 
 async def replied(provider: Any, request: Request | RowsRequest) -> Any:
@@ -248,7 +255,7 @@ async def replied(provider: Any, request: Request | RowsRequest) -> Any:
         reply = await getattr(provider, part)(request)
         rows = (reply.answers,) if one and isinstance(reply, Reply) else getattr(reply, "answers", ())
         fits = isinstance(reply, wanted) and all(isinstance(answer, Answer) for answers in rows for answer in answers)
-        if not fits or not all(isinstance(getattr(reply, name), int | float) for name in _AMOUNTS):
+        if not fits or not all(isinstance(getattr(reply, name), NUMBER) for name in _AMOUNTS):
             raise TypeError(
                 f"it gave {reply!r:.200}, and a {wanted.__name__} of Answers and numbers of tokens was wanted"
             )
@@ -302,4 +309,5 @@ class Usage:
 
 
 _USAGE = tuple(held.name for held in fields(Usage))
+NUMBER = (int, float)
 _AMOUNTS = tuple(name for name in _USAGE if name != "warnings")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from uql.base.errors import ConfigError, UnknownModelError
@@ -94,13 +95,8 @@ class OpenAI(Compatible):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            probabilities="logprobs" not in self._refused,
-            schema="response_format" not in self._refused,
-            images=True,
-            audio="audio" in self.model,
-            context=CONTEXT,
-            output=OUTPUT,
+        return _capabilities(
+            "logprobs" not in self._refused, "response_format" not in self._refused, "audio" in self.model
         )
 
     async def _abilities(self, usage: Usage) -> Capabilities:
@@ -225,6 +221,12 @@ class OpenAI(Compatible):
             )
             usage.add(read, 0, cached, cache_writes)
             return {answer["name"]: answer for answer in reply["answers"]}
+
+
+@cache
+def _capabilities(probabilities: bool, schema: bool, audio: bool) -> Capabilities:
+    """What a model of the vendor can do; one object, since each request looks."""
+    return Capabilities(probabilities, schema, images=True, audio=audio, context=CONTEXT, output=OUTPUT)
 
 
 def _wants_responses(error: Exception) -> bool:
