@@ -23,7 +23,9 @@ class Request:
     together: int = 1  # rows of the request that it is a part of, which share its words
 
     def only(self, places: Sequence[int]) -> Request:
-        """With the questions at these places alone."""
+        """With the questions at these places alone, in their order."""
+        if len(places) == len(self.questions):
+            return self
         errors = tuple(self.errors[n] for n in places) if self.errors else ()
         return replace(self, questions=tuple(self.questions[n] for n in places), errors=errors)
 
