@@ -49,6 +49,7 @@ class Terms:
     in_usd: bool = False  # `unit` is in USD
     rows: int = 1  # that share a request, wherever they may
     rows_by_price: bool = False  # only where that saves LEAST_SAVED
+    rows_measured: bool = True  # else a way in which they do is priced, and not taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +235,13 @@ def _fits(block: Block, quote: Quote, terms: Terms) -> bool:
 
 
 def _key(block: Block, quote: Quote, terms: Terms) -> tuple[float, float, float, float]:
-    """What fits in the budget first, by its price; then what needs the fewest calls. Rows share requests where the user says so."""
+    """What fits in the budget first, by its price; then what needs the fewest calls. Rows share requests where the user says so, and
+    by themselves only where that was measured."""
     unshared = float(terms.rows > 1 and not terms.rows_by_price and not _shares(block))
     weight = quote.weight(terms.unit)
     if terms.rows_by_price and _shares(block):
         weight /= 1 - LEAST_SAVED
+        unshared = float(not terms.rows_measured)
     if _fits(block, quote, terms):
         return unshared, 0.0, weight, quote.calls.expected
     return unshared, 1.0, quote.calls.expected, weight
@@ -308,15 +311,18 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
         return "chosen: the cheapest" + (f" with rows_per_request = {terms.rows}" if by_setting else "")
     if _shares(chosen[0]) and not _shares(priced[0]) and not terms.rows_by_price:
         return f"rows_per_request = {terms.rows}"
+    mine, best_weight = quote.weight(terms.unit), least.weight(terms.unit)
+    if terms.rows_by_price and _shares(priced[0]) and mine < best_weight:
+        saved = 1 - mine / best_weight
+        if saved < LEAST_SAVED:
+            return f"saves {saved:.0%}, less than the {LEAST_SAVED:.0%} for which rows share requests"
+        return f"saves {saved:.0%}; taken where uql eval … --packed {terms.rows} found that answers stay the same"
     fits = _fits(*chosen, terms)
     if fits and not _fits(*priced, terms):
         return f"may need {quote.calls.high:,.0f} calls, more than the budget"
     if not fits:
         more = quote.calls.expected - least.calls.expected
         return f"{more:,.0f} calls more, and calls are scarce" if more >= 1 else "as many calls, more tokens"
-    mine, best_weight = quote.weight(terms.unit), least.weight(terms.unit)
-    if terms.rows_by_price and _shares(priced[0]) and mine < best_weight:
-        return f"saves {1 - mine / best_weight:.0%}, less than the {LEAST_SAVED:.0%} for which rows share requests"
     if best_weight <= 0 or mine / best_weight < 1.0005:
         return "costs the same"
     unit = "USD" if terms.in_usd else "tokens"

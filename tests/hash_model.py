@@ -23,7 +23,7 @@ class HashModel:
     name = "hash"
     is_local = True
     limits = Limits(concurrency=64)
-    capabilities = Capabilities(probabilities=True, rows=8)
+    capabilities = Capabilities(probabilities=True)
 
     def __init__(
         self,

@@ -11,7 +11,6 @@ GROUPS = ("apples", "pears", "plums")
 MENTIONS = "it mentions "
 CHARS_PER_TOKEN = 4
 INSTRUCTION_TOKENS = 40  # of a request, beside the questions and the row
-ROWS = 8  # of a request
 
 
 class Hashed:
@@ -22,7 +21,7 @@ class Hashed:
 
     name, is_local = "hashed", True
     limits = Limits(concurrency=64)
-    capabilities = Capabilities(probabilities=True, rows=ROWS)
+    capabilities = Capabilities(probabilities=True)
 
     def __init__(self, rates: dict[str, float] | None = None, price: Price | None = None) -> None:
         self.rates, self.price = rates or {}, price or Price(0.2, 0.8)

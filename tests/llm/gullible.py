@@ -42,12 +42,12 @@ def inside(prompt: str) -> str:
 class Gullible(Compatible):
     """`prompts` holds what it was sent: system, user and schema of each request."""
 
-    def __init__(self, *, rows: int = 1) -> None:
+    def __init__(self) -> None:
         super().__init__("http://elsewhere.example/v1", "gullible", price=Price(0.0, 0.0))
         self.is_local = False
         self.prompts: list[str] = []
         self.hijacked = 0
-        self._can = Capabilities(probabilities=False, schema=True, images=False, rows=rows)
+        self._can = Capabilities(probabilities=False, schema=True, images=False)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -87,7 +87,7 @@ def test_every_named_host_is_asked_with_its_own_key_for_answers_and_models(
 
     async def go(told: Server) -> None:
         made: Any = open_provider(f"{kind}:m", Settings())
-        assert made.capabilities.rows == 8 and "the-key" not in made.name
+        assert "the-key" not in made.name
         made.is_local = False  # of loopback: the vendor's host is not
         async with Gate.open(Settings(ledger=":memory:"), model=made, calls=None) as g:
             said = await g.ask(Predicate("it is so"), [row("xx"), row("x")])

@@ -169,7 +169,7 @@ def test_rows_that_share_a_request(some: str) -> None:
     import asyncio
 
     async def asked(held: str) -> tuple[list[Any], Gullible]:
-        model = Gullible(rows=8)
+        model = Gullible()
         texts = [
             f"a note of a {'plum' if n % 2 else 'pear'} that is {'good' if n % 3 else 'bad'}, {n}" for n in range(16)
         ]

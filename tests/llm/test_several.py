@@ -26,7 +26,7 @@ ROWS = [row(f"row {'x' * n}") for n in range(20)]
 class Batches(Scripted):
     """Takes several rows; `spoil(request)` gives the indices of rows whose answer is left out, or raises."""
 
-    capabilities = Capabilities(probabilities=True, rows=8)
+    capabilities = Capabilities(probabilities=True)
 
     def __init__(self, spoil: Any = None, **own: Any) -> None:
         super().__init__(**own)

@@ -24,7 +24,7 @@ from uql.base.config import load
 from uql.base.errors import AuthError, ConfigError
 from uql.base.settings import Settings
 from uql.cli import main
-from uql.llm.providers import VENDORS_BY_NAME, compatible, open_provider
+from uql.llm.providers import HOSTED, compatible, open_provider
 from uql.llm.providers.http_client import vendor_key
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "llm"))
@@ -309,7 +309,7 @@ def test_the_extras_are_those_of_the_project() -> None:
         assert set(modules) == {module(requirement) for requirement in listed[extra]}, extra
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini", *VENDORS_BY_NAME, "systemone"])
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini", *HOSTED[1:], "systemone"])
 def test_the_key_of_a_kind_of_model_is_set_by_the_name_of_the_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://a.openai.azure.com")
     with pytest.raises(AuthError) as raised:

@@ -43,7 +43,7 @@ def room(context: int | None, reserved: int) -> int:
 
 
 def size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def pieces(row: Row, most: int) -> list[Row]:

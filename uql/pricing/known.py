@@ -81,6 +81,7 @@ RIDERS = ("select_with_where", "group_with_where")
 CLIPS_SEEN = 32  # whose frames are counted before a run
 UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
 UNKNOWN = Range(0.0, UNKNOWN_SHARE, 1.0)
+TRIED = 8  # rows of a request whose price is shown where no number was measured
 MOST_SEEN = 20_000  # rows of a block that are looked at one by one
 
 
@@ -95,6 +96,7 @@ class Knowledge:
     pace: Pace = field(default_factory=Pace)
     budget: int | None = None
     rows_at_once: int = 1  # that a request to the model may hold
+    rows_measured: bool = True  # else what TRIED of them would save is shown
     prompt: PromptTokens = plain_prompt_tokens
     form: float = 0.0  # tokens of a reply around each answer
     weighs_pairs: bool = True  # can the model weigh two texts against each other?
@@ -118,7 +120,9 @@ class Knowledge:
     def terms(self) -> Terms:
         """What choices depend on besides a block."""
         unit = unit_of(self.price)
-        return terms_of(self.settings, unit, unit != Unit(), self.budget, self.rows_at_once)
+        untried = self.costs and not self.rows_measured
+        terms = terms_of(self.settings, unit, unit != Unit(), self.budget, TRIED if untried else self.rows_at_once)
+        return replace(terms, rows_measured=not untried)
 
     @property
     def costs(self) -> bool:
@@ -159,7 +163,7 @@ class Knowledge:
             if not isinstance(part, Block):
                 return part
             block = part
-            if self.rows_at_once > 1 or has_ways(part) or (self.watches and self(part).watched):
+            if self.terms.rows > 1 or has_ways(part) or (self.watches and self(part).watched):
                 choice = choose(part, self._with_pilot(part), self.terms)
                 others.extend(choice.alternatives)
                 block = choice.block

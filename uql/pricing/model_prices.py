@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from uql.compiler.cost import FORM_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
-from uql.llm.providers import VENDORS_BY_NAME, server_abilities as remembered
-from uql.llm.providers.base import ROWS_AT_ONCE, Price, Provider, RowsProvider
+from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers.base import Price, Provider, RowsProvider
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
@@ -77,31 +77,30 @@ def is_in_process(settings: Settings) -> bool:
     return (settings.model or "").partition(":")[0].partition("?")[0] == "local"
 
 
-def rows_of(model: Provider | None, settings: Settings, measured: int | None = None) -> int:
-    """Rows that a request to this model may hold: as the settings say; under 'auto' as measured, else as its class is known for.
+def takes_rows(model: Provider | None, settings: Settings) -> bool:
+    """May several rows share a request to this model? Not to one of this process."""
+    return not is_in_process(settings) if model is None else isinstance(model, RowsProvider)
 
-    Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine that
-    was not measured: it has no price per token.
+
+def rows_of(model: Provider | None, settings: Settings, measured: int | None = None) -> int:
+    """Rows that a request to this model may hold: as the settings say; under 'auto' as measured, else one.
 
     Args:
         measured: by `uql eval --packed`; None: it was not.
     """
-    setting = settings.rows_per_request
-    takes_one = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
-    if setting == 1 or takes_one:
-        return 1
-    if setting != "auto":
-        return int(setting)
-    if measured is not None:
-        return measured
-    if model is not None:
-        return 1 if model.is_local else model.capabilities.rows
-    kind = (settings.model or "").partition(":")[0]
-    if kind == "systemone":
-        from uql.llm.providers.systemone import ROWS
+    rows = settings.rows_per_request
+    rows = measured or 1 if rows == "auto" else int(rows)
+    return rows if takes_rows(model, settings) else 1
 
-        return ROWS
-    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "openai", "anthropic", "gemini") else 1
+
+def rows_measured(model: Provider | None, settings: Settings, measured: int | None) -> bool:
+    """False where rows could share requests, and under 'auto' do not, since nobody measured whether that changes answers.
+
+    Args:
+        measured: by `uql eval --packed`; None: it was not.
+    """
+    here = model is not None and model.is_local
+    return measured is not None or settings.rows_per_request != "auto" or here or not takes_rows(model, settings)
 
 
 def unit_of(price: Price | None) -> Unit:

@@ -166,7 +166,15 @@ class Foresight:
             model: the provider that is asked, where it is open; else what is known of it by its name.
         """
         from uql.pricing.known import Knowledge
-        from uql.pricing.model_prices import form_of, pace_of, price_known, rows_of, watches, weighs_pairs
+        from uql.pricing.model_prices import (
+            form_of,
+            pace_of,
+            price_known,
+            rows_measured,
+            rows_of,
+            watches,
+            weighs_pairs,
+        )
         from uql.pricing.prompt_sizes import prompt_tokens
 
         memory = memory or self.remembered(settings)
@@ -185,6 +193,7 @@ class Foresight:
             settings=settings,
             budget=calls,
             rows_at_once=rows_of(model, model_settings, memory.rows),
+            rows_measured=rows_measured(model, model_settings, memory.rows),
             prompt=prompt_tokens(model, model_settings),
             form=form_of(model, model_settings),
             weighs_pairs=weighs_pairs(model, model_settings),

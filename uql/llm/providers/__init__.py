@@ -12,8 +12,7 @@ from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Provider, usable
 
-VENDORS_BY_NAME = ("openrouter", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
-HOSTED = ("ollama", *VENDORS_BY_NAME)
+HOSTED = ("ollama", "openrouter", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
 BUILT_IN = {
     "local": "uql.llm.providers.local",
     "oracle": "uql.llm.providers.oracle",

@@ -12,7 +12,7 @@ from uql.base.settings import Settings
 from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
-from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.base import CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.batches import ANTHROPIC, Service
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
@@ -45,7 +45,6 @@ class Anthropic(ChatProvider):
         audio=False,
         context=CONTEXT,
         output=OUTPUT,
-        rows=ROWS_AT_ONCE,
     )
 
     def __init__(

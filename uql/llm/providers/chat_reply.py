@@ -84,9 +84,9 @@ def counts(reply: dict[str, Any], *names: str) -> tuple[int, ...]:
 
 
 def _count(used: Any, name: str) -> int:
-    for level in name.split("."):
+    for level in name.split(".") if "." in name else (name,):
         used = used.get(level) if isinstance(used, dict) else None
-    if isinstance(used, bool) or not isinstance(used, int | float) or not 0 <= used <= MAX_TOKENS:
+    if used is None or isinstance(used, bool) or not isinstance(used, (int, float)) or not 0 <= used <= MAX_TOKENS:
         return 0
     return int(used)
 

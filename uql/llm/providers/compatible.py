@@ -61,7 +61,6 @@ class Compatible(ChatProvider):
 
     Args:
         vendor: its key is one that only the vendor's host gets.
-        rows: that share a request where the engine chooses. 1 where nobody knows the model: a small one mixes rows up.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class Compatible(ChatProvider):
         timeout_s: float = 120.0,
         price: Price | None = None,
         vendor: bool = False,
-        rows: int = 1,
     ) -> None:
         self.url, self.model = url, model
         self.name = f"{url}#{model}"
@@ -85,13 +83,13 @@ class Compatible(ChatProvider):
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
-        self._rows, self._vendor = rows, vendor
+        self._vendor = vendor
         self._listed_context: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
         abilities = _probed.get((self.url, self.model), Capabilities(context=self._listed_context))
-        return replace(abilities, descriptions=not self.is_local, rows=self._rows)
+        return replace(abilities, descriptions=not self.is_local)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"

@@ -18,7 +18,7 @@ from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers import server_abilities as remembered
-from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.base import CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.chat import Token, picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import ChatReply, counts, formed
@@ -79,7 +79,7 @@ class Gemini(ChatProvider):
     @property
     def capabilities(self) -> Capabilities:
         has = {name: name not in self._lacks for name in ("probabilities", "schema", *MEDIA)}
-        return Capabilities(context=self._context, rows=ROWS_AT_ONCE, **has)
+        return Capabilities(context=self._context, **has)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"  # as over OpenAI's protocol: what is asked is the same

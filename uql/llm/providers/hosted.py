@@ -12,9 +12,9 @@ from uql.base.errors import BackendError, ConfigError
 from uql.base.settings import Settings
 from uql.base.vendors import VENDORS
 from uql.llm.prices import price_of
-from uql.llm.providers import HOSTED, VENDORS_BY_NAME, gemini_api
+from uql.llm.providers import HOSTED, gemini_api
 from uql.llm.providers.address import address
-from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Limits
+from uql.llm.providers.base import CallError, Limits
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import call
@@ -33,9 +33,8 @@ def open_provider(spec: str, settings: Settings) -> Compatible:
     host = HOSTS[kind]
     url = address_of(kind)
     key = vendor_key(host.key_env, host.title, offline=settings.offline) if host.key_env else None
-    rows = ROWS_AT_ONCE if kind in VENDORS_BY_NAME else 1
     price = price_of(spec, settings)
-    provider = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price, rows=rows)
+    provider = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price)
     if url == host.url:  # elsewhere another model may have the same name
         provider.name = spec
     return provider

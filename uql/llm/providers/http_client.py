@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from uql.llm.providers.wire import keep_out
 if TYPE_CHECKING:
     import ssl
 
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientRequest, ClientSession, StreamReader
 
 Heard = Callable[[float | None, float | None], None]
 RATE_HEADERS = (
@@ -34,6 +35,8 @@ KEPT_S = 60.0  # that an idle connection stays open
 HEADER_BYTES = 65_536  # of a header, at most
 REPLY_BYTES = 32_000_000  # of a reply, unpacked: many are read at a time
 BODY_BYTES = 256_000_000  # of what is fetched: the replies of a batch are in one
+SHORT_BYTES = 32_768  # of a request that is handed to the system at once, and waited for from then on
+JSON = {"content-type": "application/json"}
 MOST_DIGITS = 15  # of a stated rate
 NO_KEY = "none"  # sent to servers that were given none: some refuse a request without a key
 
@@ -84,10 +87,14 @@ class Client:
         self.proxy = proxy_of(self._base_url)
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._heads: dict[str, tuple[ClientRequest, bytes]] = {}  # by path, of requests past the session
 
     async def post(self, path: str, *, body: Mapping[str, Any]) -> Response:
         """The response to a JSON body. Raises what aiohttp raises."""
-        return await self._send("POST", path, json=body)
+        data = json.dumps(body).encode()
+        if self.proxy is not None or len(data) > SHORT_BYTES:
+            return await self._send("POST", path, data=data, headers=JSON)
+        return await self._exchange(path, data)
 
     async def upload(self, path: str, *, fields: Mapping[str, str], name: str, data: str) -> Response:
         """The response to a form with one file. Raises what aiohttp raises.
@@ -114,25 +121,89 @@ class Client:
 
     async def _send(self, method: str, path: str, most: int | None = None, **what: Any) -> Response:
         """`most`: bytes of the body; None: those of a reply."""
-        if self._session is None or self._loop is not asyncio.get_running_loop():
-            await self.close()  # a model that was given is asked by many statements: the last loop has ended
-            self._session, self._loop = self._open_session(), asyncio.get_running_loop()
-        url = self._base_url + path
-        async with self._session.request(method, url, allow_redirects=False, proxy=self.proxy, **what) as reply:
-            content = await _body(reply, most or REPLY_BYTES)
+        session, url = await self._ready_session(), self._base_url + path
+        async with session.request(method, url, allow_redirects=False, proxy=self.proxy, **what) as reply:
+            content = await _body(reply.content, most or REPLY_BYTES)
+        return self._response(reply.status, content, reply.headers, reply.raw_headers)
+
+    async def _exchange(self, path: str, data: bytes) -> Response:
+        """A short POST on a connection of the session's pool. `ClientSession.request` does the same in twice the time, since it begins
+        each request anew: what requests to a path have in common is made once here."""
+        import aiohttp
+        from aiohttp.http_exceptions import HttpProcessingError
+
+        session = await self._ready_session()
+        request, head = self._heads.get(path) or self._head(path)
+        assert session.connector is not None
+        try:
+            connection = await session.connector.connect(request, [], session.timeout)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError(f"no connection to {request.host} in time") from error
+        try:
+            protocol = connection.protocol
+            if protocol is None or protocol.transport is None:
+                raise aiohttp.ServerDisconnectedError
+            protocol.set_response_params(
+                read_until_eof=True,
+                read_timeout=self._timeout_s,
+                max_line_size=HEADER_BYTES,
+                max_field_size=HEADER_BYTES,
+            )
+            protocol.transport.write(b"%s%d\r\n\r\n%s" % (head, len(data), data))
+            protocol.start_timeout()
+            try:
+                message, payload = await protocol.read()
+                while 100 <= message.code < 200:  # the reply is still to come
+                    message, payload = await protocol.read()
+            except HttpProcessingError as error:
+                raise aiohttp.ClientPayloadError(f"the reply is not HTTP: {error.message}") from error
+            content = await _body(payload, REPLY_BYTES)
+        except BaseException:  # what comes on this connection is the reply to this request
+            connection.close()
+            raise
+        connection.release()
+        return self._response(message.code, content, message.headers, message.raw_headers)
+
+    def _head(self, path: str) -> tuple[ClientRequest, bytes]:
+        """What requests to a path have in common: for the pool, and as it is sent, up to the length of the body."""
+        from aiohttp import ClientRequest
+        from yarl import URL
+
+        assert self._loop is not None
+        headers = {**self._headers, **JSON}
+        request = ClientRequest("POST", URL(self._base_url + path), headers=headers, loop=self._loop, ssl=_context())
+        lines = [f"POST {request.url.raw_path_qs} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in request.headers.items() if name.lower() != "content-length"]
+        if any(character in line for line in lines for character in "\r\n\0"):
+            raise ValueError("a header has a line break")
+        head = "\r\n".join([*lines, "content-length: "]).encode()
+        self._heads[path] = request, head
+        return request, head
+
+    def _response(
+        self, status: int, content: bytes, headers: Mapping[str, str], raw: Sequence[tuple[bytes, bytes]]
+    ) -> Response:
         if self._on_limits is not None:
-            stated = [(name.lower(), value) for name, value in reply.raw_headers if b"limit" in name.lower()]
+            stated = [(name.lower(), value) for name, value in raw if b"limit" in name.lower()]
             if stated:
                 self._on_limits(*(stated_rate(stated, names) for names in RATE_HEADERS))
-        return Response(reply.status, content, reply.headers)
+        return Response(status, content, headers)
+
+    async def _ready_session(self) -> ClientSession:
+        """The session of the loop that runs."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._loop is not loop:
+            await self.close()  # a model that was given is asked by many statements: the last loop has ended
+            self._session, self._loop = self._open_session(), loop
+            self._heads.clear()
+        return self._session
 
     def _open_session(self) -> ClientSession:
         import aiohttp
 
-        certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
         connecting_s = min(10.0, self._timeout_s / 2)  # ends before the request's time: nothing is paid
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=KEPT_S),
+            connector=aiohttp.TCPConnector(limit=0, ssl=_context(), keepalive_timeout=KEPT_S),
             headers=self._headers,
             timeout=aiohttp.ClientTimeout(total=None, connect=connecting_s, sock_read=self._timeout_s),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -141,16 +212,22 @@ class Client:
         )
 
 
-async def _body(reply: ClientResponse, most: int) -> bytes:
+async def _body(stream: StreamReader, most: int) -> bytes:
     """The body, unpacked. Raises ClientPayloadError for one that is too long: a few bytes of gzip may be gigabytes."""
     from aiohttp import ClientPayloadError
 
-    content = bytearray()
-    while part := await reply.content.readany():
-        content += part
-        if len(content) > most:
-            raise ClientPayloadError(f"the reply is longer than {most:,} bytes")
-    return bytes(content)
+    content = await stream.readany()
+    if stream.at_eof() and len(content) <= most:  # as most are
+        return content
+    parts, size = [content], len(content)
+    while part := await stream.readany():
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            break
+    if size > most:
+        raise ClientPayloadError(f"the reply is longer than {most:,} bytes")
+    return b"".join(parts)
 
 
 def proxy_of(url: str) -> str | None:
@@ -182,6 +259,10 @@ def client(
         headers = {name: os.environ[variable] for name, variable in variables.items() if os.environ.get(variable)}
         headers |= ambient_headers("OPENAI_CUSTOM_HEADERS")
     return Client(base_url, api_key=api_key, timeout_s=timeout_s, headers=headers, on_limits=on_limits)
+
+
+def _context() -> ssl.SSLContext:
+    return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @cache

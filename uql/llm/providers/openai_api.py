@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from uql.base.errors import ConfigError, UnknownModelError
@@ -17,7 +18,6 @@ from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.providers import responses, server_abilities as remembered
 from uql.llm.providers.base import (
-    ROWS_AT_ONCE,
     Answer,
     CallError,
     Capabilities,
@@ -95,14 +95,8 @@ class OpenAI(Compatible):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            probabilities="logprobs" not in self._refused,
-            schema="response_format" not in self._refused,
-            images=True,
-            audio="audio" in self.model,
-            context=CONTEXT,
-            output=OUTPUT,
-            rows=ROWS_AT_ONCE,
+        return _capabilities(
+            "logprobs" not in self._refused, "response_format" not in self._refused, "audio" in self.model
         )
 
     async def _abilities(self, usage: Usage) -> Capabilities:
@@ -112,12 +106,11 @@ class OpenAI(Compatible):
         return f"{super().version(question)}/decisions-1" if self._decides(question) else super().version(question)
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        decides = any(map(self._decides, request.questions))  # each decision has the words of its own
-        alone = replace(request, together=1) if decides else request
-        most_in, most_out = tokens_at_most(alone, word=not decides and not self._talks)
-        most_out = self._with_room(most_out)
         decisions = [_decision("", q, request.row) for q in request.questions if self._decides(q)]
-        return most_in + 40 * len(request.questions) + len(json.dumps(decisions)), most_out
+        alone = replace(request, together=1) if decisions else request  # each decision has the words of its own
+        most_in, most_out = tokens_at_most(alone, word=not decisions and not self._talks)
+        decided = len(json.dumps(decisions)) if decisions else 0
+        return most_in + 40 * len(request.questions) + decided, self._with_room(most_out)
 
     def _decides(self, question: Question) -> bool:
         if not self._decisions:
@@ -228,6 +221,12 @@ class OpenAI(Compatible):
             )
             usage.add(read, 0, cached, cache_writes)
             return {answer["name"]: answer for answer in reply["answers"]}
+
+
+@cache
+def _capabilities(probabilities: bool, schema: bool, audio: bool) -> Capabilities:
+    """What a model of the vendor can do; one object, since each request looks."""
+    return Capabilities(probabilities, schema, images=True, audio=audio, context=CONTEXT, output=OUTPUT)
 
 
 def _wants_responses(error: Exception) -> bool:

@@ -41,7 +41,6 @@ from uql.operators.texts import neutral
 VERSION = "systemone-1"
 VENDOR = VENDORS["systemone"]
 LIMITS = Limits(concurrency=64, adaptive=True)
-ROWS = 100  # of one request, at most
 OPTIONS = 255  # of a choice, at most
 LEVELS = 10  # of a score, at most
 ANSWER_TOKENS = 40  # of one answer, at most, where a server counts them
@@ -70,7 +69,7 @@ class SystemOne:
         url = at.url if at.url.endswith("/v1") else f"{at.url}/v1"
         self.model, self.price, self.limits, self.is_local = at.model, price, at.limits, at.is_local
         self.name = f"systemone:{url}#{at.model}"
-        self.capabilities = Capabilities(probabilities=True, schema=False, images=False, audio=False, rows=ROWS)
+        self.capabilities = Capabilities(probabilities=True, schema=False, images=False, audio=False)
         self._client = client(url, api_key=at.api_key, timeout_s=timeout_s, on_limits=self._update_limits)
 
     def version(self, question: Question) -> str:
