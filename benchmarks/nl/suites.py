@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -96,6 +97,12 @@ class Suite:
 
 
 # ------------------------------------------------------------------------------------ rotowire, countries_flags, artwork
+def _read_once(questions: Callable[[Path], list[Asked]]) -> Callable[[Path], list[Asked]]:
+    """The same questions, read once in a process: their plans are parsed, and SQL over labels gives their references."""
+    read = cache(lambda shared: tuple(questions(shared)))
+    return lambda shared: list(read(shared))
+
+
 def _known(name: str) -> Callable[[Path], list[Asked]]:
     def questions(shared: Path) -> list[Asked]:
         known = references(shared, name)
@@ -120,7 +127,7 @@ def _known(name: str) -> Callable[[Path], list[Asked]]:
             )
         return found
 
-    return questions
+    return _read_once(questions)
 
 
 def _with_reader(name: str) -> Callable[[str, Path, Path, Model], Connection]:

@@ -12,7 +12,7 @@ from uql.sampling.base import Estimate
 def test_a_count_over_more_rows_than_the_budget_is_an_estimate_with_an_interval(large):
     truth = large.truth("SELECT COUNT(*) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0][0]
     hits = 0
-    for seed in range(20):
+    for seed in range(12):
         result = large.connect(seed=seed).uql(
             'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive" WITH (budget = 100)'
         )
@@ -23,7 +23,7 @@ def test_a_count_over_more_rows_than_the_budget_is_an_estimate_with_an_interval(
         assert not result.exact
         hits += found.low <= truth <= found.high
         assert result.fetchall()[0][0] == round(found.value)
-    assert hits >= 17
+    assert hits >= 11  # an interval that holds in 70 % of runs passes in 9 % of all tests, as 17 of 20 would
 
 
 def test_a_count_that_fits_in_the_budget_is_exact(world):

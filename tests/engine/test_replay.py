@@ -51,7 +51,7 @@ STATEMENTS = {
 }
 
 
-def connect(folder: Path, model: Any, rows: int = 900, ledger: str | None = None, **settings: Any) -> uql.Connection:
+def connect(folder: Path, model: Any, rows: int = 500, ledger: str | None = None, **settings: Any) -> uql.Connection:
     folder.mkdir(exist_ok=True)
     con = uql.connect(folder / "t.duckdb", model=model, ledger=ledger or str(folder / "l.sqlite"), **settings)
     words = ", ".join(f"'{word}'" for word in WORDS)
@@ -360,7 +360,7 @@ def test_tokens_of_all_tries_and_of_the_largest_request_count_again(
     tmp_path: Path, kind: type[Paid], rows: int, name: str
 ) -> None:
     model = kind()
-    with connect(tmp_path, model, rows_per_request=rows) as con:
+    with connect(tmp_path, model, rows=900, rows_per_request=rows) as con:
         first = con.uql(f"{STATEMENTS[name]} WITH (max_tokens = 4000)")
         expected, paid = said(first), len(model.paid)
         assert first.cost.input_tokens + first.cost.output_tokens > 3000
@@ -534,9 +534,9 @@ def test_a_run_with_a_limit_that_was_broken_off_goes_on_to_the_numbers_of_an_unb
 
     text, price = f"{STATEMENTS['count']} WITH ({limit})", Price(1.0, 1.0)
     whole, model = Faulty(price=price), Stopping(price=price)
-    with connect(tmp_path / "whole", whole) as con:
+    with connect(tmp_path / "whole", whole, rows=900) as con:
         expected = said(con.uql(text))
-    with connect(tmp_path / "broken", model) as con:
+    with connect(tmp_path / "broken", model, rows=900) as con:
         run = con.uql(text).run_id
         assert len(model.paid) < 44
         assert said(con.resume(run)) == expected and len(model.paid) == len(whole.paid)

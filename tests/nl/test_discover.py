@@ -60,6 +60,16 @@ def hospital() -> duckdb.DuckDBPyConnection:
     return con
 
 
+def test_the_tables_of_a_database_are_listed_once(
+    hospital: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, listings = Catalog(hospital), []
+    rows = catalog._rows
+    monkeypatch.setattr(catalog, "_rows", lambda sql, *values: listings.append(sql) or rows(sql, *values))
+    assert len(discover("How many patients are there?", catalog, None).sources) > 1
+    assert len([sql for sql in listings if "duckdb_tables()" in sql]) == 1
+
+
 def test_text_columns_and_images_are_told_apart_from_structured_ones() -> None:
     con = database()
     con.execute("CREATE TABLE photos (shop_id INTEGER, photo BLOB)")

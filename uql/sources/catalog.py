@@ -453,14 +453,13 @@ class Catalog:
 
     def names(self) -> list[str]:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
-        rows = self._rows(
-            "SELECT database_name = system.main.current_database() AND schema_name = system.main.current_schema(),"
-            " database_name, schema_name, table_name FROM"
-            " (SELECT database_name, schema_name, table_name, internal FROM system.main.duckdb_tables()"
-            " UNION ALL SELECT database_name, schema_name, view_name, internal FROM system.main.duckdb_views())"
-            f" WHERE NOT internal AND NOT ({_INTERNAL})"
-        )
-        return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
+        names = set()
+        for database, schema, name, _, is_view, here, current, of_user in self._relations():
+            if (is_view and not of_user) or name.startswith("__uql_") or name == "uql_semantic_tables":
+                continue
+            reached = (database, schema) == (here, current) or database == "temp"
+            names.add(name if reached else f"{database}.{schema}.{name}")
+        return sorted(names)
 
     def files_in_rows(self) -> frozenset[str]:
         """The paths and addresses in the columns whose comments say that they hold images, sounds, films or documents."""

@@ -90,26 +90,27 @@ def discover(
         model: what a person has written of the database.
     Raises: QuestionError (UQL633) if the database has no tables; UnknownTableError for an unknown name.
     """
-    names = list(tables) if tables is not None else catalog.names()
-    if not names:
-        raise QuestionError(
-            "there are no tables to ask about",
-            code="UQL633",
-            help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
-        )
-    sources = [_source(model.described(catalog.named(name)), catalog, question) for name in names]
-    scores = _scores(question, sources, embedder)
-    by_name: dict[str, Source] = {}
-    for i in np.argsort(-scores, kind="stable")[:most]:
-        source = sources[i]
-        name, n = source.name, 2
-        while name.lower() in map(str.lower, by_name):
-            name, n = f"{source.name}_{n}", n + 1
-        by_name[name] = replace(source, name=name)
-    links = model.links(by_name)
-    pairs = {frozenset((x.left.table, x.right.table)) for x in links}
-    guessed = links_between(list(by_name.values()), catalog)
-    return Scope(by_name, (*links, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
+    with catalog.listed_once():
+        names = list(tables) if tables is not None else catalog.names()
+        if not names:
+            raise QuestionError(
+                "there are no tables to ask about",
+                code="UQL633",
+                help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
+            )
+        sources = [_source(model.described(catalog.named(name)), catalog, question) for name in names]
+        scores = _scores(question, sources, embedder)
+        by_name: dict[str, Source] = {}
+        for i in np.argsort(-scores, kind="stable")[:most]:
+            source = sources[i]
+            name, n = source.name, 2
+            while name.lower() in map(str.lower, by_name):
+                name, n = f"{source.name}_{n}", n + 1
+            by_name[name] = replace(source, name=name)
+        links = model.links(by_name)
+        pairs = {frozenset((x.left.table, x.right.table)) for x in links}
+        guessed = links_between(list(by_name.values()), catalog)
+        return Scope(by_name, (*links, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
 
 
 def shortlist(scope: Scope, *, tables: int = 6) -> Scope:
