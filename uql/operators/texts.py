@@ -27,8 +27,13 @@ def short(text: str, most: int = SHORT) -> str:
     >>> short("new\\nline")
     'new line'
     """
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = one_line(text)
     return neutral(line if len(line) <= most else line[: most - 1] + "…")
+
+
+def one_line(text: str) -> str:
+    """The text with a space for each run of white space and of characters that are not printable."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def quoted(text: str) -> str:
