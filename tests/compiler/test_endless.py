@@ -20,7 +20,7 @@ REFUSED = {
     "cube in grouping sets": f"SELECT COUNT(*) FROM wide WHERE {POSITIVE} GROUP BY GROUPING SETS (CUBE ({', '.join(COLUMNS)}))",
     "product of cubes": f"SELECT COUNT(*) FROM wide WHERE {POSITIVE} GROUP BY {', '.join(['CUBE (c1, c2, c3)'] * 5000)}",
     "pattern": rf"SELECT COLUMNS('^(\w+)+!$') FROM wide WHERE {POSITIVE}",
-    "deep AND": f"SELECT COUNT(*) FROM wide WHERE {POSITIVE} AND {' AND '.join(f'c1 <> {n}' for n in range(4000))}",
+    "deep AND": f"SELECT COUNT(*) FROM wide WHERE {POSITIVE} AND {' AND '.join(f'c1 <> {n}' for n in range(10_000))}",
 }
 
 
