@@ -260,7 +260,7 @@ def test_names_of_types_in_one_another_are_refused_in_time(name: str) -> None:
     with pytest.raises(GuardError):
         check_sql(f"SELECT {f'{name}(' * 40}1{')' * 40}", TABLES)
     assert time.process_time() - begun < 5, "seconds; it took twice as long for each bracket more"
-    assert check_sql(f"SELECT {f'{name}(' * 4}1{')' * 4}", TABLES)
+    assert check_sql(f"SELECT {'DATE(' * 4}x{')' * 4} FROM reviews", TABLES).count("CAST") == 4
 
 
 @pytest.mark.parametrize(
