@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-_TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
-_CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
+_TAGS = r"/?(?:start_of_turn|end_of_turn|start_of_image|end_of_image|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
+_CONTROL = re.compile(
+    rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS)\b)",
+    re.IGNORECASE,
+)
 SHORT = 80  # characters of a value that enters an instruction
 NAME = 40  # characters of a name that is shown without quotes
 
