@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, product
+from math import prod
 
 from uql.base.errors import BindError
 from uql.compiler import syntax as ast
@@ -46,6 +47,7 @@ def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
         if expr.name == "grouping_sets":
             return [one for arg in expr.args for one in sets_of(arg)]
         elements = [places(arg) for arg in expr.args]
+        _check_number(expr, len(elements) + 1 if expr.name == "rollup" else 2 ** min(len(elements), MOST_SETS))
         if expr.name == "rollup":
             chosen = [elements[:n] for n in range(len(elements), -1, -1)]
         else:
@@ -57,14 +59,15 @@ def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
         sets_of(key.expr) if isinstance(key.expr, Call) and key.expr.name in KINDS else [(place(key),)]
         for key in select.group_by
     ]
-    total = 1
-    for one in each:
-        total *= len(one)
-    if total > MOST_SETS:
-        key = select.group_by[0]
-        raise BindError(f"GROUP BY makes {total:,} grouping sets, {MOST_SETS:,} at most", code="UQL212", span=key.span)
+    _check_number(select.group_by[0], prod(map(len, each)))
     sets = tuple(tuple(dict.fromkeys(i for part in parts for i in part)) for parts in product(*each))
     return replace(select, group_by=tuple(keys)), sets
+
+
+def _check_number(node: GroupKey | Expr, sets: int) -> None:
+    """Raises: BindError (UQL212) where GROUP BY makes more sets than DuckDB takes, before they are made."""
+    if sets > MOST_SETS:
+        raise BindError(f"GROUP BY makes more than {MOST_SETS:,} grouping sets", code="UQL212", span=node.span)
 
 
 def apart(select: Select, items: list[ast.SelectItem], scope: Scope) -> tuple[Select, list[ast.SelectItem]]:

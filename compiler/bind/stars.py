@@ -13,7 +13,20 @@ from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression
-from uql.compiler.syntax import Call, Column, Expr, ListExpr, Name, Named, SelectItem, Span, Star, String, TypeName
+from uql.compiler.syntax import (
+    Call,
+    Column,
+    Expr,
+    ListExpr,
+    Name,
+    Named,
+    Number,
+    SelectItem,
+    Span,
+    Star,
+    String,
+    TypeName,
+)
 from uql.compiler.walk import rewrite, walk
 
 MOST_NESTED = 1_000  # structs in one another that unnest(…, recursive := true) takes apart
@@ -152,9 +165,8 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
     if isinstance(item.expr, ast.Like) and isinstance(item.expr.operand, Star):
         tested, star = Name(("name",)), item.expr.operand
         condition = ast.Lambda(tested.parts, replace(item.expr, operand=tested))
-        return _renamed(
-            item, _that_pass(condition, _chosen(Call("columns", (star,)), scope, statement), item.span, statement)
-        )
+        columns = _chosen(Call("columns", (star,)), scope, statement)
+        return _renamed(item, _that_pass(condition, columns, item.span, statement), statement)
     if scope.find(("columns",), item.span) is not None:
         return [item]
     item = replace(item, expr=rewrite(item.expr, lambda node: _unpacked(node, scope, statement)))
@@ -170,18 +182,20 @@ def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[S
         expr = rewrite(item.expr, lambda node, value=value: value if node == call else node)  # type: ignore[misc]
         chosen.append((name, replace(column, expr=expr)))
     pattern = call.args[0].value if isinstance(call.args[0], String) else ""
-    return _renamed(item, chosen, pattern)
+    return _renamed(item, chosen, statement, pattern)
 
 
-def _renamed(item: SelectItem, chosen: list[tuple[str, SelectItem]], pattern: str = "") -> list[SelectItem]:
+def _renamed(
+    item: SelectItem, chosen: list[tuple[str, SelectItem]], statement: Statement, pattern: str = ""
+) -> list[SelectItem]:
     r"""The columns that an item stands for under the name it gives them, in which \0 is a column's name and \1 the first group of
-    the pattern by which it was chosen."""
+    the pattern by which it was chosen. DuckDB reads patterns, in time linear in the name."""
 
     def part(at: re.Match[str], name: str) -> str:
-        found, group = re.search(pattern, name), int(at[1])
-        if not group:
+        if at[1] == "0":
             return name
-        return found[group] or "" if found is not None and group <= len(found.groups()) else ""
+        group = expression(Call("regexp_extract", (String(name), String(pattern), Number(at[1]))))
+        return str(statement.catalog.value(f"SELECT {group}"))
 
     alias = item.alias
     return [
@@ -221,11 +235,10 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
         return [(item.alias or _name(item.expr), item) for item in starred(argument, scope)]
     columns = _columns(Star(span=call.span), scope)
     match argument:
-        case String(value=pattern):
-            try:
-                selection = [pair for pair in columns if re.search(pattern, pair[0])]
-            except re.error as error:
-                raise _wrong(call.span, f"COLUMNS({pattern!r}): {error}") from None
+        case String():
+            name = Name(("name",))
+            matches = ast.Lambda(name.parts, Call("regexp_matches", (name, argument)))
+            return _that_pass(matches, columns, call.span, statement)
         case ListExpr(items=items) if all(isinstance(i, String) for i in items):
             by_name = {name.lower(): (name, item) for name, item in columns}
             names = [i.value for i in items if isinstance(i, String)]

@@ -96,7 +96,7 @@ class Use:
         return self.text, frozenset(self.reads), frozenset(self.holes), self.attempt
 
 
-_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
+_NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 _LABEL = re.compile(r"'(?:[^']|'')*'")
 _FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")

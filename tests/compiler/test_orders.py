@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -16,7 +17,12 @@ from uql.compiler.syntax import Binary, Column, Expr, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.operators import CONDITION
 
-TERMS = [Virtual(VirtualColumn(i, f"text {i}", CONDITION, "BOOLEAN", (Column("t", f"c{i}"),))) for i in range(12)]
+
+def term(i: int) -> Virtual:
+    return Virtual(VirtualColumn(i, f"text {i}", CONDITION, "BOOLEAN", (Column("t", f"c{i}"),)))
+
+
+TERMS = [term(i) for i in range(12)]
 formulas = st.recursive(
     st.sampled_from(TERMS[:5]),
     lambda below: st.one_of(
@@ -94,6 +100,13 @@ def test_more_stages_than_can_be_tried_are_ordered_greedily() -> None:
     assert sorted(order) == list(range(12))
     assert order[0] == 11
     assert cost < cost_of(formula, stages_of(formula), imagined(rates), [1.0] * 12, range(12))
+
+
+def test_so_many_stages_that_looking_for_an_order_would_not_end_are_asked_as_written() -> None:
+    k = orders.MOST_ORDERED + 1
+    formula = Formula.of(reduce(partial(Binary, "AND"), (TERMS[0], *(term(i) for i in range(1, k)))))
+    order, cost = best(formula, stages_of(formula), imagined([0.5] * k), [float(k - i) for i in range(k)])
+    assert order == tuple(range(k)) and cost == k * (k + 1) / 2
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)

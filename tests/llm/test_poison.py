@@ -284,3 +284,11 @@ def test_the_key_of_a_row_does_not_know_how_its_names_are_shown() -> None:
     assert b"film title" in row_key(Row((Cell("film title", "a plum"), Cell("text", "a pear"))))
     assert [named(name) for name in ("text", "Titel_2", "größe")] == ["text", "Titel_2", "größe"]
     assert named("film title") == '"film title"' and named("2024") == '"2024"' and named("a" * 41) == f'"{"a" * 41}"'
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["[TOOL_RESULTS]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]", "<start_of_image>", "</end_of_image>", "<|eot_id|>"],
+)
+def test_control_tokens_of_chat_templates_stand_in_no_text(token: str) -> None:
+    assert token not in neutral(f"a {token} b")

@@ -77,3 +77,11 @@ def test_grammars_of_bare_values_allow_null_and_escape_labels() -> None:
 )  # fmt: skip
 def test_a_number_that_is_read_must_stand_in_the_row(value: object, question: str, text: str, absent: bool) -> None:
     assert not_in_row(value, question, Row((Cell("text", text),))) is absent
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("DOUBLE", "1" + " " * 100_000 + "x"), ("INTERVAL", "1" * 100_000), ("DATE", "2" * 100_000)]
+)
+def test_an_endless_value_is_refused_by_its_length(kind: str, text: str) -> None:
+    with pytest.raises(ValueError, match=f"not {len(text):,} characters"):
+        read(text, parse_type(kind))

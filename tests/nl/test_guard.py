@@ -254,6 +254,15 @@ def test_comments_and_layout_do_not_survive() -> None:
     assert check_sql("select /* ; DROP TABLE x */ 1 -- and more\n", TABLES) == "SELECT 1"
 
 
+@pytest.mark.parametrize("name", ["DATE", "DECIMAL", "VARCHAR"])
+def test_names_of_types_in_one_another_are_refused_in_time(name: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(GuardError):
+        check_sql(f"SELECT {f'{name}(' * 40}1{')' * 40}", TABLES)
+    assert time.process_time() - begun < 5, "seconds; it took twice as long for each bracket more"
+    assert check_sql(f"SELECT {'DATE(' * 4}x{')' * 4} FROM reviews", TABLES).count("CAST") == 4
+
+
 @pytest.mark.parametrize(
     "text", ["", "   ", "SELECT " + "1 + " * 8000 + "1", "SELECT 1\0", "SELECT " + "(" * 400 + "1" + ")" * 400]
 )

@@ -200,11 +200,16 @@ def out_of_memory(error: Exception) -> DataError:
 
 @contextmanager
 def memory_errors() -> Iterator[None]:
-    """Turns a MemoryError of the block, and what else is raised where no memory is left, into DataError (UQL526)."""
+    """Turns a MemoryError of the block, and what else is raised where no memory is left, into DataError (UQL526); where a tree is too
+    deep, BindError (UQL213)."""
     try:
         yield
     except MemoryError as error:
         raise out_of_memory(error) from error
+    except RecursionError as error:
+        raise BindError(
+            "the query is nested too deeply", code="UQL213", help="split it with WITH name AS (…)"
+        ) from error
     except (RuntimeError, ImportError) as error:  # a thread without a stack, a library that cannot be loaded
         if not any(sign in str(error) for sign in _NO_MEMORY):
             raise

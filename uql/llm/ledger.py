@@ -178,10 +178,12 @@ class Ledger:
             db = Postgres.open(self.address)
         else:
             db = SQLite.open(self.address)
-        if db.format != FORMAT or not isinstance(db.secret, bytes):
+        if db.format != FORMAT or not isinstance(db.secret, bytes) or len(db.secret) > hashlib.blake2b.MAX_KEY_SIZE:
             db.close()
             raise ConfigError(
-                f"the ledger {self.path} has format {db.format}, this version reads {FORMAT}", code="UQL410"
+                f"the ledger {self.path} has format {db.format!r}, this version reads {FORMAT} with a secret of at most "
+                f"{hashlib.blake2b.MAX_KEY_SIZE} bytes",
+                code="UQL410",
             )
         return db
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sqlite3
 import stat
@@ -38,6 +39,12 @@ UPGRADES: dict[
 BUSY_MS = 60_000  # how long another process may hold the file
 AT_ONCE = 900  # keys of one SELECT
 CACHE_KB = 16_384  # the inner pages of the index of 10⁷ answers take 6,000
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+_WORD = re.compile(r"[^\W\d]\w*")
+_TABLES = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+) ([^;]+)", f"{SCHEMA};{_META}")
+_VIEWS = [f"CREATE VIEW {view}".split() for view in re.findall(r"CREATE VIEW IF NOT EXISTS ([^;]+)", SCHEMA)]
+_NAMES = {name for name, _ in _TABLES} | {"answers", "calls"}
+_WORDS = {*_NAMES, *_WORD.findall(" ".join(columns for _, columns in _TABLES)), "CREATE", "TABLE", "INDEX", "ON"}
 
 
 def default_path() -> Path:
@@ -175,9 +182,28 @@ def _make_private(path: Path, mode: int) -> None:
             path.chmod(mode)
 
 
+def _foreign_object(db: SQLite) -> str | None:
+    """What the file's schema holds that is not of UQL and would run: a trigger, a view in place of a table, a check, a computed column.
+
+    Tables, and indexes of them, are made of the words that this version and earlier ones use, which call nothing. Tables of other
+    names are not read.
+    """
+    for kind, name, table, sql in db.execute("SELECT type, lower(name), lower(tbl_name), sql FROM sqlite_schema"):
+        text = str(sql)
+        is_own = text.split() in _VIEWS if kind == "view" else {*_WORD.findall(text)} <= {*_WORDS, name}
+        if kind == "trigger" or (table in _NAMES and sql is not None and not is_own):
+            return f"the {kind} {name} is not of UQL"
+    return None
+
+
 def _with_tables(db: SQLite) -> dict[str, Any]:
-    """Makes the tables that are missing, from those of an earlier format where they are. Returns format and secret of the file."""
-    db.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+    """Makes the tables that are missing, from those of an earlier format where they are. Returns format and secret of the file.
+
+    Raises: OSError where the schema holds something that is not of UQL.
+    """
+    if foreign := _foreign_object(db):
+        raise OSError(foreign)
+    db.execute(_META)
     db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32)))
     meta = dict(db.execute("SELECT name, value FROM meta"))
     if meta["format"] not in UPGRADES:  # of a later version

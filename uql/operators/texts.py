@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-_TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
-_CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
+_TAGS = r"/?(?:start_of_turn|end_of_turn|start_of_image|end_of_image|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
+_CONTROL = re.compile(
+    rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|AVAILABLE_TOOLS)\b)",
+    re.IGNORECASE,
+)
 SHORT = 80  # characters of a value that enters an instruction
 NAME = 40  # characters of a name that is shown without quotes
 
@@ -27,8 +30,13 @@ def short(text: str, most: int = SHORT) -> str:
     >>> short("new\\nline")
     'new line'
     """
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = one_line(text)
     return neutral(line if len(line) <= most else line[: most - 1] + "…")
+
+
+def one_line(text: str) -> str:
+    """The text with a space for each run of white space and of characters that are not printable."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def quoted(text: str) -> str:

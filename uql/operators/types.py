@@ -27,6 +27,7 @@ KINDS = {  # by DuckDB's name of a type
     **dict.fromkeys(("list", "array"), "list"),
     **{name: name for name in ("decimal", "boolean", "date", "time", "interval", "struct", "enum")},
 }
+LONGEST = 1_000  # characters of a value that is no text
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}  # of a grammar's literals
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
 NULL_WORDS = {"", "null", "none", "n/a", "na", "unknown", "not stated", "not mentioned", "not specified", "nan"}
@@ -160,6 +161,8 @@ def read(value: Any, kind: Type) -> Any:
     """A reply's value in the type, None for null. Raises ValueError saying what was wanted."""
     if value is None or (isinstance(value, str) and kind.kind != "enum" and value.strip().lower() in NULL_WORDS):
         return None
+    if isinstance(value, str) and kind.kind not in ("text", "enum") and len(value) > LONGEST:
+        raise ValueError(f"a value of type {kind.kind} was wanted, not {len(value):,} characters")
     match kind.kind:
         case "text":
             return value if isinstance(value, str) else _as_text(value)

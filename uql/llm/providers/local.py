@@ -36,6 +36,7 @@ from uql.llm.questions import Cell, Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import Level, OneOf, Text, Value, YesNo, json_value
 from uql.operators.rows import VERSION as ROWS
+from uql.operators.texts import short
 from uql.operators.types import grammar, literal, parse_type
 
 Ask = Callable[..., ChatReply]  # a prompt made of the row, and parameters of the request
@@ -218,7 +219,9 @@ class Local:
         for _ in range(6):
             prompt = make(short_row)
             if error:
-                prompt = replace(prompt, user=f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})")
+                prompt = replace(
+                    prompt, user=f"{prompt.user}\n\n(Your last answer could not be used: {short(error, 200)})"
+                )
             reply = self._send(loaded, prompt, usage, body)
             if isinstance(reply, ChatReply):
                 if cut:

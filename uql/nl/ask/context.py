@@ -14,6 +14,7 @@ from uql.nl.ask.room import Room
 from uql.nl.prompts import Wording, misfit
 from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope, Source
+from uql.operators.texts import neutral
 
 if TYPE_CHECKING:
     from uql.base.settings import Settings
@@ -126,19 +127,23 @@ class AskContext:
         """The reply of the planning model to one request of planning or writing.
 
         Args:
-            wording: its words are sent as they are; braces have no meaning. A reply that is cut at `max_tokens` is asked for once more,
-                with all the room that there is.
+            wording: its words are sent as they are, without control tokens of chat templates; braces have no meaning. A reply that is
+                cut at `max_tokens` is asked for once more, with all the room that there is.
             row: shown whole, with its images.
         Returns: a str, or the parsed JSON value where there is a schema.
         Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
             provider raises for every row.
         """
         room, schema = await self.room(), wording.schema
-        fault, parameters = "", {"system": wording.system, "version": wording.version, "grammar": wording.grammar}
+        fault, parameters = (
+            "",
+            {"system": neutral(wording.system), "version": wording.version, "grammar": wording.grammar},
+        )
         if wording.temperature:
             parameters |= {"temperature": f"{wording.temperature:g}", "seed": str(wording.seed)}
         for _ in (1, 2):
             prompt = f"{wording.user}\n\n(Your last reply could not be used: {fault})" if fault else wording.user
+            prompt = neutral(prompt)
             question = Write(
                 prompt.replace("{", "{{").replace("}", "}}"),
                 task=wording.task,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from uql.base.schema import Field
 from uql.nl.prompts import Wording, rules_text
 from uql.nl.schema.scope import Scope, Source
-from uql.operators.texts import short
+from uql.operators.texts import one_line, short
 
 TASK = "statement"
 VERSION = "statement-3"
@@ -104,7 +104,7 @@ def create_tables(scope: Scope, *, chars: int, modalities: bool = False, rows: b
 
 def _table(source: Source, *, rows: bool, modalities: bool) -> str:
     def type_of(f: Field) -> str:
-        return f.modality.value.upper() if modalities and f.is_unstructured else f.type or "VARCHAR"
+        return f.modality.value.upper() if modalities and f.is_unstructured else one_line(f.type) or "VARCHAR"
 
     columns = ",\n".join(f"  {_named(f.name)} {type_of(f)}{_comment(f)}" for f in source.visible_fields)
     text = f"CREATE TABLE {_named(source.name)} (\n{columns}\n);"
@@ -114,7 +114,7 @@ def _table(source: Source, *, rows: bool, modalities: bool) -> str:
 
 
 def _comment(f: Field) -> str:
-    return f" /* {short(f.description.replace('*/', ''))} */" if f.description else ""
+    return f" /* {short(f.description.replace('*/', '* /'))} */" if f.description else ""
 
 
 def _row(source: Source, row: Mapping[str, str | None]) -> str:
@@ -128,8 +128,8 @@ def _value(value: str | None, kind: str) -> str:
     if kind != "VARCHAR" and (_NUMBER.match(value) or value in ("true", "false")):
         return value
     cut = value if len(value) <= CELL else value[: CELL - 1] + "…"
-    return "'" + " ".join(cut.split()).replace("'", "''") + "'"
+    return "'" + one_line(cut).replace("'", "''") + "'"
 
 
 def _named(name: str) -> str:
-    return name if _PLAIN.match(name) else '"' + name.replace('"', '""') + '"'
+    return name if _PLAIN.match(name) else '"' + one_line(name).replace('"', '""') + '"'

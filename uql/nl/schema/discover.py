@@ -24,7 +24,7 @@ from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
 from uql.nl.schema.semantic_model import UNKNOWN, SemanticModel
-from uql.operators.texts import quoted, short
+from uql.operators.texts import one_line, quoted, short
 
 if TYPE_CHECKING:
     from uql.features.embedder import Embedder
@@ -176,7 +176,7 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
             for f in fields:
                 lines.append("  " + _column(source, f, (name, f.name) in scope.relevant))
         elif fields:
-            lines.append("  " + ", ".join(f"{f.name} {_type(f)}" for f in fields))
+            lines.append("  " + ", ".join(f"{one_line(f.name)} {_type(f)}" for f in fields))
     if scope.links:
         lines.append("Joins: " + "; ".join(_joins(scope.links)))
     matches = [f"{n}.{c} {_literal(v)}" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
@@ -210,7 +210,7 @@ def _joins(links: Sequence[Link]) -> list[str]:
 
 
 def _column(source: Source, f: Field, relevant: bool) -> str:
-    parts = [f"{f.name} {_type(f)}"]
+    parts = [f"{one_line(f.name)} {_type(f)}"]
     if f.description:
         parts.append(quoted(f.description))
     examples = source.samples.get(f.name, ())
@@ -233,7 +233,7 @@ def _type(f: Field) -> str:
             return "VIDEO (seen frame by frame: FROM t, unnest(frames(t.column)) AS f)"
         case Modality.DOCUMENT:
             return "DOCUMENT (read by the model)"
-    return f.type
+    return one_line(f.type)
 
 
 # ------------------------------------------------------------------------------------------------------------ the tables
