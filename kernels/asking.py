@@ -221,11 +221,12 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
         values: (n,) answers; None where there is none.
         relation: has the DuckDB that casts.
     """
-    positions = [i for i, value in enumerate(values) if value is not None]
-    if column.of_group and (labels := relation.labels(column)):
-        return [i for i in positions if values[i] not in (*labels, NONE)]
-    if not (column.is_value or column.of_group) or column.type == "VARCHAR":
+    labels = relation.labels(column) if column.of_group else None
+    if not labels and (not (column.is_value or column.of_group) or column.type == "VARCHAR"):
         return []
+    positions = [i for i, value in enumerate(values) if value is not None]
+    if labels:
+        return [i for i in positions if values[i] not in (*labels, NONE)]
     if not positions:
         return []
     plain = typed_answer(replace(column, attempt=False))
