@@ -221,12 +221,11 @@ def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relati
         values: (n,) answers; None where there is none.
         relation: has the DuckDB that casts.
     """
-    labels = relation.labels(column) if column.of_group else None
-    if not labels and (not (column.is_value or column.of_group) or column.type == "VARCHAR"):
-        return []
     positions = [i for i, value in enumerate(values) if value is not None]
-    if labels:
+    if column.of_group and (labels := relation.labels(column)):
         return [i for i in positions if values[i] not in (*labels, NONE)]
+    if not (column.is_value or column.of_group) or column.type == "VARCHAR":
+        return []
     if not positions:
         return []
     plain = typed_answer(replace(column, attempt=False))

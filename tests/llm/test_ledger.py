@@ -58,31 +58,6 @@ def test_the_file_is_private_and_holds_no_row_text(tmp_path: Path) -> None:
         assert other.key(b"question", b"a very secret text of a row") != key, "keys are made with a secret of the file"
 
 
-def test_calls_are_those_of_answers_from_a_moment_on_and_of_no_damaged_one() -> None:
-    moments = {
-        b"before": 10.0,
-        b"since": 20.0,
-        b"later": 30.0,
-        b"text": "soon",
-        b"blob": b"x",
-        b"far": 1e18,
-        b"inf": math.inf,
-    }
-    with Ledger(":memory:") as ledger:
-        asyncio.run(ledger.put([Entry(key, Answer(True), "m", calls=3) for key in moments]))
-        ledger.work(
-            lambda db: db.executemany(
-                "UPDATE answer_rows SET at = ? WHERE key = ?", [(at, k) for k, at in moments.items()]
-            )
-        )
-        answers, calls = asyncio.run(ledger.get_paid(list(moments), 20.0, 25.0))
-        assert answers.keys() == moments.keys() and calls == {b"since": 3, b"later": -3}
-        read: list[tuple[object, ...]] = ledger.work(
-            lambda db: list(db.by_key("answer_rows", ledger_module._with_calls(31.0, math.inf), list(moments)))
-        )
-    assert [row[-1] for row in read] == [None] * len(moments), "the database compares the moments"
-
-
 def test_writes_of_one_moment_share_a_transaction_and_one_alone_does_not_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
 ANSWERS = f"key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])}"
+PAID = f"{ANSWERS}, calls, at"
 FAILURE = upsert("failures", "root, key", *(field.name for field in fields(Failed)[2:]))
 FAILURE = FAILURE.replace("= excluded.at", "= COALESCE(failures.at, excluded.at)")  # when it failed first
 OF_CALL = [column for column in CALL_COLUMNS if column not in SUBJECT_COLUMNS]
@@ -122,17 +123,6 @@ def key_maker(secret: bytes, *first: bytes) -> Callable[[bytes], bytes]:
         return digest.digest()
 
     return key
-
-
-def _with_calls(since: float, until: float) -> str:
-    """ANSWERS, and the calls of those that were paid for from one moment on, below 0 beyond another. The database compares the
-    moments, of which it would give one a row; one that is damaged, and no number, is later than all.
-
-    Args:
-        since, until: seconds since the epoch.
-    """
-    calls = f"CASE WHEN at <= {min(float(until), LATEST)!r} THEN calls ELSE -calls END"
-    return f"{ANSWERS}, CASE WHEN at BETWEEN {max(float(since), 0.0)!r} AND {LATEST!r} THEN {calls} END"
 
 
 def _with_length(part: bytes) -> bytes:
@@ -334,15 +324,16 @@ class Ledger:
         Args:
             since, until: seconds since the epoch.
         """
-        rows = list(db.by_key("answer_rows", ANSWERS if since == math.inf else _with_calls(since, until), keys))
+        rows = list(db.by_key("answer_rows", ANSWERS if since == math.inf else PAID, keys))
         answers, damaged = codec.readable(rows)
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)
             log.warning("%d answers of the ledger %s are damaged; they are asked again", len(self.damaged), self.path)
         if since == math.inf:
             return answers, {}
-        later = (row for row in rows if row[-1] is not None)
-        return answers, {row[0]: row[-1] for row in later if row[0] in answers and isinstance(row[-1], int)}
+        later = (row for row in rows if isinstance(row[-1], float) and since <= row[-1] <= LATEST)
+        later = (row for row in later if row[0] in answers and isinstance(row[-2], int))
+        return answers, {row[0]: row[-2] if row[-1] <= until else -row[-2] for row in later}
 
     async def note(self, heads: Sequence[bytes]) -> None:
         """Note that these questions are about to be asked of rows, so that `ever_asked` tells them from new ones."""

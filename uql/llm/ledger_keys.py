@@ -130,19 +130,17 @@ def distinct(
     asked: list[Row] = []
     at: list[int] = []
     of: list[int] = []
-    n = 0  # rows asked
     for place in places:
         row = rows[place]
         if not ask_null and row.is_null:
             continue
         content = row_key(row)
-        number = numbers.setdefault(content, n)
-        if number == n:
+        number = numbers.setdefault(content, len(asked))
+        if number == len(asked):
             if number == most:
                 del numbers[content]
                 yield chunk()
-                asked, at, of, n, number, numbers = [], [], [], 0, 0, {content: 0}
-            n += 1
+                asked, at, of, number, numbers = [], [], [], 0, {content: 0}
             asked.append(row)
         at.append(place)
         of.append(number)

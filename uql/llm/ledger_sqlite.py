@@ -9,7 +9,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,14 +91,11 @@ class SQLite(sqlite3.Connection):
     ) -> Iterator[tuple[Any, ...]]:
         """As in `Database`."""
         in_order = sorted(keys)  # neighbours of the table share pages
-
-        def rows(start: int) -> sqlite3.Cursor:
+        for start in range(0, len(in_order), AT_ONCE):
             part = in_order[start : start + AT_ONCE]
             asked = ",".join(["(?)"] * len(part))  # for IN SQLite would make an index of them first
             sql = f"SELECT {items} FROM (VALUES {asked}) CROSS JOIN {table} WHERE {key} = column1"
-            return self.execute(f"{sql} AND root = ?" if root else sql, [*part, root] if root else part)
-
-        return chain.from_iterable(map(rows, range(0, len(in_order), AT_ONCE)))
+            yield from self.execute(f"{sql} AND root = ?" if root else sql, [*part, root] if root else part)
 
     def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
         """As in `Database`; not `atomic`, each statement commits."""
