@@ -50,7 +50,7 @@ def _production(make: Callable[[Any], Any]) -> Production:
     """A row of a table as ply has it: the result in p[0]."""
 
     def production(p: Any) -> None:
-        p[0] = make(p)
+        p.slice[0].value = make(p)  # what p[0] sets
 
     return production
 
@@ -60,9 +60,9 @@ def _placing(rule: str, make: Production) -> Production:
 
     def production(p: Any) -> None:
         make(p)
-        node = p[0]
-        if isinstance(node, Node) and node.span is NO_SPAN:
-            p[0] = replace(node, span=span(p))
+        made = p.slice[0]
+        if isinstance(made.value, Node) and made.value.span is NO_SPAN:
+            made.value = replace(made.value, span=span(p))
 
     production.__doc__ = rule
     return production

@@ -14,7 +14,7 @@ def p_calls_same(p: P) -> None:
     """call : filtered
     filtered : plain_call
     argument : element"""
-    p[0] = p[1]
+    p.slice[0].value = p.slice[1].value
 
 
 RULES: Rules = {

@@ -92,7 +92,7 @@ def p_expressions_same(p: P) -> None:
     tried : text %prec TRY
     literal : boolean
             | string"""
-    p[0] = p[1]
+    p.slice[0].value = p.slice[1].value
 
 
 RULES: Rules = {

@@ -185,7 +185,7 @@ def _select(
     for name, window in own.pop("windows", ()):
         windows[name] = _settled(p, window, windows) if window.name else window
     select = ast.Select(tuple(items), distinct=distinct, distinct_on=tuple(distinct_on), ctes=ctes, span=place, **own)
-    references = list(_named_windows((tuple(items), tuple(clauses))))
+    references = list(_named_windows((tuple(items), tuple(clauses)))) if p.lexer.has_windows else []
     if not windows and not references:
         return select
     p.lexer.check_depth(select)

@@ -31,7 +31,7 @@ def p_query_same(p: P) -> None:
          | QUOTED
          | NAME
          | NUMBER"""
-    p[0] = p[1]
+    p.slice[0].value = p.slice[1].value
 
 
 RULES: Rules = {

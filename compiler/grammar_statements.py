@@ -35,7 +35,7 @@ def p_statements_same(p: P) -> None:
                | NUMBER
                | NAME
                | boolean"""
-    p[0] = p[1]
+    p.slice[0].value = p.slice[1].value
 
 
 RULES: Rules = {

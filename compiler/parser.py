@@ -130,6 +130,7 @@ class _Feed:
 
     def __init__(self, text: str, tokens: list[Token], end: int) -> None:
         self.text, self.tokens, self.end = text, tokens, end
+        self.has_windows = any(token.type == "OVER" for token in tokens)
         self.machine: Any = None
         self.at = -1  # the token handed over last
         self.open: list[Token] = []  # brackets that are not closed yet

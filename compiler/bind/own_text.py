@@ -50,6 +50,8 @@ def duckdb_text(query: Query, text: str, parameters: Mapping[str, object]) -> st
     start, end = query.span.start, query.span.end
     if not 0 <= start < end <= len(text):
         return None
+    if '"' not in text and "$" not in text:
+        return text[start:end]
     strings = {node.span.start for node in walk(query, queries=True) if isinstance(node, String) and node.double}
     pieces = []
     for token in tokenize(text, start, end):

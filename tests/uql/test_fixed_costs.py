@@ -26,9 +26,9 @@ class Counting:
         if name not in ("execute", "sql"):
             return found
 
-        def run(text: str, *values: Any, **named: Any) -> Any:
-            self.texts.append(text)
-            return found(text, *values, **named)
+        def run(statement: str | duckdb.Statement, *values: Any, **named: Any) -> Any:
+            self.texts.append(statement if isinstance(statement, str) else statement.query)
+            return found(statement, *values, **named)
 
         return run
 
@@ -61,6 +61,16 @@ def test_a_statement_asks_duckdb_no_more_than_it_needs(
         con.uql(statement).fetchall()
     assert 0 < len(counting.texts) <= most, "\n".join(counting.texts)
     assert sum("duckdb_databases()" in text for text in counting.texts) == (1 if '"' in statement else 0)
+
+
+def test_a_plain_statement_has_no_definition_of_a_table_or_view_written_out(duck: duckdb.DuckDBPyConnection) -> None:
+    duck.execute("CREATE VIEW v AS SELECT id FROM t")
+    with uql.attach(duck, model=HashModel({}), ledger=":memory:") as con:
+        con.catalog.cursor = counting = Counting(con.catalog.cursor)  # type: ignore[assignment]
+        assert len(con.uql("SELECT id FROM t").fetchall()) == 12
+        assert len(counting.texts) == 3 and not any("sql" in text for text in counting.texts), counting.texts
+        con.uql("SELECT id FROM V").fetchall()
+        assert sum("SELECT sql FROM" in text for text in counting.texts) == 1, "that of a view that is named"
 
 
 def test_beside_a_table_of_estimates_a_query_that_reads_it_not_reads_no_macros_and_tables_are_listed_once(

@@ -145,7 +145,8 @@ def described(catalog: Catalog, tree: ast.Query, piece: Piece) -> Described | No
     aggregates = _aggregates(first, catalog.aggregates) if first is tree else []
     if sql is None or column_names is None or aggregates is None:
         return None
-    if any(tables(sql)) and (catalog.may_be_estimated(sql) or catalog.is_behind()):
+    table_names = list(tables(sql))
+    if table_names and (catalog.may_be_estimated(table_names) or catalog.is_behind()):
         return None
     return Described(
         sql, column_names, [type for _, type in columns], aggregates, first is tree and bool(first.group_by)

@@ -75,6 +75,10 @@ _RELATIONS = " UNION ALL ".join(
 _COLLATED_VIEW = (
     "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND system.main.contains(sql, 'COLLATE ') LIMIT 1"
 )
+_MAY_BE_ESTIMATED = (  # the comments of tables, the names of views, and neither the definitions of any nor DuckDB's own views
+    "SELECT comment, NULL FROM system.main.duckdb_tables() WHERE comment IS NOT NULL"
+    " UNION ALL SELECT NULL, view_name FROM system.main.duckdb_views() WHERE NOT internal"
+)
 _TRANSACTION = "SELECT system.main.txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
     "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
@@ -385,13 +389,20 @@ class Catalog:
                             return str(words)
         return None
 
-    def may_be_estimated(self, sql: str) -> bool:
-        """Does a table hold estimates, or does a view that the statement names read a Parquet file, which may say that it does?"""
-        with self.listed_once():
-            if self.estimated():
-                return True
-            views = [entry for name in tables(sql) if (entry := self._find(name)) is not None and entry.view]
-            return any("parquet" in self._definition(entry).lower() for entry in views)
+    def may_be_estimated(self, names: Sequence[tuple[str, ...]]) -> bool:
+        """Does a table hold estimates, or does a view read a Parquet file, which may say that it does?
+
+        Args:
+            names: that a statement has, as `tables` gives them. A view counts where one of them ends with its name.
+        """
+        rows = self._rows(_MAY_BE_ESTIMATED)
+        if any(said_estimated(comment) is not None for comment, _ in rows):
+            return True
+        ends = {name[-1].lower() for name in names}
+        if not any(view is not None and view.lower() in ends for _, view in rows):
+            return False
+        views = [entry for name in names if (entry := self._find(name)) is not None and entry.view]
+        return any("parquet" in self._definition(entry).lower() for entry in views)
 
     def _definition(self, view: _CatalogEntry) -> str:
         where = "WHERE (database_name, schema_name, view_name) = (?, ?, ?)"
