@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from uql.base.errors import BindError
-from uql.base.spelling import suggestion
+from uql.base.names import suggestion
 from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
 from uql.compiler.bind.functions import LEAST_OR_MOST, ORDERED_BY, PASSED_ON, asked_of, counted

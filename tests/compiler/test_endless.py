@@ -13,7 +13,7 @@ from uql.base.errors import BindError
 
 POSITIVE = '"the review is positive"'
 LONG_NAME = "customer_identification_number_of_the_account"
-SECONDS = 5.0  # of CPU; before, each took longer than 20
+SECONDS = 5.0  # of CPU, at most
 COLUMNS = [f"c{n}" for n in range(22)]
 REFUSED = {
     "cube": f"SELECT COUNT(*) FROM wide WHERE {POSITIVE} GROUP BY CUBE ({', '.join(COLUMNS)})",

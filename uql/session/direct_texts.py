@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from uql.base.errors import DataError, UnknownColumnError, UQLError, UQLSyntaxError
+from uql.base.names import suggestion
 from uql.base.schema import Table
-from uql.base.spelling import suggestion
 from uql.base.sql_text import quote
 from uql.compiler.parser import parse
 from uql.compiler.statement_targets import Token, changed, tokens, without_comments
