@@ -47,7 +47,7 @@ def _plain(node: Any) -> Any:
     if isinstance(node, Virtual):
         return ast.Quoted(node.column.text)
     if isinstance(node, ast.Call):
-        name = node.name.removeprefix("system.main.")  # as UQL's own calls are written
+        name = node.name.removeprefix(OWN)  # as UQL's own calls are written
         return replace(node, name="COUNT" if name == "count" else name)
     return node
 

@@ -102,10 +102,10 @@ def test_explain_prints_every_row_and_a_sample_with_their_prices(con: uql.Connec
     shown = con.uql(f"{COUNT} WITH (exact_below = 0.001)").explain().partition("Alternatives:")[2].strip().splitlines()
     assert shown[0].startswith("128 rows: 0.0007 USD, 128") and "± 8.0% of the rows at 95%; chosen" in shown[0]
     assert shown[1].strip().startswith("every row: 0.005") and "exact; above exact_below = 0.001 USD" in shown[1]
-    assert all(" s; " in line for line in shown), "seconds too"
+    assert all(" s; " in line for line in shown[:2]), "seconds too"
     chosen = con.uql(COUNT).explain().partition("Alternatives:")[2].strip().splitlines()
     assert chosen[0].startswith("every row") and "exact; chosen" in chosen[0]
-    assert "Alternatives" not in con.uql(f"{COUNT} WITH (budget = 128)").explain()
+    assert "every row" not in con.uql(f"{COUNT} WITH (budget = 128)").explain()
 
 
 @pytest.mark.parametrize("price", [Price(0.0, 0.0), Price(0.1, 0.4), None])

@@ -17,8 +17,8 @@ LIES: tuple[Any, ...] = (True, "obeyed", 666, None, [], {"a": {}}, "x" * 3000, -
 class Obedient(Gullible):
     """`obeyed` counts the rows that gave an order."""
 
-    def __init__(self, *, rows: int = 1) -> None:
-        super().__init__(rows=rows)
+    def __init__(self) -> None:
+        super().__init__()
         self.obeyed = 0
 
     def _value(self, schema: dict[str, Any], text: str, obeys: bool) -> Any:

@@ -73,8 +73,8 @@ def answered(texts: list[str], model: Any, together: int) -> list[list[Any]]:
 @pytest.mark.parametrize("together", [1, 8], ids=["alone", "packed"])
 @pytest.mark.parametrize("kind", [Obedient, Gullible])
 def test_100_hostile_rows_change_no_other_answer_and_no_type(kind: type[Gullible], together: int) -> None:
-    model = kind(rows=together)
-    before = answered(CLEAN, kind(rows=together), together)
+    model = kind()
+    before = answered(CLEAN, kind(), together)
     mixed = [text for n, order in enumerate(HOSTILE) for text in ((order, CLEAN[n % 40]) if n < 40 else (order,))]
     after = answered(mixed, model, together)
     kinds = (bool, str, int, float)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Container
 from functools import cached_property
 
 import duckdb
 
-from uql.base.sql_text import quote
+from uql.base.sql_text import literal, quote
 
+OWN = "system.main."  # before the names of functions that UQL calls itself: no macro has one
 _CALLED = re.compile(r'"?(\w+)"?\(')
 _NO_AGGREGATE = re.compile(r"\bOVER\b|\bSELECT\b", re.IGNORECASE)  # a window or a sub-query has a value for each row
 _LOADED = "SELECT extension_name FROM system.main.duckdb_extensions() WHERE loaded"
@@ -30,6 +32,9 @@ class AggregateFunctions(Container[str]):
 
     def __contains__(self, name: object) -> bool:
         aggregates, others = self._built_in
+        own = str(name).removeprefix(OWN)
+        if own != name:
+            return own in aggregates
         if name in aggregates or name in others:
             return name in aggregates
         if str(name) not in self._macros:
@@ -58,17 +63,20 @@ class AggregateFunctions(Container[str]):
         self._shadowed.clear()
 
     def is_shadowed(self, name: str) -> bool:
-        """Does a macro of the user's go before DuckDB's aggregate? DuckDB says it in the error of a call that neither takes."""
+        """Does a macro of the user's go before DuckDB's aggregate? DuckDB says it of a call that the aggregate does not take."""
         if name not in self._built_in[0]:
             return False
         if name not in self._shadowed:
+            call = literal(
+                f"SELECT {quote(name)}(__uql := 1)"
+            )  # planned as JSON: an error would end the user's transaction
             try:
-                self._connection.execute(f"SELECT {quote(name)}(__uql := 1)").fetchall()
-            except duckdb.BinderException as error:
-                self._shadowed[name] = "Macro " in str(error).partition("\n")[0]
+                [[plan]] = self._connection.execute(f"SELECT system.main.json_serialize_plan({call})").fetchall()
             except duckdb.Error:  # in a transaction that an error has ended
                 return False
-        return self._shadowed.get(name, True)
+            said = json.loads(plan)
+            self._shadowed[name] = not said["error"] or said["error_message"].startswith("Macro ")
+        return self._shadowed[name]
 
     def _is_macro(self, name: str) -> bool:
         sql = (

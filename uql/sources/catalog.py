@@ -75,9 +75,9 @@ _RELATIONS = " UNION ALL ".join(
 _COLLATED_VIEW = (
     "SELECT 1 FROM system.main.duckdb_views() WHERE NOT internal AND system.main.contains(sql, 'COLLATE ') LIMIT 1"
 )
-_MAY_BE_ESTIMATED = (  # the comments of tables, the names of views, and neither the definitions of any nor DuckDB's own views
+_MAY_BE_ESTIMATED = (  # the comments, the names of views, and neither the definitions of any nor DuckDB's own views
     "SELECT comment, NULL FROM system.main.duckdb_tables() WHERE comment IS NOT NULL"
-    " UNION ALL SELECT NULL, view_name FROM system.main.duckdb_views() WHERE NOT internal"
+    " UNION ALL SELECT comment, view_name FROM system.main.duckdb_views() WHERE NOT internal"
 )
 _TRANSACTION = "SELECT system.main.txid_current()"
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
