@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from uql.base.sql_text import OWN
 from uql.compiler import syntax as ast
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable, BoundUnion
 from uql.compiler.subqueries import in_expressions

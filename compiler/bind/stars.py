@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 from uql.base.errors import BindError
 from uql.base.schema import Field
+from uql.base.sql_text import OWN
 from uql.compiler import syntax as ast
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
@@ -236,8 +237,8 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
     columns = _columns(Star(span=call.span), scope)
     match argument:
         case String():
-            name = Name(("name",))
-            matches = ast.Lambda(name.parts, Call("regexp_matches", (name, argument)))
+            of_column = Name(("name",))
+            matches = ast.Lambda(of_column.parts, Call(f"{OWN}regexp_matches", (of_column, argument)))
             return _that_pass(matches, columns, call.span, statement)
         case ListExpr(items=items) if all(isinstance(i, String) for i in items):
             by_name = {name.lower(): (name, item) for name, item in columns}
@@ -257,7 +258,7 @@ def _that_pass(
     condition: ast.Lambda, columns: list[tuple[str, SelectItem]], span: Span, statement: Statement
 ) -> list[tuple[str, SelectItem]]:
     """The columns for whose names a lambda holds, as DuckDB says."""
-    sql = expression(Call("list_transform", (ListExpr(tuple(String(name) for name, _ in columns)), condition)))
+    sql = expression(Call(f"{OWN}list_transform", (ListExpr(tuple(String(name) for name, _ in columns)), condition)))
     try:
         flags = statement.catalog.value(f"SELECT {sql}")
     except statement.types.error as error:

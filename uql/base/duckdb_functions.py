@@ -9,9 +9,8 @@ from functools import cached_property
 
 import duckdb
 
-from uql.base.sql_text import literal, quote
+from uql.base.sql_text import OWN, literal, quote
 
-OWN = "system.main."  # before the names of functions that UQL calls itself: no macro has one
 _CALLED = re.compile(r'"?(\w+)"?\(')
 _NO_AGGREGATE = re.compile(r"\bOVER\b|\bSELECT\b", re.IGNORECASE)  # a window or a sub-query has a value for each row
 _LOADED = "SELECT extension_name FROM system.main.duckdb_extensions() WHERE loaded"
