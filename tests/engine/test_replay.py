@@ -360,7 +360,7 @@ def test_tokens_of_all_tries_and_of_the_largest_request_count_again(
     tmp_path: Path, kind: type[Paid], rows: int, name: str
 ) -> None:
     model = kind()
-    with connect(tmp_path, model, rows=900, rows_per_request=rows) as con:
+    with connect(tmp_path, model, rows_per_request=rows) as con:
         first = con.uql(f"{STATEMENTS[name]} WITH (max_tokens = 4000)")
         expected, paid = said(first), len(model.paid)
         assert first.cost.input_tokens + first.cost.output_tokens > 3000

@@ -153,6 +153,8 @@ async def in_context(
                 ctx.notes.append(plans.rows_left_aside)
         done = await work(ctx, gate)
         drew = True
+        if replay is not None and replay.done and gate.budget.exhausted is None:
+            gate.budget.exhausted = run.ended_by or None  # it may have been the last try of a row that the limit refused
         sitting = replay.sitting if replay is not None else statement.before.sitting if statement.before else ""
         if sitting and not gate.interrupted and gate.budget.exhausted not in ("seconds", "cap"):
             reached = gate.budget.exhausted if gate.budget.exhausted != "calls" else None
