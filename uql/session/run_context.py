@@ -154,7 +154,8 @@ async def in_context(
         done = await work(ctx, gate)
         drew = True
         if replay is not None and replay.done and gate.budget.exhausted is None:
-            gate.budget.exhausted = run.ended_by or None  # it may have been the last try of a row that the limit refused
+            # the limit may have refused the last try of a row, which is not made again
+            gate.budget.exhausted = run.ended_by or None
         sitting = replay.sitting if replay is not None else statement.before.sitting if statement.before else ""
         if sitting and not gate.interrupted and gate.budget.exhausted not in ("seconds", "cap"):
             reached = gate.budget.exhausted if gate.budget.exhausted != "calls" else None
