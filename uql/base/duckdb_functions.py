@@ -14,6 +14,7 @@ from uql.base.sql_text import OWN, literal, quote
 _CALLED = re.compile(r'"?(\w+)"?\(')
 _NO_AGGREGATE = re.compile(r"\bOVER\b|\bSELECT\b", re.IGNORECASE)  # a window or a sub-query has a value for each row
 _LOADED = "SELECT extension_name FROM system.main.duckdb_extensions() WHERE loaded"
+_TOO_MANY = ", ".join("1" * 9)  # values for any aggregate function
 _known: dict[frozenset[str], tuple[frozenset[str], frozenset[str]]] = {}  # by the extensions that are loaded
 
 
@@ -66,9 +67,7 @@ class AggregateFunctions(Container[str]):
         if name not in self._built_in[0]:
             return False
         if name not in self._shadowed:
-            call = literal(
-                f"SELECT {quote(name)}(__uql := 1)"
-            )  # planned as JSON: an error would end the user's transaction
+            call = literal(f"SELECT {quote(name)}({_TOO_MANY})")  # planned as JSON: an error would end a transaction
             try:
                 [[plan]] = self._connection.execute(f"SELECT system.main.json_serialize_plan({call})").fetchall()
             except duckdb.Error:  # in a transaction that an error has ended
