@@ -27,7 +27,7 @@ KINDS = {  # by DuckDB's name of a type
     **dict.fromkeys(("list", "array"), "list"),
     **{name: name for name in ("decimal", "boolean", "date", "time", "interval", "struct", "enum")},
 }
-LONGEST = 1_000  # characters of a value that is no text
+LONGEST = 1_000  # characters of a number, a date or another value that is not a text
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}  # of a grammar's literals
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
 NULL_WORDS = {"", "null", "none", "n/a", "na", "unknown", "not stated", "not mentioned", "not specified", "nan"}

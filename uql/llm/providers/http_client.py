@@ -139,6 +139,7 @@ class Client:
             connection = await session.connector.connect(request, [], session.timeout)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError(f"no connection to {request.host} in time") from error
+        content: bytes | None = None
         try:
             protocol = connection.protocol
             if protocol is None or protocol.transport is None:
@@ -158,10 +159,11 @@ class Client:
             except HttpProcessingError as error:
                 raise aiohttp.ClientPayloadError(f"the reply is not HTTP: {error.message}") from error
             content = await _body(payload, REPLY_BYTES)
-        except BaseException:  # what comes on this connection is the reply to this request
-            connection.close()
-            raise
-        connection.release()
+        finally:
+            if content is None:  # what still comes on this connection is the reply to this request
+                connection.close()
+            else:
+                connection.release()
         return self._response(message.code, content, message.headers, message.raw_headers)
 
     def _head(self, path: str) -> tuple[ClientRequest, bytes]:
