@@ -130,7 +130,7 @@ def test_so_is_one_that_fails_before_it_is_asked(part):
     con, model = connected(Answer(True))
     setattr(model, part, lambda _: 1 / 0)
     with pytest.raises(BackendError, match=f"failed in `{part}`: ZeroDivisionError"):
-        con.uql('SELECT id FROM notes WHERE "it is good"').fetchall()
+        con.uql('SELECT id FROM notes WHERE "it is good" WITH (max_tokens = 100000)').fetchall()
 
 
 def test_rows_that_were_answered_before_it_failed_stay_paid():

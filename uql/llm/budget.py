@@ -197,7 +197,8 @@ class Budget:
     @property
     def weighs(self) -> bool:
         """Does it count tokens or USD?"""
-        return self.tokens is not None or self.usd is not None or any(cap.weighs for cap in self.caps)
+        limits = (self.tokens, self.usd, self.new.tokens, self.new.usd)
+        return any(limit is not None for limit in limits) or any(cap.weighs for cap in self.caps)
 
     def calls_of(self, ticket: int) -> int:
         """The calls of a reservation."""
@@ -265,6 +266,10 @@ class Share(Budget):
     def allow(self, calls: int) -> None:
         super().allow(calls)
         self.whole.allow(calls)
+
+    @property
+    def weighs(self) -> bool:
+        return self.whole.weighs
 
     async def reserve(self, reservation: Reservation) -> int | None:
         if self.calls is not None and self.spent_calls + reservation.calls > self.calls:

@@ -50,6 +50,7 @@ Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
 CHUNK = 32_768  # distinct rows whose keys are looked up at once: the more, the fewer pages of the ledger hold them
+STARTED_AT_ONCE = 32  # requests, between which those before them go on
 CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
@@ -826,8 +827,12 @@ class Gate:
                     settle(slot, indices, answers)
             handed_out.set()
 
-        workers = [asyncio.create_task(worker()) for _ in range(min(most, len(unanswered)))]
+        workers: list[asyncio.Task[None]] = []
         try:
+            while len(workers) < min(most, len(unanswered)):
+                workers.append(asyncio.create_task(worker()))
+                if len(workers) % STARTED_AT_ONCE == 0:  # the first requests are sent while the next connections open
+                    await asyncio.sleep(0)
             ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             for task in ended:
                 task.result()

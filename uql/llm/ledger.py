@@ -62,6 +62,7 @@ PAUSE_S = 0.002  # between two transactions that keep answers, at least: one alo
 KEY_BYTES = 20
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 OF_ANSWER = ("answer", "probability", "input_tokens", "output_tokens", "usd")  # as `codec.to_row` gives them
+MOST_CALLS = 10_000  # that an answer took: a file that says more is damaged
 ANSWER = upsert("answer_rows", "key", *OF_ANSWER, "subject", "at", "calls")
 ANSWERS = f"key, CAST(answer AS BLOB), {', '.join(OF_ANSWER[1:])}"
 PAID = f"{ANSWERS}, calls, at"
@@ -334,7 +335,7 @@ class Ledger:
         if since == math.inf:
             return answers, {}
         later = (row for row in rows if isinstance(row[-1], float) and since <= row[-1] <= LATEST)
-        later = (row for row in later if row[0] in answers and isinstance(row[-2], int))
+        later = (row for row in later if row[0] in answers and isinstance(row[-2], int) and 0 < row[-2] <= MOST_CALLS)
         return answers, {row[0]: row[-2] if row[-1] <= until else -row[-2] for row in later}
 
     async def note(self, heads: Sequence[bytes]) -> None:

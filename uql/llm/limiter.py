@@ -101,6 +101,11 @@ class Limiter:
             self._limits = limits
             self._requests.per_minute, self._tokens.per_minute = limits.requests_per_minute, limits.tokens_per_minute
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Is there a rate of tokens to keep to?"""
+        return self._tokens.per_minute is not None
+
     async def enter(self, tokens: int, within_s: float | None = None) -> float | None:
         """Take a place in flight for a request of at most `tokens` tokens, once window and rates allow it; `leave` gives it back.
 

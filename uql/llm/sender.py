@@ -354,9 +354,10 @@ class Sender:
                 parts, left_out = chunks.requests(provider, request, self.near)
         except CallError as error:
             return Problem(error.kind, error.message)
-        most_in, most_out = _bounds(provider, parts)
         calls = len(parts) if several else 1
         limiter.adopt(provider.limits)
+        weighs = self._budget.weighs or limiter.counts_tokens  # else nobody asks for the bounds, and they cost a prompt
+        most_in, most_out = _bounds(provider, parts) if weighs else (0, 0)
         slot_tokens = await limiter.enter(most_in + most_out, self._budget.seconds_left)
         try:
             if self._account.interrupted:
@@ -382,7 +383,8 @@ class Sender:
             self._account.cost.calls += calls
             reply: Reply | RowsReply | None = None
             fault: CallError | None = None
-            paid_in, paid_out = most_in, 0  # what is charged where the payment is unknown
+            paid_in: int | None = None  # not known: it is charged at most
+            paid_out = 0
             cached = cache_writes = 0  # of the input, read from and written to the vendor's prompt cache
             began = time.monotonic()
             left = self._budget.seconds_left
@@ -403,12 +405,14 @@ class Sender:
             except CallError as error:
                 fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
                 if error.kind in UNTOLD and not paid_in + paid_out:
-                    paid_in = most_in
+                    paid_in = None
             finally:
                 lost = reply is None and fault is None  # cancelled, or an error that ends the run
                 if lost:
                     fault = CallError("interrupted", "it was given up before the reply came")
                 seconds = time.monotonic() - began
+                if paid_in is None:
+                    paid_in = most_in if weighs else _bounds(provider, parts)[0]
                 usd = price.usd(paid_in, paid_out, cached, cache_writes) if price else None
                 sent = fault is None or fault.sent
                 if sent:
