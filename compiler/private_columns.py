@@ -7,7 +7,7 @@ private: what cannot be followed too.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from uql.base.errors import UQLError
@@ -15,6 +15,7 @@ from uql.base.schema import Field
 from uql.compiler import syntax
 from uql.compiler.bind.reading import holes
 from uql.compiler.parser import parse
+from uql.compiler.statement_targets import READ_BY_NAME
 from uql.compiler.syntax import (
     Call,
     CommonTable,
@@ -68,10 +69,20 @@ def may_read_private(text: str, read: Sequence[Field]) -> bool:
     """
     with suppress(UQLError):
         tree = parse(text)
-        leaves = [node for node in walk(tree, queries=True) if isinstance(node, _LEAVES)]
         names = _Names(tree, read)
-        return any(f.private for f in read) and not (names.followed and not any(map(names.may_hold, leaves)))
+        return any(f.private for f in read) and not (names.followed and not any(map(names.may_hold, _leaves(tree))))
     return any(f.private for f in read)
+
+
+def _leaves(tree: syntax.Node) -> Iterator[syntax.Node]:
+    """What names columns; the star of COUNT(*) takes none."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _LEAVES):
+            yield node
+        counts = isinstance(node, Call) and node.name == "count"
+        waiting += [child for child in children(node, queries=True) if not (counts and isinstance(child, Star))]
 
 
 class _Names:
@@ -110,7 +121,7 @@ class _Names:
         self.followed = not (
             any(map(_renames, nodes))
             or any(getattr(node, "columns", ()) for node in tables)
-            or any(isinstance(node, TableFunction) and self.may_hold(node.call) for node in tables)
+            or any(isinstance(node, TableFunction) and (_unknown(node) or self.may_hold(node.call)) for node in tables)
             or any(isinstance(item.expr, Star) for lists in unions for items in lists for item in items)
             or any(isinstance(node, SelectItem) and id(node) not in own and self._is_unnamed(node) for node in named)
         )
@@ -153,6 +164,12 @@ def _renames(node: syntax.Node) -> bool:
         case syntax.Like(operand=Star()) | Call(name="columns"):
             return True
     return False
+
+
+def _unknown(function: TableFunction) -> bool:
+    """May a function give values of tables under any name?"""
+    name = function.call.name.rpartition(".")[-1]
+    return name in READ_BY_NAME and name != "query_table"
 
 
 def _called(table: syntax.Node) -> tuple[str, ...]:

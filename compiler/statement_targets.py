@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 
 from uql.base.settings import NAMES
 
@@ -28,6 +29,10 @@ _AFTER_FROM = {
 }  # fmt: skip
 _MEASURES = ("ANALYZE", "ANALYSE")
 _OF_STRINGS = ("query", "query_table")  # functions that run SQL, or read tables, that a string names
+# the same, with those that give statistics of a table, or read one that a name names
+READ_BY_NAME = {
+    *_OF_STRINGS, "duckdb_table_sample", "histogram", "histogram_values", "json_execute_serialized_sql", "pragma_storage_info",
+}  # fmt: skip
 _TAIL = re.compile(r"\bWITH\s*\(([^()]*)\)(?=[\s;]*$|\s+RETURNING\b)", re.IGNORECASE)
 
 
@@ -205,6 +210,37 @@ def tables(sql: str) -> Iterator[tuple[str, ...]]:
             if before.word in _BEFORE_TABLE or listed:
                 yield _dotted(stream, i)[0]
         yield from _called(stream, i)
+
+
+def may_name(sql: str) -> Callable[[str], bool]:
+    """Tells of the name of a table whether a statement may read it, wherever its name stands.
+
+    A name is one, and where the statement calls a function that reads tables by their names, so is a part of a string. Where such a
+    function may be given what is no constant, every name is.
+
+    >>> [may_name(sql)("T") for sql in ("FROM ((t))", "SELECT 't'", "FROM query($$FROM t$$)", "FROM query_table('a' || 'b')")]
+    [True, False, True, True]
+    """
+    stream = tokens(sql)
+    names = {token.name.lower() for token in stream}
+    if names.isdisjoint(READ_BY_NAME):
+        return lambda name: name.lower() in names
+    strings = [_bare(token.text) for token in stream if token.text[0] in "'$"]
+    calls = [at for at, token in enumerate(stream) if token.name.lower() in READ_BY_NAME]
+    if not all(_constant(stream[at + 1 :]) for at in calls):
+        return lambda name: True
+    return lambda name: name.lower() in names or any(_bare(name) in text for text in strings)
+
+
+def _bare(text: str) -> str:
+    return re.sub("""['"]""", "", text).lower()
+
+
+def _constant(stream: list[Token]) -> bool:
+    """Do names, and strings that nothing is added to, stand between the parentheses that begin here, if any do?"""
+    parts = list(takewhile(lambda token: token.text != ")", stream[1:])) if stream and stream[0].text == "(" else []
+    beside = any(a.text[0] in "'$" and b.text[0] in "'$" for a, b in pairwise(parts))
+    return not beside and all(token.name or token.text[0] in "'$[]," for token in parts)
 
 
 def call_of(name: str) -> str:

@@ -80,6 +80,10 @@ def folder(tmp_path):
     (tmp_path / "pics" / "a.png").write_bytes(picture("red"))
     (tmp_path / "pics" / "b.jpg").write_bytes(picture("blue", kind="JPEG"))
     (tmp_path / "pics" / "no picture.png").write_text("hello")
+    (tmp_path / ".git").mkdir()
+    for hidden in (".hidden.png", ".git/a.png"):
+        (tmp_path / hidden).write_bytes(picture("red"))
+    (tmp_path / "linked.png").symlink_to(".hidden.png")
     (tmp_path / "x.wav").write_bytes(WAV)
     (tmp_path / "y.mp3").write_bytes(MP3)
     return tmp_path
@@ -113,6 +117,9 @@ BAD = {
     "/etc/passwd": "lies outside",
     "pics/no picture.png": "is not an image",
     "https://example.org/a.png": "addresses are not fetched",
+    ".hidden.png": "is hidden",
+    "pics/../.git/a.png": "is hidden",
+    "linked.png": "is hidden",
 }
 
 
@@ -141,6 +148,12 @@ def test_uql_folder_says_where_paths_begin(folder):
     con = connect(folder, folder=str(folder / "pics"))
     con.sql("CREATE TABLE t AS SELECT 'a.png' AS photo")
     assert con.uql('SELECT photo::IMAGE FROM t WHERE "it is red"').fetchall() == [("a.png",)]
+
+
+def test_a_folder_that_is_named_may_be_hidden_itself(folder):
+    con = connect(folder, folder=str(folder / ".git"))
+    con.sql("CREATE TABLE t AS SELECT 'a.png' AS photo")
+    assert con.uql('SELECT photo FROM t WHERE photo::IMAGE IS NOT NULL AND "it is red"').fetchall() == [("a.png",)]
 
 
 def test_sounds_are_known_by_their_first_bytes_or_by_a_cast(folder):

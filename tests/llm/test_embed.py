@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -93,6 +94,40 @@ def test_an_embedder_tries_again_and_then_says_so(monkeypatch: pytest.MonkeyPatc
             pytest.raises(BackendError),
         ):
             kind("m", api_key="k", url=f"{told.url}/v1").embed(["a"])
+
+
+def busy_for_a_minute(asked: list[float]):
+    def handler(body, headers):
+        asked.append(time.monotonic())
+        content = json.dumps({"error": {"message": "busy"}, "detail": "busy"})
+        return Response(content, 429, headers={"retry-after": "60"}, media_type="application/json")
+
+    return {"/v1/embeddings": handler}
+
+
+@pytest.mark.parametrize("kind", [OpenAIEmbedder, Voyage])
+def test_an_embedder_does_not_outlast_the_seconds_of_the_run(kind: type[OpenAIEmbedder] | type[Voyage]) -> None:
+    asked: list[float] = []
+    with serve(busy_for_a_minute(asked)) as told:
+        embedder = kind("m", api_key="k", url=f"{told.url}/v1")
+        embedder.deadline = time.monotonic() + 1
+        with pytest.raises(BackendError, match="max_seconds ended"):
+            embedder.embed(["a"])
+    assert asked and max(asked) < embedder.deadline and time.monotonic() < embedder.deadline + 2
+
+
+def test_a_statement_gives_its_seconds_to_the_embedder(tmp_path) -> None:
+    with (
+        serve(busy_for_a_minute([])) as told,
+        uql.connect(ledger=":memory:", model=Scripted(), embedder=f"{told.url}/v1#m", max_seconds=1) as con,
+    ):
+        con.sql(
+            "CREATE TABLE t AS SELECT i AS id, 'a text of some length, number ' || i AS body FROM range(400) AS t(i)"
+        )
+        began = time.monotonic()
+        with pytest.raises(BackendError, match="max_seconds ended"):
+            con.uql('SELECT COUNT(*) AS n FROM t WHERE "it is good" WITH (budget = 50)').fetchall()
+        assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("usage", [[1], "none"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -412,3 +413,11 @@ def test_answers_of_several_questions_travel_together(run) -> None:
 def test_answer_is_never_made_up() -> None:
     assert several.answers("", None, (LONG,), tuple(ROWS[:1]))[0][0].problem is not None
     assert isinstance(several.read("{}", (LONG,), tuple(ROWS[:1]))[0][0], Answer)
+
+
+def test_a_long_reply_that_was_cut_is_read_in_time_linear_in_its_length() -> None:
+    reply = '{"rows": [' + '{"row": 1, "q0": true}, ' * 60_000
+    began = time.process_time()
+    ((first,), (second,)) = several.read(reply, (LONG,), tuple(ROWS[:2]))
+    assert time.process_time() - began < 4
+    assert "is there twice" in first.problem.message and "is not there" in second.problem.message

@@ -91,6 +91,77 @@ def test_an_assistant_lists_prices_explains_and_runs(own_world: Path) -> None:
     session(own_world, work)
 
 
+def private_shop(folder: Path) -> str:
+    """A database of which one column is private by its comment, one by the semantic model."""
+    path = str(folder / "shop.duckdb")
+    with duckdb.connect(path) as duck:
+        duck.execute("""
+            CREATE OR REPLACE TABLE people AS SELECT i AS id, 'p' || i AS name, 'secret' || i AS email, 'secret' || i AS note
+            FROM range(9) AS t(i);
+            COMMENT ON COLUMN people.email IS 'private';
+            CREATE VIEW mails AS SELECT id, upper(email) AS m, note AS n FROM people;
+            CREATE MACRO mail_of(x) AS (SELECT max(email) FROM people WHERE id = x);
+            CREATE TABLE stats AS SELECT i AS id, 'x' AS stats FROM range(9) AS t(i);
+        """)
+    (folder / "uql.model.toml").write_text("[tables.people]\ncolumns.note = { private = true }\n")
+    return path
+
+
+PRIVATE = [
+    "SELECT email FROM people",
+    "SELECT note FROM people",
+    "FROM people",
+    "SELECT m FROM mails",
+    "SELECT n FROM mails",
+    "SELECT mail_of(1)",
+    "SUMMARIZE people",
+    "SELECT people FROM people",
+    "SELECT id FROM people WHERE email LIKE 'secret1%'",
+    "SELECT id FROM people ORDER BY note",
+    "SELECT id FROM people WHERE email::INTEGER > 1",
+    "FROM people PIVOT (count(*) FOR email IN ('a'))",
+    "PIVOT people ON email USING count(*)",
+    "SELECT p.email FROM p: people",
+    "FROM ((people))",
+    "SELECT id FROM query('SELECT email AS id FROM people')",
+    "SELECT id FROM query($$SELECT email AS id FROM people$$)",
+    "FROM query_table('peo' || 'ple')",
+    "FROM histogram(people, email)",
+    "SELECT s.stats FROM stats AS t, pragma_storage_info('people') AS s",
+    "SELECT id FROM stats; SELECT email FROM people",
+]
+PUBLIC = [
+    "SELECT id, name FROM people ORDER BY id",
+    "SELECT COUNT(*) AS n FROM people WHERE name LIKE 'p%'",
+    "SELECT id FROM mails",
+    "SELECT * EXCLUDE (id) FROM stats",
+    "SELECT s.id FROM stats AS s JOIN people AS p ON s.id = p.id",
+    "SELECT table_name FROM duckdb_tables()",
+    "SELECT name FROM people LIMIT 3 -- email",
+]
+
+
+def test_a_client_sees_nothing_of_private_columns(own_world: Path) -> None:
+    path = private_shop(own_world)
+    with connect(path, {"ledger": ":memory:"}, read_only=True) as con:
+        tools = Tools(con, path, lambda: Budget(calls=0), Budget(calls=0))
+        try:
+            tables = {
+                table["table"]: [c["name"] for c in table["columns"]] for table in json.loads(tools.list_tables())
+            }
+            assert (tables["people"], tables["mails"]) == (["id", "name"], ["id"])
+            for statement in PRIVATE:
+                for tool in (tools.run, tools.price, tools.explain):
+                    with pytest.raises(UQLError) as caught:
+                        tool(statement)
+                    assert (caught.value.code, "private" in str(caught.value)) == ("UQL511", True), statement
+                    assert "secret" not in str(caught.value).replace(statement, ""), statement
+            for statement in PUBLIC:
+                assert json.loads(tools.run(statement))["rows"], statement
+        finally:
+            tools.close()
+
+
 def test_what_changes_something_or_reaches_out_is_refused(own_world: Path) -> None:
     hostile = {
         "DELETE FROM reviews": "UQL511",

@@ -12,6 +12,8 @@ from typing import Any
 def read(path: Path) -> dict[str, Any]:
     """The object of a file; empty where there is no file. Raises OSError, ValueError where it cannot be read or holds another value."""
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("not a file")  # a pipe or a device never ends
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}

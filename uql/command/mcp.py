@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from uql.base.errors import BudgetError, UQLError
+from uql.base.errors import BudgetError, DataError, UQLError
 from uql.base.version import __version__
 from uql.command import options
-from uql.command.one_query import one_query
+from uql.command.one_query import LONGEST, one_query
 from uql.command.outcome import UsageError, command, new_app
+from uql.nl.schema.semantic_model import FILE, read_if_present
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -137,7 +139,19 @@ class Tools:
                 self._child = self._opened()
             assert self._connection is not None
             self._connection.session.caps = (self.of_run(), self.whole)
+            self._connection.catalog.private = read_if_present(Path(self.database).parent / FILE).private
             yield self._connection
+
+    def _asked(self, con: Connection, statement: str) -> Result:
+        """A query of the client's, which is a model: it sees nothing private. Raises as `one_query`; DataError (UQL511)."""
+        if len(statement) <= LONGEST and con.catalog.may_read_private(statement):
+            raise DataError(
+                "the query reads private columns, or may: it is not followed what it takes of their tables",
+                code="UQL511",
+                text=statement,
+                help="name the columns that list_tables lists, in a SELECT",
+            )
+        return one_query(con, statement)
 
     def _opened(self) -> ChildDuckDB:
         """The database in a child process, and a connection to it."""
@@ -189,9 +203,9 @@ class Tools:
                             "type": field.type,
                             "comment": field.description,
                             "content": field.modality.value,
-                            **({"private": True} if field.private else {}),
                         }
                         for field in table.fields
+                        if not field.private
                     ],
                 }
                 for table in tables
@@ -205,7 +219,7 @@ class Tools:
             statement: one query of UQL or SQL.
         """
         with self._query() as con:
-            quote = one_query(con, statement).quote()
+            quote = self._asked(con, statement).quote()
             return _json({**_priced(quote), "caps": self._remaining()})
 
     def explain(self, statement: str) -> str:
@@ -215,7 +229,7 @@ class Tools:
             statement: one query of UQL or SQL.
         """
         with self._query() as con:
-            one_query(con, statement)
+            self._asked(con, statement)
             return "\n".join(str(row[-1]) for row in con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
 
     def run(self, statement: str, rows: int = 100) -> str:
@@ -228,7 +242,7 @@ class Tools:
         from uql.show.render import as_document
 
         with self._query() as con:
-            result = one_query(con, statement)
+            result = self._asked(con, statement)
             self._refuse_beyond(result)
             document = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
             exact = "exact: every row that had to be asked was asked"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,18 +31,26 @@ class Vectors:
     ) -> None:
         self._announced, self._embedded = announced, embedded
         self._stores: dict[tuple[str, bool, str | None], FeatureStore] = {}
+        self._remote: dict[
+            tuple[str, bool, str | None], RemoteEmbedder
+        ] = {}  # of those, whose texts leave this machine
 
     def of(self, settings: Settings, database: str | None) -> RowFeatures:
-        """For the embedder of the settings; vectors of a database file are kept between runs."""
+        """For the embedder of the settings, which has `max_seconds` from here on; vectors of a database file are kept between runs."""
         from uql.features.store import FOLDER, FeatureStore
         from uql.kernels.row_features import RowFeatures
 
         name = settings.embedder or "static"
         key = (name, settings.offline, database)
         if key not in self._stores:
-            embedder = None if name == "static" else self._open(name, settings)
+            embedder = None
+            if name != "static":
+                embedder = self._remote[key] = self._open(name, settings)
             folder = Path(f"{database}{FOLDER}") if database else None
             self._stores[key] = FeatureStore(folder, embedder, self._embedded)
+        if key in self._remote:
+            seconds = math.inf if settings.max_seconds is None else settings.max_seconds
+            self._remote[key].deadline = time.monotonic() + seconds
         return RowFeatures(self._stores[key])
 
     def _open(self, name: str, settings: Settings) -> RemoteEmbedder:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -117,6 +118,14 @@ class RemoteEmbedder:
         self.offline = False
         self.announce: Callable[[str, int], None] | None = None
         self._announced = False
+        self.deadline = math.inf  # by the monotonic clock, of the run that asks
+
+    def _remaining_s(self) -> float:
+        """Seconds that the run has left. Raises BackendError where there are none."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise BackendError(f"{self.name}: max_seconds ended before the vectors came", help="a larger max_seconds")
+        return left
 
     def _leaving(self, count: int) -> None:
         """Rows are about to leave this machine. Raises ModelError (UQL411) where none may."""
@@ -188,6 +197,7 @@ class RemoteEmbedder:
 
     def _send_with_retries(self, send: Callable[[], tuple[list[list[float]], int]], count: int) -> list[list[float]]:
         for attempt in range(1, TRIES + 1):
+            self._remaining_s()
             self.requests += 1
             try:
                 vectors, tokens = send()
@@ -198,7 +208,7 @@ class RemoteEmbedder:
                     raise BackendError(f"{self.name}: {error.message}") from error
                 wait = error.retry_after_s
                 wait = limiter.FIRST_PAUSE_S * 2 ** (attempt - 1) if wait is None else wait
-                time.sleep(min(wait, limiter.LONGEST_WAIT_S))
+                time.sleep(min(wait, limiter.LONGEST_WAIT_S, self._remaining_s()))
                 continue
             if len(vectors) != count:
                 raise BackendError(f"{self.name}: {count} texts were sent, {len(vectors)} vectors came")
@@ -248,13 +258,14 @@ class OpenAIEmbedder(RemoteEmbedder):
 
     async def _post(self, fields: dict[str, Any]) -> tuple[list[list[float]], int]:
         """One deadline holds for connection, headers and body."""
-        opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
+        timeout_s = min(self._timeout_s, self._remaining_s())
+        opened = client(self._url, api_key=self._key, timeout_s=timeout_s, vendor=self._url == VENDOR_URL)
         body = {"model": self.model, "encoding_format": "float", **fields}
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(timeout_s):
                 reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
         except TimeoutError as error:
-            raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
+            raise CallError("timeout", f"no reply within {timeout_s:.3g} s") from error
         finally:
             await opened.close()
         with reading():

@@ -200,7 +200,8 @@ def _around(
         return reduce(add, (result.quote() for result in results))
 
     if explains:
-        return done(session.catalog, text_outcome(explained().splitlines(), None), explained(), source)
+        plan = explained()
+        return done(session.catalog, text_outcome(plan.splitlines(), None), plan, source)
     result = PreparedStatement(
         lambda: work.outcome(results, source, piece.source), explained, priced, source, session.store(piece.source)
     )

@@ -23,8 +23,8 @@ from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
-from uql.compiler.private_columns import private_columns
-from uql.compiler.statement_targets import executed, is_call, query_in, tables, tokens
+from uql.compiler.private_columns import may_read_private, private_columns
+from uql.compiler.statement_targets import executed, is_call, may_name, query_in, tables, tokens
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import MADE_BY, Frames, is_frame, made_by
 from uql.sources.parts import Parts
@@ -120,6 +120,8 @@ class Catalog:
         self.collated = False  # does a table or view name a collation?
         self._files = True  # may statements read files?
         self._locked = False  # can no statement change a setting?
+        # tables, and their columns, in lower case, that are private without a comment that says so
+        self.private: frozenset[tuple[str, str]] = frozenset()
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
         self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
@@ -480,7 +482,7 @@ class Catalog:
             " WHERE comment IS NOT NULL AND data_type = 'VARCHAR'"
         )
         for *path, column, comment in noted:
-            if _said_modality(comment) in (None, Modality.TEXT) or _PRIVATE.search(comment):
+            if _said_modality(comment) in (None, Modality.TEXT) or _PRIVATE.search(self._noted(path, column, comment)):
                 continue
             with contextlib.suppress(duckdb.Error):  # of a view that does not run
                 rows = self._rows(
@@ -561,6 +563,15 @@ class Catalog:
         finally:
             self._listed = None
 
+    @contextlib.contextmanager
+    def hiding(self, columns: frozenset[tuple[str, str]]) -> Iterator[None]:
+        """These columns are private meanwhile, and what views make of them. `columns`: as `private`."""
+        self.private, before = columns, self.private
+        try:
+            yield
+        finally:
+            self.private = before
+
     def _relations(self) -> list[tuple[Any, ...]]:
         """All tables and views: database, schema, name, comment, whether it is a view, the database and schema in use, and
         whether the definition of a table names a collation, and whether a view is a user's.
@@ -592,40 +603,78 @@ class Catalog:
             " WHERE database_name = ? AND schema_name = ? AND table_name = ?",
             list(path),
         )
-        return [(name, type, comment or "") for _, name, type, comment in sorted(rows)]
+        return [(name, type, self._noted(path, name, comment)) for _, name, type, comment in sorted(rows)]
 
-    def _view_columns(self, view: _CatalogEntry) -> list[tuple[str, str, str]]:
-        """As `_columns`. A column without a comment that holds what a private one holds is private too."""
+    def _noted(self, path: Sequence[str], column: str, comment: str | None) -> str:
+        """The comment of a column, with what `private` says of it."""
+        names = (".".join(path[at:]).lower() for at in range(3))
+        marked = any((name, column.lower()) in self.private for name in names)
+        return f"{comment}; private" if marked and comment else "private" if marked else comment or ""
+
+    def _view_columns(self, view: _CatalogEntry, above: frozenset[object] = frozenset()) -> list[tuple[str, str, str]]:
+        """As `_columns`. A column without a comment that holds what a private one holds is private too. `above`: as in `_fields_read`."""
         columns = self._columns(view.path)
         names = [name for name, _, _ in columns]
-        followed = dict.fromkeys(name for name, *_ in self._followed_columns(self._definition(view), names))
+        definition, above = query_in(self._definition(view)), above | {view.path}
+        followed = dict.fromkeys(name for name, *_ in self._followed_columns(definition, names, above))
         return [(name, type, comment or ("private" if name in followed else "")) for name, type, comment in columns]
 
-    def _followed_columns(self, sql: str, names: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
-        """The columns of a query or a view, of any type, that hold what a private column of a table holds, with the comment "private".
+    def _followed_columns(
+        self, sql: str, names: Sequence[str] | None = None, above: frozenset[object] = frozenset()
+    ) -> list[tuple[str, str, str]]:
+        """The columns of a query, of any type, that hold what a private column of a table holds, with the comment "private".
 
         Args:
             names: of all its columns; None: as DuckDB describes them.
+            above: as in `_fields_read`.
         """
-        if not self._rows(_ANY_PRIVATE):
+        if not self._any_private():
             return []
-        read = self._fields_read(sql)
+        read = self._fields_read(sql, above)
         if not any(f.private for f in read):
             return []
         names = names or [name for name, _ in self.describe(sql)]
-        private = private_columns(query_in(sql), names, read)
+        private = private_columns(sql, names, read)
         return [(name, "", "private") for name in names if name.lower() in private]
 
-    def _fields_read(self, sql: str) -> list[Field]:
-        """The columns of the tables that a statement names, and of those that the macros read that it calls."""
+    def may_read_private(self, sql: str) -> bool:
+        """May a query see what a private column holds: give it, order or select by it, or tell of it in an error?"""
+        if not self._any_private():
+            return False
+        values = (
+            name[-1].removesuffix("()") for name in tables(sql) if is_call(name[-1])
+        )  # macros that give values are not followed
+        called = (definition for macro in set(values) for (definition,) in self._rows(_MACRO, [macro]))
+        return may_read_private(sql, self._fields_read(sql)) or any(
+            f.private for sql in called for f in self._fields_read(sql)
+        )
+
+    def _any_private(self) -> bool:
+        return bool(self.private or self._rows(_ANY_PRIVATE))
+
+    def _fields_read(self, sql: str, above: frozenset[object] = frozenset()) -> list[Field]:
+        """The columns of the tables that a statement may name, and of those that the macros read that it calls.
+
+        Args:
+            above: views and macros that read it.
+        """
         fields = []
-        for name in dict.fromkeys(tables(sql)):
-            if is_call(name[-1]):
-                macros = self._rows(_MACRO, [name[-1].removesuffix("()")])
-                fields += [f for (definition,) in macros for f in self._fields_read(definition)]
-            elif (entry := self._find(name)) is not None:
-                columns = self._view_columns(entry) if entry.view else self._columns(entry.path)
-                fields += [Field(name, type, private=bool(_PRIVATE.search(note))) for name, type, note in columns]
+        named = dict.fromkeys(tables(sql))
+        entries = [entry for name in named if not is_call(name[-1]) and (entry := self._find(name)) is not None]
+        known, may_read = {entry.path[2].lower() for entry in entries}, may_name(sql)
+        entries += [
+            _CatalogEntry((database, schema, name), comment or "", is_view)
+            for database, schema, name, comment, is_view, _, _, of_user in self._relations()
+            if (of_user or not is_view) and name.lower() not in known and may_read(name)
+        ]
+        for entry in entries:
+            if entry.path in above:
+                continue
+            columns = self._view_columns(entry, above) if entry.view else self._columns(entry.path)
+            fields += [Field(name, type, private=bool(_PRIVATE.search(note))) for name, type, note in columns]
+        for macro in {name[-1].removesuffix("()") for name in named if is_call(name[-1])} - above:
+            definitions = self._rows(_MACRO, [macro])
+            fields += [f for (definition,) in definitions for f in self._fields_read(definition, above | {macro})]
         return fields
 
     def _temporary(self, parts: tuple[str, ...]) -> str | None:

@@ -119,6 +119,10 @@ class Media:
             path = (self.folder / name).resolve()
             if not path.is_relative_to(self.folder):
                 return Unreadable(f"{_short(name)} lies outside {self.folder}; SET uql.folder names another folder")
+            if any(part.startswith(".") for part in path.relative_to(self.folder).parts):
+                return Unreadable(
+                    f"{_short(name)} is hidden: files and folders whose names begin with a dot are not read"
+                )
             if not path.is_file():
                 return Unreadable(
                     f"there is no file {_short(name)} in {self.folder}; SET uql.folder names another folder"

@@ -7,6 +7,7 @@ reply says of a row number that it names twice, or that was not sent, is not use
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,7 @@ from uql.operators.rows import lines, media, tag_for
 
 VERSION = "several-1"
 LONGEST = 4_000  # characters of a row that shares a request
+_BETWEEN = re.compile(r"\s*+,\s*+(?=\{)")  # two objects of a list
 
 
 def version(provider_version: str) -> str:
@@ -126,7 +128,11 @@ def _items(reply: str) -> list[dict[str, Any]]:
     whole: list[dict[str, Any]] = []
     decoder = json.JSONDecoder()
     while start >= 0:
-        start = reply.find("{", start + 1) if not whole else _next(reply, start)
+        if whole:
+            between = _BETWEEN.match(reply, start)
+            start = between.end() if between else -1
+        else:
+            start = reply.find("{", start + 1)
         if start < 0:
             break
         try:
@@ -137,12 +143,3 @@ def _items(reply: str) -> list[dict[str, Any]]:
             break
         whole.append(item)
     return whole
-
-
-def _next(reply: str, end: int) -> int:
-    """Where the next object of a list begins, −1 where something else follows."""
-    rest = reply[end:].lstrip()
-    if not rest.startswith(","):
-        return -1
-    rest = rest[1:].lstrip()
-    return len(reply) - len(rest) if rest.startswith("{") else -1

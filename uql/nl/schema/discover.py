@@ -90,7 +90,7 @@ def discover(
         model: what a person has written of the database.
     Raises: QuestionError (UQL633) if the database has no tables; UnknownTableError for an unknown name.
     """
-    with catalog.listed_once():
+    with catalog.listed_once(), catalog.hiding(model.private):
         names = list(tables) if tables is not None else catalog.names()
         if not names:
             raise QuestionError(

@@ -90,6 +90,11 @@ class SemanticModel:
     joins: tuple[Link, ...] = ()
     verified: tuple[Verified, ...] = ()
 
+    @property
+    def private(self) -> frozenset[tuple[str, str]]:
+        """The private columns, as the keys of `columns`."""
+        return frozenset(key for key, note in self.columns.items() if note.private)
+
     def described(self, table: Table) -> Table:
         """A table with what the file says of it and its columns."""
         name = table.name.lower()
