@@ -9,6 +9,8 @@ openai:MODEL?api=responses.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -271,9 +273,8 @@ def _read(question: Question, reply_value: Any) -> Answer:
             for item in reply_value["probabilities"]:
                 if str(item["label"]).isdigit() and int(item["label"]) < reply.levels:
                     weights[int(item["label"])] = float(item["probability"])
-            total = sum(weights)
-            if total > 0:
-                spread = tuple(weight / total for weight in weights)
+            spread = _shares(weights)
+            if spread is not None:
                 return Answer(sum(level * share for level, share in enumerate(spread)), max(spread), spread)
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         return Answer(problem=Problem("wrong_type", f"an answer without its parts: {error!r}", str(reply_value)[:500]))
@@ -289,7 +290,11 @@ def _chosen(reply: OneOf, reply_value: dict[str, Any]) -> Answer:
         message = f"{reply_value['choice']!r} is none of the labels (with {NONE!r} where it is allowed)"
         return Answer(problem=Problem("wrong_type", message))
     shares = {str(item["value"]): float(item["probability"]) for item in reply_value["probabilities"]}
-    spread = tuple(shares.get(reply.option_texts[option], 0.0) for option in options)
-    whole = sum(spread)
-    even = tuple(share / whole for share in spread) if whole > 0 else None
+    even = _shares([shares.get(reply.option_texts[option], 0.0) for option in options])
     return Answer(label, even[options.index(label)] if even else float(reply_value["confidence"]), even)
+
+
+def _shares(weights: Sequence[float]) -> tuple[float, ...] | None:
+    """The weights made to sum to 1; None where they are no probabilities."""
+    whole = sum(weights)
+    return tuple(weight / whole for weight in weights) if min(weights) >= 0 and 0 < whole < math.inf else None
