@@ -12,6 +12,7 @@ from uql.sampling.base import Estimate, Floats, Indices
 
 METHOD = "rogan-gladen"
 FEWEST_VALUES = 10  # of rows judged true, whose own mean is then the estimate
+NOT_RANDOM = 0.99  # how surely judged rows are not random in a value, where its mean over them is not used
 NO_ROWS: Indices = np.zeros(0, dtype=np.int64)
 
 
@@ -134,8 +135,8 @@ def corrected_mean(
     middle = truth(a, c, fpr)
     others = [[truth(x, c, fpr) for x in (a_low, a_high)], [truth(a, x, fpr) for x in (c_low, c_high)]]
     others.append([truth(a, c, alarm) for alarm in fprs])
-    if any(math.isnan(x) for pair in others for x in pair):  # hardly more yes than false alarms
-        return _possible(open_, middle, [list(bounds)], bounds, estimate, c / (c - fpr))
+    if any(math.isnan(x) for pair in others for x in pair):  # hardly more yes than false alarms: the middle is anything
+        return replace(open_, value=_within(a, *bounds))
     share = min((c - fpr) / (tpr - fpr), 1.0)
     spread = (tpr * (1 - tpr) * share + fpr * (1 - fpr) * (1 - share)) * (variance + (mean - middle) ** 2) / n_rows
     others.append(_around(middle, math.sqrt(spread) / (c - fpr), estimate.confidence))
@@ -201,7 +202,7 @@ def _differ(yes: Floats, no: Floats, count: Estimate, n_rows: int) -> bool:
     spread = _variance(count.low, count.high, count.confidence) / n_rows**2 * (means[0] - means[1]) ** 2
     spread += share**2 * float(yes.var(ddof=1)) / len(yes) + (1 - share) ** 2 * float(no.var(ddof=1)) / len(no)
     off = share * means[0] + (1 - share) * means[1]
-    return abs(off) > intervals.normal_quantile(count.confidence) * math.sqrt(spread)
+    return abs(off) > intervals.normal_quantile(NOT_RANDOM) * math.sqrt(spread)
 
 
 def _rates(audit: Audit, confidence: float) -> tuple[float, float, tuple[float, float], tuple[float, float]]:

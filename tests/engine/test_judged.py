@@ -82,7 +82,7 @@ def test_a_mean_of_a_stored_column_errs_less_with_judged_rows_than_without(large
         for setting, of in errors.items():
             query = f'SELECT {item} AS a FROM reviews WHERE "the review is a joke" AND text IS NOT NULL WITH ({setting}fresh = true, seed = {seed})'
             found = con.uql(query).estimates["a"]
-            of.append(truth if found.value is None else found.value - truth)
+            of.append((found.value or 0.0) - truth)
     before, after = (sum(error**2 for error in of) for of in errors.values())
     assert after < before
 
