@@ -320,17 +320,27 @@ class Relation:
         lists = [table.column(i).to_pylist() for i in range(len(reads))]
         return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
 
+    def matches(self, other: Relation, columns: Sequence[Column]) -> tuple[Indices, Indices]:
+        """The pairs of a row of this and a row of another relation in which these columns hold the same."""
+        same = " AND ".join(
+            f"{self._column_sql(c, 'a.')} IS NOT DISTINCT FROM {other._column_sql(c, 'b.')}" for c in columns
+        )
+        pairs = self.duck.arrow(
+            f"SELECT a.rowid AS x, b.rowid AS y FROM {quote(self.name)} AS a JOIN {quote(other.name)} AS b ON {same} ORDER BY ALL"
+        )
+        return pairs.column(0).to_numpy(), pairs.column(1).to_numpy()
+
     def each(self, sql: str) -> NDArray[Any]:
         """(n,) the values of a SQL expression over the columns, NaN or None for NULL."""
         table = self.duck.arrow(f"SELECT {sql} AS x FROM {quote(self.name)} ORDER BY rowid")
         values: NDArray[Any] = table.column(0).to_numpy(zero_copy_only=False)
         return values
 
-    def _column_sql(self, column: Column) -> str:
+    def _column_sql(self, column: Column, of: str = "") -> str:
         field = self.fields.get(column)
         if field is not None and field.type == "BLOB":
-            return quote(column.label)
-        return f"CAST({quote(column.label)} AS VARCHAR)"
+            return of + quote(column.label)
+        return f"CAST({of}{quote(column.label)} AS VARCHAR)"
 
     def fetch(self, rids: Rids, expressions: Sequence[str]) -> pa.Table:
         """The values of SQL expressions over columns, for these rows in this order: one column each."""

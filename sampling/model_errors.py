@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from uql.sampling import intervals
-from uql.sampling.base import Estimate
+from uql.sampling.base import Estimate, Floats, Indices
 
 METHOD = "rogan-gladen"
+FEWEST_VALUES = 10  # of rows judged true, whose own mean is then the estimate
+NOT_RANDOM = 0.99  # how surely judged rows are not random in a value, where its mean over them is not used
+NO_ROWS: Indices = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Rows that a person judged after the model: of `yes` true ones the model said yes to `hits`, of `no` others to `false_alarms`."""
+    """Rows that a person judged after the model: of `yes` true ones the model said yes to `hits`, of `no` others to `false_alarms`.
+
+    `matches` are those of yes and those of no that are in the table, each by its number beside the rows of the table equal to it.
+    """
 
     yes: int
     hits: int
     no: int
     false_alarms: int
+    matches: tuple[tuple[Indices, Indices], ...] = field(default=((NO_ROWS, NO_ROWS),) * 2, compare=False)
+
+    def values(self, value: Floats) -> tuple[Floats, Floats]:
+        """Of the judged rows of yes and of no, the mean of `value` over the rows of the table equal to each; NaN left out.
+
+        Args:
+            value: (N,) of each row of the table.
+        """
+        yes, no = (_means(judged, value[rows]) for judged, rows in self.matches)
+        return yes, no
 
 
 def corrected(
@@ -117,12 +135,74 @@ def corrected_mean(
     middle = truth(a, c, fpr)
     others = [[truth(x, c, fpr) for x in (a_low, a_high)], [truth(a, x, fpr) for x in (c_low, c_high)]]
     others.append([truth(a, c, alarm) for alarm in fprs])
-    if any(math.isnan(x) for pair in others for x in pair):  # hardly more yes than false alarms
-        return replace(open_, value=_within(middle, *bounds))
+    if any(math.isnan(x) for pair in others for x in pair):  # hardly more yes than false alarms: the middle is anything
+        return replace(open_, value=_within(a, *bounds))
     share = min((c - fpr) / (tpr - fpr), 1.0)
     spread = (tpr * (1 - tpr) * share + fpr * (1 - fpr) * (1 - share)) * (variance + (mean - middle) ** 2) / n_rows
     others.append(_around(middle, math.sqrt(spread) / (c - fpr), estimate.confidence))
     return _possible(open_, middle, others, bounds, estimate, c / (c - fpr))
+
+
+def mean_of_judged(estimate: Estimate, count: Estimate, top: Floats, bottom: Floats, audit: Audit) -> Estimate:
+    """The mean of a stored value over the rows for which the truth is yes, from the values of those judged so.
+
+    They are random among all such rows, whatever the model answers and however its errors depend on the value: the
+    interval is theirs alone. The value lies between their mean and the estimate by all rows and answers, by both
+    variances and by how much farther the two are apart than these let expect. That the judged rows are random is held
+    against the mean over all rows, which is known: where they differ from it the estimate stays as it is.
+
+    Args:
+        estimate: by the answers of the model, corrected by `corrected_mean`.
+        count: of the rows for which the truth is yes.
+        top: (N,) the value of each row of the table, NaN where it has none.
+        bottom: (N,) what each counts for: 1 of a mean, the divisor of a quotient of sums.
+        audit: judged rows.
+    Source: Angelopoulos et al. (2023), PPI++, whose weight of the model's answers is chosen from the data too; Green &
+    Strawderman (1991); the interval by `intervals.Skew`.
+    """
+    (y, others_y), (x, others_x) = audit.values(top), audit.values(bottom)
+    n = len(y)
+    if min(n, len(others_y)) < FEWEST_VALUES or not x.sum():
+        return estimate
+    there = ~np.isnan(top)
+    whole = float(top[there].sum()) / float(bottom[there].sum())
+    if _differ(y - whole * x, others_y - whole * others_x, count, int(there.sum())):
+        return estimate
+    mean = float(y.sum() / x.sum())
+    parts = (y - mean * x) / x.sum()
+    variance = float((parts**2).sum()) * n / (n - 1)
+    skew = intervals.Skew.of(parts, values=y / x) if x.all() else intervals.Skew.of(parts)
+    least, most = skew.quantiles(estimate.confidence, n - 1)
+    low, high = mean - most * math.sqrt(variance), mean - least * math.sqrt(variance)
+    value = mean
+    if estimate.value is not None:
+        of_answers = _variance(estimate.low, estimate.high, estimate.confidence)
+        apart = max((estimate.value - mean) ** 2 - variance - of_answers, 0.0)
+        total = variance + of_answers + apart
+        value += (variance / total if total > 0 else 0.0) * (estimate.value - mean)
+    return replace(estimate, value=_within(value, low, high), low=low, high=high, exact=False, method=METHOD)
+
+
+def _means(group: Indices, values: Floats) -> Floats:
+    """The mean of the values in each group that has one."""
+    there = ~np.isnan(values)
+    times = np.bincount(group[there])
+    return np.bincount(group[there], values[there])[times > 0] / times[times > 0]
+
+
+def _differ(yes: Floats, no: Floats, count: Estimate, n_rows: int) -> bool:
+    """Do judged rows show that they are not random in a value whose mean over all rows is 0?
+
+    Args:
+        yes, no: its values of the rows judged so, at least two of each.
+        count: of the rows for which the truth is yes, among `n_rows`.
+    """
+    share = 0.5 if count.value is None else count.value / n_rows
+    means = float(yes.mean()), float(no.mean())
+    spread = _variance(count.low, count.high, count.confidence) / n_rows**2 * (means[0] - means[1]) ** 2
+    spread += share**2 * float(yes.var(ddof=1)) / len(yes) + (1 - share) ** 2 * float(no.var(ddof=1)) / len(no)
+    off = share * means[0] + (1 - share) * means[1]
+    return abs(off) > intervals.normal_quantile(NOT_RANDOM) * math.sqrt(spread)
 
 
 def _rates(audit: Audit, confidence: float) -> tuple[float, float, tuple[float, float], tuple[float, float]]:

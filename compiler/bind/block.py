@@ -446,6 +446,8 @@ class _Block:
             return item.expr.name
         if isinstance(item.expr, Name):
             return self._column_name(bound) or item.expr.parts[-1]
+        if isinstance(item.expr, ast.Position) and isinstance(bound, Column):
+            return self._column_name(bound) or bound.name
         if isinstance(item.expr, Quoted):
             return self._column_name(bound) or item.expr.text
         if isinstance(item.expr, ast.Cast) and isinstance(item.expr.operand, Quoted | Name):

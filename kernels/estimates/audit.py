@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -113,7 +114,12 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
         has_answer = answers.asked_mask & ~answers.failed
         positive = has_answer & (answers.values == True)  # noqa: E712 - an array of objects
     yes, no = has_answer & truth, has_answer & ~truth
-    return Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
+    judged = Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
+    if condition is not None or relation.pool is not None:
+        return judged
+    number, row = rows.matches(relation, columns)
+    is_yes = truth[number]
+    return replace(judged, matches=((number[is_yes], row[is_yes]), (number[~is_yes], row[~is_yes])))
 
 
 async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, ctx: Context) -> None:

@@ -19,7 +19,7 @@ from uql.compiler.walk import is_semantic
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.stored_values import values_of
 from uql.sampling.base import Estimate, Floats, Indices
-from uql.sampling.model_errors import Audit, corrected, corrected_mean
+from uql.sampling.model_errors import Audit, corrected, corrected_mean, mean_of_judged
 
 MEANS = frozenset({"avg", "mean"})
 
@@ -109,7 +109,10 @@ class Correction:
             present = value[~np.isnan(value)]
             bounds = (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
             mean, variance = (float(present.mean()), float(present.var())) if len(present) else (0.0, 0.0)
-            return corrected_mean(estimate, count, mean, len(present), self.audit, bounds, variance)
+            found = corrected_mean(estimate, count, mean, len(present), self.audit, bounds, variance)
+            value = self._in_group(call, code)
+            there = np.where(np.isnan(value), math.nan, 1.0)
+            return mean_of_judged(found, corrected(count, len(present), self.audit), value, there, self.audit)
         value = np.nan_to_num(value)
         if call.name in MEANS:  # the share of a condition
             return corrected(estimate, 1.0, self.audit, squares=1 / max(len(value), 1))
@@ -130,7 +133,10 @@ class Correction:
                 each = y[x != 0] / x[x != 0]
                 bounds = (float(each.min()), float(each.max())) if len(each) else (0.0, 0.0)
                 variance = float(each.var()) if len(each) else 0.0
-                return corrected_mean(estimate, count, whole, int(np.count_nonzero(x)), self.audit, bounds, variance)
+                n_rows = int(np.count_nonzero(x))
+                found = corrected_mean(estimate, count, whole, n_rows, self.audit, bounds, variance)
+                added = (self._in_group(each, code, 0.0) for each in (top, bottom))
+                return mean_of_judged(found, corrected(count, n_rows, self.audit), *added, self.audit)
             case True, False:
                 squares = float((y**2).sum()) / float(x.sum()) ** 2 if x.any() else 0.0
                 return corrected(estimate, whole, self.audit, (min(whole, 0.0), max(whole, 0.0)), squares)
@@ -142,6 +148,11 @@ class Correction:
 
     def _inside(self, call: Call, code: int) -> Floats:
         return self.values[call] if self.codes is None else self.values[call][self.codes == code]
+
+    def _in_group(self, call: Call, code: int, null: float = math.nan) -> Floats:
+        """(N,) what each row adds to a call, `null` where that is NULL, NaN in other groups."""
+        value = np.where(np.isnan(self.values[call]), null, self.values[call])
+        return value if self.codes is None else np.where(self.codes == code, value, math.nan)
 
     def _concerns(self, call: Call) -> bool:
         """Does it rest on answers of the model?"""

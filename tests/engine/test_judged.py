@@ -69,6 +69,24 @@ def test_sums_and_means_beside_a_count_and_by_a_stored_column_are_corrected(larg
             assert one.high - one.low < 0.6 * float(wanted) and one.value != raw[name][g].value
 
 
+@pytest.mark.parametrize("item", ["AVG(id)", "SUM(id) / COUNT(*)"])
+def test_a_mean_of_a_stored_column_errs_less_with_judged_rows_than_without(large, item):
+    truth = float(large.truth("SELECT AVG(id) FROM r WHERE joke AND text IS NOT NULL")[0][0])
+    errors = {"": [], "audit = 'judged', ": []}
+    for seed in range(10):
+        con = large.connect(0.1, budget=64)
+        con.sql(
+            "SELECT text, joke AS answer FROM reviews JOIN labels USING (id) WHERE text IS NOT NULL "
+            f"QUALIFY row_number() OVER (PARTITION BY answer ORDER BY hash(id + {1000 * seed})) <= 60"
+        ).create("judged")
+        for setting, of in errors.items():
+            query = f'SELECT {item} AS a FROM reviews WHERE "the review is a joke" AND text IS NOT NULL WITH ({setting}fresh = true, seed = {seed})'
+            found = con.uql(query).estimates["a"]
+            of.append((found.value or 0.0) - truth)
+    before, after = (sum(error**2 for error in of) for of in errors.values())
+    assert after < before
+
+
 @pytest.mark.parametrize(
     "item",
     [

@@ -283,3 +283,10 @@ def test_having_and_a_select_text_are_said_of_groups(con):
     assert all(said.startswith("what the reviews say") and "[" in said for _, said, _ in rows)
     kept = con.uql('SELECT film FROM reviews GROUP BY film HAVING "most of the reviews are positive"').fetchall()
     assert kept == []  # the oracle of this world says no of every group
+
+
+def test_a_column_taken_by_its_place_has_the_name_that_duckdb_gives_it(world):
+    con = world.connect(budget="all")
+    plain = con.sql("SELECT #2, #1, #1 + 1 AS next FROM reviews LIMIT 1")
+    asked = con.uql('SELECT #2, #1, #1 + 1 AS next FROM reviews WHERE "the review is positive" LIMIT 1')
+    assert list(asked.columns) == list(plain.columns) == ["film", "id", "next"]

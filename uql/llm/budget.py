@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import dataclass
 
@@ -230,7 +231,8 @@ class Budget:
 
 
 def _above(limit: float | None, amount: float) -> bool:
-    return limit is not None and amount > limit
+    """Is more spent than allowed? Sums of the same USD in another order differ by what floats round."""
+    return limit is not None and amount > limit and not math.isclose(amount, limit, rel_tol=1e-12, abs_tol=1e-12)
 
 
 class Share(Budget):

@@ -629,9 +629,10 @@ class Gate:
             by_row = zip(*columns, strict=True) if not whole else ()
             # rows that the ledger did not answer whole
             rest = {i: chunk.slot(i, list(known)) for i, known in enumerate(by_row) if not all(known)}
-            for slot in rest.values():
-                if failed:
+            if failed:
+                for slot in rest.values():
                     slot.try_again(failed)
+            for slot in _as_sent(rest, asking):
                 if any(answer is None and key in mine for key, answer in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             if self.run.replays:
@@ -859,3 +860,11 @@ def _reply_summary(question: Question, problem: Problem) -> str:
         if problem.raw
         else f"asked: {question.text[:80]!r}"
     )
+
+
+def _as_sent(slots: Mapping[int, Slot], asking: Asking) -> list[Slot]:
+    """Rows by their place in a chunk, in the order in which an unbroken run sends them: the second try of a row follows the rows that
+    are in flight with its first.
+    """
+    behind = asking.limiter.most * asking.together
+    return [slots[i] for i in sorted(slots, key=lambda i: i + (behind if slots[i].calls else 0))]
