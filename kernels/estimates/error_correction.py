@@ -135,8 +135,8 @@ class Correction:
                 variance = float(each.var()) if len(each) else 0.0
                 n_rows = int(np.count_nonzero(x))
                 found = corrected_mean(estimate, count, whole, n_rows, self.audit, bounds, variance)
-                added = (self._in_group(each, code, 0.0) for each in (top, bottom))
-                return mean_of_judged(found, corrected(count, n_rows, self.audit), *added, self.audit)
+                added, counted = (self._in_group(each, code, 0.0) for each in (top, bottom))
+                return mean_of_judged(found, corrected(count, n_rows, self.audit), added, counted, self.audit)
             case True, False:
                 squares = float((y**2).sum()) / float(x.sum()) ** 2 if x.any() else 0.0
                 return corrected(estimate, whole, self.audit, (min(whole, 0.0), max(whole, 0.0)), squares)
