@@ -31,9 +31,7 @@ class Vectors:
     ) -> None:
         self._announced, self._embedded = announced, embedded
         self._stores: dict[tuple[str, bool, str | None], FeatureStore] = {}
-        self._remote: dict[
-            tuple[str, bool, str | None], RemoteEmbedder
-        ] = {}  # of those, whose texts leave this machine
+        self._remote: dict[tuple[str, bool, str | None], RemoteEmbedder] = {}  # to which texts leave this machine
 
     def of(self, settings: Settings, database: str | None) -> RowFeatures:
         """For the embedder of the settings, which has `max_seconds` from here on; vectors of a database file are kept between runs."""

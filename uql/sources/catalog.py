@@ -641,9 +641,8 @@ class Catalog:
         """May a query see what a private column holds: give it, order or select by it, or tell of it in an error?"""
         if not self._any_private():
             return False
-        values = (
-            name[-1].removesuffix("()") for name in tables(sql) if is_call(name[-1])
-        )  # macros that give values are not followed
+        # macros that give values are not followed: what they read is looked at
+        values = (name[-1].removesuffix("()") for name in tables(sql) if is_call(name[-1]))
         called = (definition for macro in set(values) for (definition,) in self._rows(_MACRO, [macro]))
         return may_read_private(sql, self._fields_read(sql)) or any(
             f.private for sql in called for f in self._fields_read(sql)
