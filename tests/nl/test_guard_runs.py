@@ -22,7 +22,7 @@ from uql.nl.guard.duckdb_process import ChildDuckDB, child_duckdb
 from uql.nl.guard.guard import check_sql, check_uql
 from uql.nl.guard.workspace import MOST_CHARS, Workspace
 from uql.nl.plan import result_schema
-from uql.nl.plan.result_schema import Shapes, apart_names
+from uql.nl.plan.result_schema import Shapes
 
 TABLES = ["reviews", "films"]
 NESTED = "replace(" * 9 + "text" + ", 'a', 'aaaaaaaaaa')" * 9
@@ -146,7 +146,9 @@ def test_a_result_with_a_text_of_millions_of_characters_is_not_kept() -> None:
 
 
 def test_columns_of_one_name_get_names_of_their_own() -> None:
-    assert apart_names(["id", "id_2", "ID"]) == ["id", "id_2", "ID_3"]
+    with Workspace(lambda origin: pa.table({}), {}, Settings()) as workspace:
+        workspace.put("twice", pa.Table.from_arrays([pa.array([n]) for n in range(3)], names=["id", "id_1", "ID"]))
+        assert workspace.table("twice").column_names == ["id", "id_1", "ID_2"]
 
 
 @pytest.mark.parametrize("mode", ["dag", "meta"])

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uql.api.labelled_rows import WORDS, labelled_rows
+from uql.api.labelled_rows import labelled_rows
 from uql.base.errors import DataError
 from uql.llm import calibration
 from uql.llm.calibration import Calibration, Floats
+from uql.operators.types import TRUTH_WORDS
 from uql.session.events import finished
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def calibrate(con: Connection, condition: str, rows: str, *, label: str = "label
 
 
 def _flag(value: object, label: str) -> bool:
-    flag = WORDS.get(str(value).strip().lower())
+    flag = TRUTH_WORDS.get(str(value).strip().lower())
     if flag is None:
         raise DataError(
             f"the label {value!r} in {label!r} is neither yes nor no", code="UQL517", help="true, false, 1, 0, yes, no"

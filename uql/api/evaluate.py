@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.api.labelled_rows import WORDS, labelled_rows
+from uql.api.labelled_rows import labelled_rows
 from uql.api.packing import Packing, packing
 from uql.base.errors import BudgetError, DataError
 from uql.base.printable import aligned
@@ -23,6 +23,7 @@ from uql.llm.gate import Gate
 from uql.llm.prompts.json_schema import closed
 from uql.llm.questions import Choice, Predicate, Question, Row, Write
 from uql.operators.texts import quoted
+from uql.operators.types import TRUTH_WORDS
 from uql.sampling.intervals import Interval, wilson
 from uql.session.events import finished
 
@@ -188,9 +189,9 @@ class _Work:
             calls=None, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
         )  # of all texts and models together
         words = [str(label).strip() for label in labels]
-        self.is_condition = all(word.lower() in WORDS for word in words)
+        self.is_condition = all(word.lower() in TRUTH_WORDS for word in words)
         self.names = () if self.is_condition else tuple(sorted(set(words)))
-        flags = [int(WORDS[word.lower()]) if self.is_condition else self.names.index(word) for word in words]
+        flags = [int(TRUTH_WORDS[word.lower()]) if self.is_condition else self.names.index(word) for word in words]
         self.truth = np.array(flags, np.int64)
 
     @property

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from uql.session.session import Session
 
 MOST_NAMES = 50  # of columns, in an error
-WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}  # labels of a condition
 
 
 def labelled_rows(

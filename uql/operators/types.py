@@ -30,6 +30,7 @@ KINDS = {  # by DuckDB's name of a type
 LONGEST = 1_000  # characters of a number, a date or another value that is not a text
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}  # of a grammar's literals
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
+TRUTH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 NULL_WORDS = {"", "null", "none", "n/a", "na", "unknown", "not stated", "not mentioned", "not specified", "nan"}
 
 
@@ -239,8 +240,7 @@ def _decimal(value: Any, kind: Type) -> Decimal:
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    truth = words.get(str(value).strip().lower().rstrip("."))
+    truth = TRUTH_WORDS.get(str(value).strip().lower().rstrip("."))
     if truth is None:
         raise ValueError(f"true or false was wanted, not {value!r}")
     return truth

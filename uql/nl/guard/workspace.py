@@ -17,6 +17,7 @@ import duckdb
 
 from uql.base.duckdb_connections import lock
 from uql.base.errors import DataError, UnknownTableError
+from uql.base.names import free_names
 from uql.base.settings import Settings
 from uql.compiler.parser import parse_script, tree_of
 from uql.compiler.sql import literal, quote
@@ -26,7 +27,7 @@ from uql.llm.run_record import Cost
 from uql.nl.guard.duckdb_process import as_connection, child_duckdb
 from uql.nl.guard.gate_bridge import apart
 from uql.nl.guard.guard import BUDGET, check_uql, sql_runner, tables_of
-from uql.nl.plan.result_schema import apart_names, fields_of
+from uql.nl.plan.result_schema import fields_of
 from uql.session.execute_statement import outcome
 from uql.session.script import run_script
 from uql.session.session import Session
@@ -127,7 +128,7 @@ class Workspace:
         """
         with self.runner(tables) as run:
             rows = await asyncio.to_thread(run, text)
-        rows = rows.rename_columns(apart_names(rows.column_names))
+        rows = rows.rename_columns(free_names(rows.column_names))
         if to is not None:
             self.put(to, rows)
         return rows
@@ -227,7 +228,7 @@ class Workspace:
     def _create(self, name: str, table: pa.Table) -> None:
         with self._cursor() as cursor:
             try:
-                cursor.register("__given", table.rename_columns(apart_names(table.column_names)))
+                cursor.register("__given", table.rename_columns(free_names(table.column_names)))
                 cursor.execute(f"CREATE OR REPLACE TABLE {quote(name)} AS SELECT * FROM __given")
             except duckdb.Error as error:
                 raise DataError(

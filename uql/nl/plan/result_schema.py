@@ -17,6 +17,7 @@ import duckdb
 
 from uql.base.duckdb_connections import private_cursor
 from uql.base.errors import BindError, GuardError
+from uql.base.names import free_names
 from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind
@@ -54,7 +55,7 @@ class Shapes:
             rows: about, for the plan.
         """
         quoted = quote(name)
-        own = apart_names([f.name for f in fields])
+        own = free_names(f.name for f in fields)
         fields = [replace(f, name=own_name) for f, own_name in zip(fields, own, strict=True)]
         self._tables[name.lower()] = Table(name, quoted, tuple(fields), rows)
 
@@ -124,21 +125,6 @@ def _of_query(text: str, tables: tuple[Table, ...], settings: Settings) -> tuple
         same = of is not None and of.type == item.type
         fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
     return tuple(fields)
-
-
-def apart_names(names: Sequence[str]) -> list[str]:
-    """The names of columns, each of its own: a result may have two of one name, a table may not.
-
-    >>> apart_names(["id", "name", "ID"])
-    ['id', 'name', 'ID_2']
-    """
-    new_names: list[str] = []
-    for name in names:
-        own, n = name, len(new_names)
-        while own.lower() in map(str.lower, new_names):
-            own, n = f"{name}_{n}", n + 1
-        new_names.append(own)
-    return new_names
 
 
 def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:
