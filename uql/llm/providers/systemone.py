@@ -73,6 +73,8 @@ class SystemOne:
         self._client = client(url, api_key=at.api_key, timeout_s=timeout_s, on_limits=self._update_limits)
 
     def version(self, question: Question) -> str:
+        """As in `Provider`. Raises: ConfigError for a question that is no decision."""
+        decisions("", question, Row(), "")
         return f"{fused.version(question)}/{VERSION}"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
