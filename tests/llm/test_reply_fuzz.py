@@ -206,7 +206,7 @@ def decides(case: Case) -> bool:
     """Is it a request that a decision model takes?"""
     try:
         for question in case.questions:
-            systemone.decisions("q", question, case.rows[0], systemone.instruction(question, case.rows[0]))
+            systemone.decisions("q", question, question.reply(case.rows[0]), "")
     except ConfigError:
         return False
     return not any(media(row) for row in case.rows)

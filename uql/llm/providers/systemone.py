@@ -34,7 +34,7 @@ from uql.llm.providers.chat_reply import counts
 from uql.llm.providers.http_client import client, learnt, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import Question, Row
-from uql.operators.replies import Level, OneOf, Value, YesNo
+from uql.operators.replies import Level, OneOf, Shape, Value, YesNo
 from uql.operators.rows import explained, label_of, media
 from uql.operators.texts import neutral
 
@@ -74,13 +74,15 @@ class SystemOne:
 
     def version(self, question: Question) -> str:
         """As in `Provider`. Raises: ConfigError for a question that is no decision."""
-        decisions("", question, Row(), "")
+        decisions("", question, question.reply(), "")
         return f"{fused.version(question)}/{VERSION}"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
         record = [cell.value for cell in request.row.cells if isinstance(cell.value, str)]
         about = (([instruction(q, request.row), record], q) for q in request.questions)
-        asked = [json.dumps(each) for told, q in about for each in decisions("q", q, request.row, told).items()]
+        asked = [
+            json.dumps(each) for told, q in about for each in decisions("q", q, q.reply(request.row), told).items()
+        ]
         return WRAPPING + sum(len(text) + ANSWER_TOKENS for text in asked), ANSWER_TOKENS * len(asked)
 
     async def aclose(self) -> None:
@@ -111,7 +113,7 @@ def one_row(questions: tuple[Question, ...], row: Row) -> tuple[Any, dict[str, A
     """State and decisions of a request about one row: the row is the state."""
     asked: dict[str, Any] = {}
     for n, question in enumerate(questions):
-        asked |= decisions(fused.key(n), question, row, instruction(question, row))
+        asked |= decisions(fused.key(n), question, question.reply(row), instruction(question, row))
     return record(row), asked
 
 
@@ -121,7 +123,7 @@ def many_rows(questions: tuple[Question, ...], rows: tuple[Row, ...]) -> tuple[A
     for i, row in enumerate(rows):
         for n, question in enumerate(questions):
             about = {"question": f"Answer `{fused.key(n)}` for this record alone.", "record": record(row)}
-            asked |= decisions(f"{i}.{fused.key(n)}", question, row, about)
+            asked |= decisions(f"{i}.{fused.key(n)}", question, question.reply(row), about)
     return {fused.key(n): instruction(q, rows[0]) for n, q in enumerate(questions)}, asked
 
 
@@ -145,18 +147,19 @@ def record(row: Row) -> str | dict[str, str]:
     return next(iter(texts.values())) if len(texts) == 1 else texts
 
 
-def decisions(key: str, question: Question, row: Row, instructions: Any) -> dict[str, Any]:
+def decisions(key: str, question: Question, reply: Shape, instructions: Any) -> dict[str, Any]:
     """The decisions that answer a question, by their ids: one, or one a label where several may fit.
 
     Args:
         key: the id, or what the ids begin with.
+        reply: its form, to the row that it is asked about.
         instructions: a text, or what holds one.
     Raises: ConfigError for a question that is not a decision, and for more than 255 labels or 10 levels.
     """
-    match question.reply(row):
+    match reply:
         case YesNo() | Value("BOOLEAN"):
             return {key: {"type": "noul", "instructions": instructions}}
-        case OneOf(many=True) as reply:
+        case OneOf(many=True):
             return {
                 f"{key}.{i}": {
                     "type": "noul",
@@ -164,7 +167,7 @@ def decisions(key: str, question: Question, row: Row, instructions: Any) -> dict
                 }
                 for i, label in enumerate(reply.labels)
             }
-        case OneOf() as reply if len(reply.options) <= OPTIONS:
+        case OneOf() if len(reply.options) <= OPTIONS:
             descriptions = question.operator.words.descriptions(question)
             criteria = {line: descriptions.get(option) or None for option, line in reply.option_texts.items()}
             return {key: {"type": "choice", "instructions": instructions, "criteria": criteria}}
