@@ -52,6 +52,35 @@ def test_views_schemas_and_attached_databases_are_found(
     assert catalog.describe(f"SELECT * FROM {table.sql}")
 
 
+QUERIES = [
+    "SELECT 1 AS a, 2 AS A, 3 AS a",
+    "SELECT id, id, name AS id FROM reviews",
+    "SELECT NULL AS n, [] AS l, [NULL] AS m, MAP {} AS p, {'a b': [{'c\"d': 1}]} AS s, (1, 2) AS r",
+    "SELECT 'x'::ENUM('x', 'y') AS e, 1::DECIMAL(9, 2) AS d, '{}'::JSON AS j, 1::UNION(a INTEGER, b VARCHAR) AS u, [1, 2]::INTEGER[2] AS v",
+    "SELECT 'a' COLLATE NOCASE AS c, now() AS t, '12:00'::TIMETZ AS z, INTERVAL 1 DAY AS i, '101'::BIT AS b",
+    "FROM reviews SELECT COLUMNS('n.*')",
+    "VALUES (1, 'a'), (2, NULL)",
+    "WITH a AS (SELECT 1 AS x) SELECT * FROM a UNION ALL SELECT 2.5",
+    "PIVOT reviews ON tag USING count(*)",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_columns_of_a_query_are_those_that_duckdb_describes(
+    connection: duckdb.DuckDBPyConnection, query: str
+) -> None:
+    described = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE {query}").fetchall()]
+    assert described and Catalog(connection).describe(query) == described
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE made AS SELECT 1", "DROP TABLE reviews"])
+def test_what_is_no_query_is_not_run_to_describe_it(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
+    before = connection.execute("SHOW ALL TABLES").fetchall()
+    with pytest.raises(duckdb.Error):
+        Catalog(connection).describe(statement)
+    assert connection.execute("SHOW ALL TABLES").fetchall() == before
+
+
 def test_an_exact_spelling_goes_before_another_case(connection: duckdb.DuckDBPyConnection) -> None:
     table = Catalog(connection).table(("Reviews",))
     assert table.sql == '"memory"."main"."Reviews"'
