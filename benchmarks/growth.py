@@ -48,8 +48,9 @@ An exponent of 1 says that time or memory grows as the rows do, 0 that it does n
 STAGES_NOTES = (
     "`uql bench run speed --rows 10_000_000`: processor time of one thread, median of up to five runs, and in brackets what "
     "Python and NumPy allocate at the most.",
-    "replay was measured on two cores of another machine, beside other programs. There 10,000,000 answers took 93 s (107,000 a second), "
-    "the process 1.4 GB at its peak, of which 0.38 GB are itself and the table, and the ledger 117 bytes an answer with its call.",
+    "replay was measured on two cores of another machine, beside other programs. There 10,000,000 answers took 93 to 110 s "
+    "(91,000 to 107,000 a second, four runs), the process 1.4 GB at its peak, of which 0.38 GB are itself and the table, "
+    "and the ledger 117 bytes an answer with its call.",
     '"First" has read none of the rows before, "next" has the features of the statement before.',
 )
 CLUSTER_NOTES = (

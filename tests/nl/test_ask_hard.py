@@ -64,7 +64,7 @@ def test_an_empty_reply_is_called_so() -> None:
 def test_a_join_whose_result_has_two_columns_of_one_name_runs() -> None:
     nodes = [
         uql_node("both", "SELECT * FROM shops AS a JOIN shops AS b ON a.id = b.id"),
-        uql_node("n", "SELECT count(*) AS n FROM both WHERE id = id_4"),
+        uql_node("n", "SELECT count(*) AS n FROM both WHERE id = id_1"),
     ]
     assert Connected([plan(*nodes)]).con.ask("How many shops are there?").value == 3
 
