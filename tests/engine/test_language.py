@@ -290,3 +290,4 @@ def test_a_column_taken_by_its_place_has_the_name_that_duckdb_gives_it(world):
     plain = con.sql("SELECT #2, #1, #1 + 1 AS next FROM reviews LIMIT 1")
     asked = con.uql('SELECT #2, #1, #1 + 1 AS next FROM reviews WHERE "the review is positive" LIMIT 1')
     assert list(asked.columns) == list(plain.columns) == ["film", "id", "next"]
+    assert con.uql("SELECT #2, #1, #1 + 1 AS next FROM reviews LIMIT 1").columns == ["film", "id", "next"]

@@ -202,6 +202,8 @@ def _name(item: ast.SelectItem, duckdb_name: str, script: str) -> str:
         expr = expr.operand
     if isinstance(expr, ast.Name):
         return duckdb_name if duckdb_name.lower() == expr.parts[-1].lower() else expr.parts[-1]
+    if isinstance(expr, ast.Position):
+        return duckdb_name
     return " ".join(script[item.expr.span.start : item.expr.span.end].split())
 
 
