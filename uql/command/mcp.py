@@ -139,14 +139,15 @@ class Tools:
                 self._child = self._opened()
             assert self._connection is not None
             self._connection.session.caps = (self.of_run(), self.whole)
-            self._connection.catalog.private = read_if_present(Path(self.database).parent / FILE).private
-            yield self._connection
+            model = read_if_present(Path(self.database).parent / FILE)
+            with self._connection.catalog.hiding(model.private):
+                yield self._connection
 
     def _asked(self, con: Connection, statement: str) -> Result:
         """A query of the client's, which is a model: it sees nothing private. Raises as `one_query`; DataError (UQL511)."""
         if len(statement) <= LONGEST and con.catalog.may_read_private(statement):
             raise DataError(
-                "the query reads private columns, or may: it is not followed what it takes of their tables",
+                "the query reads private columns, or may read them: what it takes from their tables cannot be followed",
                 code="UQL511",
                 text=statement,
                 help="name the columns that list_tables lists, in a SELECT",

@@ -121,7 +121,7 @@ class Catalog:
         self._files = True  # may statements read files?
         self._locked = False  # can no statement change a setting?
         # tables, and their columns, in lower case, that are private without a comment that says so
-        self.private: frozenset[tuple[str, str]] = frozenset()
+        self._private: frozenset[tuple[str, str]] = frozenset()
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
         self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
@@ -565,12 +565,12 @@ class Catalog:
 
     @contextlib.contextmanager
     def hiding(self, columns: frozenset[tuple[str, str]]) -> Iterator[None]:
-        """These columns are private meanwhile, and what views make of them. `columns`: as `private`."""
-        self.private, before = columns, self.private
+        """These columns are private meanwhile, and what views make of them. `columns`: tables and their columns, in lower case."""
+        self._private, before = columns, self._private
         try:
             yield
         finally:
-            self.private = before
+            self._private = before
 
     def _relations(self) -> list[tuple[Any, ...]]:
         """All tables and views: database, schema, name, comment, whether it is a view, the database and schema in use, and
@@ -606,9 +606,9 @@ class Catalog:
         return [(name, type, self._noted(path, name, comment)) for _, name, type, comment in sorted(rows)]
 
     def _noted(self, path: Sequence[str], column: str, comment: str | None) -> str:
-        """The comment of a column, with what `private` says of it."""
+        """The comment of a column, with what `hiding` says of it."""
         names = (".".join(path[at:]).lower() for at in range(3))
-        marked = any((name, column.lower()) in self.private for name in names)
+        marked = any((name, column.lower()) in self._private for name in names)
         return f"{comment}; private" if marked and comment else "private" if marked else comment or ""
 
     def _view_columns(self, view: _CatalogEntry, above: frozenset[object] = frozenset()) -> list[tuple[str, str, str]]:
@@ -649,7 +649,7 @@ class Catalog:
         )
 
     def _any_private(self) -> bool:
-        return bool(self.private or self._rows(_ANY_PRIVATE))
+        return bool(self._private or self._rows(_ANY_PRIVATE))
 
     def _fields_read(self, sql: str, above: frozenset[object] = frozenset()) -> list[Field]:
         """The columns of the tables that a statement may name, and of those that the macros read that it calls.
