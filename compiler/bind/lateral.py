@@ -2,9 +2,8 @@
 
 The table becomes a sub-query that has the item beside its columns; the name u stands for that one column. In the same way
 FROM t, unnest(frames(t.clip, every = '1 s')) AS f gives a row for each frame of a video, pages(t.document) for each page of a PDF, and
-transcript(t.call) for each utterance in a recording;
-there the name f stands for several columns. So does the name of a sub-query that reads columns of the tables before it (LATERAL): its
-rows are a list of structs.
+transcript(t.call) for each utterance in a recording; there the name f stands for several columns. So does the name of a sub-query that
+reads columns of the tables before it (LATERAL): its rows are a list of structs.
 """
 
 from __future__ import annotations

@@ -423,8 +423,8 @@ class Result:
         """Keeps a person's answer about an output row: later queries take it in the place of any model's, without a call.
 
         It belongs to the question and the content of the row. What the row rests on here stays as it was: run the query again, which has
-        the same draw with the corrected value. It
-        is listed by `FROM uql_corrections()` and `why`, and taken back by `.undo()` or `con.undo(id)`.
+        the same draw with the corrected value. It is listed by `FROM uql_corrections()` and `why`, and taken back by `.undo()` or
+        `con.undo(id)`.
 
         Args:
             row: position in the output, from 0 on.

@@ -20,12 +20,9 @@ def with_similarity(
 ) -> tuple[Matrix, NDArray[np.float64]]:
     """The rows' features with the columns z, zp and zh for one condition, and the prior score of each row.
 
-    z is the cosine of a row and the condition's text in the first block; zp the mean cosine with the example rows that
-    meet it, and
-    zh is zp less the mean cosine with those that do not, both averaged over the blocks (static embedding and LSA: on
-    20 predicates
-    AUC .87 against .85 for the static one alone). Cosines are taken after the table's mean is taken away; columns are
-    standardised
+    z is the cosine of a row and the condition's text in the first block; zp the mean cosine with the example rows that meet it, and
+    zh is zp less the mean cosine with those that do not, both averaged over the blocks (static embedding and LSA: on 20 predicates
+    AUC .87 against .85 for the static one alone). Cosines are taken after the table's mean is taken away; columns are standardised
     and weigh 0.35. The prior is zp + zh + z/2, or z without example rows.
 
     Args:

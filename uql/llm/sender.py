@@ -246,8 +246,8 @@ class Sender:
         single rows. Only where nothing was answered or billed (a refused connection, 429, 5xx) is it sent again.
 
         Where the budget has fewer calls left than there are rows, the first ones are sent; where it does not hold the tokens or USD that
-        they may cost, half of them. The order inside a request depends on
-        the run's seed and the contents of the rows, not on the table's order.
+        they may cost, half of them. The order inside a request depends on the run's seed and the contents of the rows, not on the
+        table's order.
 
         Args:
             slots: (n,) the rows, all new.
