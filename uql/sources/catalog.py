@@ -512,6 +512,30 @@ class Catalog:
             rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
             return rows[0][0] if rows else None
 
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """What DuckDB does on the cursor meanwhile ends after some seconds. Raises: DataError (UQL503) where it had not ended before."""
+        done, late = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            pause = seconds
+            while not done.wait(pause):
+                late.set()
+                self.cursor.interrupt()
+                pause = 1.0  # DuckDB may have been between two queries
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        except (DataError, duckdb.Error) as error:
+            if not late.is_set():
+                raise
+            raise DataError(f"it cannot be read within {seconds:g} s", code="UQL503") from error
+        finally:
+            done.set()
+            watcher.join()
+
     def aborted(self) -> bool:
         """Has an error ended the transaction that is open? Until ROLLBACK, DuckDB refuses whatever it is asked."""
         try:

@@ -221,7 +221,10 @@ def keep(path: Path, verified: Verified) -> None:
             )
     before = path.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if path.is_file() else ""
     added = f"[[verified]]\nquestion = {_string(verified.question)}\nuql = {_string(verified.uql)}\n"
-    path.write_text(before + added, encoding="utf-8")
+    with path.open(
+        "w" if path.is_file() else "x", encoding="utf-8"
+    ) as file:  # through no link that leads to no file yet
+        file.write(before + added)
 
 
 # ------------------------------------------------------------------------------------------------------------- the TOML
@@ -281,7 +284,7 @@ def _string(text: str) -> str:
     """A text as TOML writes it, on one line."""
     body = "".join(
         {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(
-            c, c if c.isprintable() else f"\\u{ord(c):04x}"
+            c, c if c.isprintable() else f"\\U{ord(c):08x}"
         )
         for c in text
     )
