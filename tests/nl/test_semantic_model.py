@@ -158,6 +158,17 @@ def test_init_proposes_a_file_that_can_be_read_and_check_runs_it(tmp_path: Path)
     assert checked.exit_code == 1 and "FAILS  How many?" in checked.output
 
 
+def test_what_is_written_into_the_file_is_no_longer_than_what_is_read_from_it(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "shop.duckdb") as con:
+        con.execute("CREATE TABLE shops (id INTEGER)")
+        con.execute(f"COMMENT ON TABLE shops IS '{'a' * 9_000}'; COMMENT ON COLUMN shops.id IS '{'b' * 9_000}'")
+    assert CliRunner().invoke(app, ["init", str(tmp_path / "shop.duckdb")]).exit_code == 0
+    assert len(read(tmp_path / FILE).tables["shops"].description) == 4_000
+    with pytest.raises(ConfigError, match="at most 4,000 characters"):
+        keep(tmp_path / FILE, Verified("How many?", f"SELECT '{'c' * 4_000}'"))
+    assert not read(tmp_path / FILE).verified
+
+
 def test_nothing_is_written_through_a_link_that_leads_to_no_file_yet(tmp_path: Path) -> None:
     with duckdb.connect(tmp_path / "shop.duckdb") as con:
         con.execute("CREATE TABLE shops (id INTEGER)")
