@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import socket
+import zlib
 from pathlib import Path
 
 import docx
@@ -14,7 +15,7 @@ from row_model import RowModel
 
 import uql
 from uql.base.errors import PlanError
-from uql.base.media_types import Unreadable
+from uql.base.media_types import Unreadable, media_type
 from uql.base.schema import Modality
 from uql.features.images import ImageDescriptors
 from uql.llm.pictures import MOST_PIXELS, fitted
@@ -272,6 +273,37 @@ def test_a_picture_that_unpacks_to_too_much_has_no_vector(recwarn):
     with pytest.raises(ValueError, match="11000 × 11000 pixels, which is too many"):
         fitted(bomb.getvalue(), "image/png")
     assert not recwarn.list
+
+
+def animated(side: int) -> bytes:
+    """A WebP of two frames of one pixel on a canvas of so many pixels a side."""
+    one = io.BytesIO()
+    Image.new("RGB", (1, 1)).save(one, "WEBP", lossless=True)
+    canvas = (side - 1).to_bytes(3, "little") * 2
+    frame = bytes(16) + one.getvalue()[12:]
+    parts = [(b"VP8X", b"\x02\0\0\0" + canvas), (b"ANIM", bytes(6)), *[(b"ANMF", frame)] * 2]
+    body = b"".join(name + len(data).to_bytes(4, "little") + data for name, data in parts)
+    return b"RIFF" + (len(body) + 4).to_bytes(4, "little") + b"WEBP" + body
+
+
+def line_of_pixels(height: int) -> bytes:
+    """A PNG of one pixel a line, without the lines."""
+    parts = [
+        (b"IHDR", (1).to_bytes(4, "big") + height.to_bytes(4, "big") + bytes((8, 0, 0, 0, 0))),
+        (b"IDAT", zlib.compress(bytes(9))),
+    ]
+    chunks = (
+        len(data).to_bytes(4, "big") + name + data + zlib.crc32(name + data).to_bytes(4, "big") for name, data in parts
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+@pytest.mark.parametrize("data", [animated(8_000), line_of_pixels(79_000_000)], ids=["canvases", "lines"])
+def test_a_picture_that_takes_more_memory_than_its_pixels_is_not_unpacked(data):
+    """136 bytes took 1.3 GB: a WebP has several canvases of its size; 74 bytes took 600 MB: a line has an address."""
+    assert fitted(animated(2_000), "image/webp")[1] in ("image/png", "image/jpeg")
+    with pytest.raises(ValueError, match="which is too many"):
+        fitted(data, media_type(data))
 
 
 # ---------------------------------------------------------------------------------------------------------- addresses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -188,3 +189,35 @@ def test_a_model_without_a_batch_api_and_a_limit_of_seconds_are_refused_before_a
         with pytest.raises(ConfigError, match="a batch may take a day"):
             con.uql(QUERY.format("true")).fetchall()
         assert not server.batches and not server.direct
+
+
+def test_nobody_waits_for_a_batch_whose_end_cannot_be_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(batches.Batches, "_forget", full)
+    with serving(BatchServer()) as at, connected("openai", at.url) as con:
+        waits = threading.Timer(30, con.interrupt)
+        waits.start()
+        result = con.uql(QUERY.format("true"))
+        assert result.fetchall() == [] and "no space left" in str(result.errors[0])
+        waits.cancel()
+
+
+@pytest.mark.parametrize("status", ["200", None, float("nan"), 1e30])
+def test_a_status_of_a_batch_that_is_no_number_concerns_its_row_alone(
+    monkeypatch: pytest.MonkeyPatch, status: Any
+) -> None:
+    read = batches._OpenAI.results
+
+    async def spoilt(*given: Any) -> Any:
+        replies = await read(*given)
+        if replies:
+            first = next(iter(replies))
+            replies[first] = status, replies[first][1]
+        return replies
+
+    monkeypatch.setattr(batches._OpenAI, "results", spoilt)
+    with serving(BatchServer()) as at, connected("openai", at.url) as con:
+        result = con.uql(QUERY.format("true"))
+        assert result.fetchall() and len(result.errors) <= 1

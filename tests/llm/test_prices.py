@@ -157,6 +157,27 @@ def generated_of_cached(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return {**made, "usageMetadata": used}
 
 
+def completion_of_too_much_cached(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    made = completion_of_cached(body, headers)
+    made["usage"]["prompt_tokens_details"] = {"cached_tokens": 10**11, "cache_write_tokens": 10**11}
+    return made
+
+
+def test_a_request_costs_no_less_than_nothing_whatever_its_server_had_in_its_cache(run) -> None:
+    with serve({"/v1/chat/completions": completion_of_too_much_cached}) as told:
+
+        async def go() -> Cost:
+            provider = OpenAI("m", api_key="k", url=told.url + "/v1", price=WRITTEN, api="chat")
+            async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=None) as g:
+                await g.ask(Predicate("it is so"), [row("xx")])
+                await provider.aclose()
+                return g.cost
+
+        cost = run(go())
+    assert (cost.input_tokens, cost.cached_tokens) == (1000, 1000)
+    assert cost.usd == pytest.approx(1000 * 0.5e-6 + 10 * 8e-6)
+
+
 WRITTEN = Price(2.0, 8.0, cached=0.5, written=2.5)
 
 

@@ -8,12 +8,14 @@ import time
 from functools import partial
 from typing import Any
 
+import duckdb
 import pytest
 from drip import STAGES, slow_server, unreachable
 from loopback import serve
 from scripted import Scripted, row
 from starlette.responses import Response
 
+import uql
 from uql.base.errors import BackendError
 from uql.base.settings import Settings
 from uql.llm import limiter
@@ -167,6 +169,17 @@ def test_a_request_for_vectors_ends_with_its_time(stage: str, monkeypatch: pytes
         with pytest.raises(BackendError, match=r"0\.4 s"):
             embedder.embed(["a text"])
         assert time.monotonic() - began < 2 * 0.4 + SLACK_S
+
+
+def test_a_question_in_words_waits_for_vectors_no_longer_than_it_has() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE shops AS SELECT 1 AS id")
+    with slow_server("body") as port, uql.attach(con, model=Scripted(), ledger=":memory:", timeout_s=120) as connection:
+        connection.uql(f"SET uql.embedder = 'http://127.0.0.1:{port}/v1#m'")
+        began = time.monotonic()
+        with pytest.raises(BackendError, match=r"vectors|within"):
+            connection.ask("how many shops?", max_seconds=0.5)
+        assert time.monotonic() - began < 0.5 + 2 * SLACK_S
 
 
 def test_a_server_of_vectors_is_left_alone_for_two_minutes_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import duckdb
 import pytest
 from nl.shop import Connected, database
 
 import uql
-from uql.base.errors import QuestionError
+from uql.base.errors import DataError, QuestionError
 from uql.base.schema import Modality
 from uql.llm.providers.scripted import Scripted
 from uql.nl.schema.discover import (
@@ -205,3 +207,22 @@ def test_a_word_within_a_name_is_no_part_of_it() -> None:
     con.execute("CREATE TABLE critics AS SELECT 'Kim Sayles ' || i AS critic, i AS n FROM range(3000) t(i)")
     found = discover("What do the critics say?", Catalog(con), None)
     assert found.sources["critics"].words["critic"] == ()
+
+
+def test_a_view_without_an_end_and_one_of_a_table_that_is_gone_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("uql.nl.schema.discover.LOOK_SECONDS", 1.0)
+    con = duckdb.connect()
+    con.execute("CREATE TABLE gone (a INTEGER); CREATE TABLE shops AS SELECT 1 AS id; CREATE VIEW old AS FROM gone")
+    con.execute(
+        "CREATE VIEW endless AS WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) FROM r WHERE n < 0"
+    )
+    con.execute("DROP TABLE gone")
+    began = time.monotonic()
+    assert list(scope_of(con, "how many shops?").sources) == ["shops"]
+    assert time.monotonic() - began < 30
+    assert "endless is left out: it cannot be read within 1 s" in caplog.text and "old is left out" in caplog.text
+    for name in ("old", "endless"):
+        with pytest.raises(DataError):
+            discover("how many?", Catalog(con), None, tables=[name])

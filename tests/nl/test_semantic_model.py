@@ -132,7 +132,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
 
 
 def test_texts_survive_the_way_into_the_file_and_back(tmp_path: Path) -> None:
-    kept = Verified('a "quoted" \\ text\nwith lines\t\x00 and ü', "SELECT '\"' || 'x\\y'")
+    kept = Verified('a "quoted" \\ text\nwith lines\t\x00 and ü \U000e0001x', "SELECT '\"' || 'x\\y'")
     keep(tmp_path / FILE, kept)
     assert read(tmp_path / FILE).verified == (kept,)
 
@@ -156,6 +156,28 @@ def test_init_proposes_a_file_that_can_be_read_and_check_runs_it(tmp_path: Path)
     keep(tmp_path / FILE, Verified("How many?", "SELECT count(*) FROM no_such_table"))
     checked = run.invoke(app, ["check", str(file)])
     assert checked.exit_code == 1 and "FAILS  How many?" in checked.output
+
+
+def test_what_is_written_into_the_file_is_no_longer_than_what_is_read_from_it(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "shop.duckdb") as con:
+        con.execute("CREATE TABLE shops (id INTEGER)")
+        con.execute(f"COMMENT ON TABLE shops IS '{'a' * 9_000}'; COMMENT ON COLUMN shops.id IS '{'b' * 9_000}'")
+    assert CliRunner().invoke(app, ["init", str(tmp_path / "shop.duckdb")]).exit_code == 0
+    assert len(read(tmp_path / FILE).tables["shops"].description) == 4_000
+    with pytest.raises(ConfigError, match="at most 4,000 characters"):
+        keep(tmp_path / FILE, Verified("How many?", f"SELECT '{'c' * 4_000}'"))
+    assert not read(tmp_path / FILE).verified
+
+
+def test_nothing_is_written_through_a_link_that_leads_to_no_file_yet(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "shop.duckdb") as con:
+        con.execute("CREATE TABLE shops (id INTEGER)")
+    (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
+    made = CliRunner().invoke(app, ["init", str(tmp_path / "shop.duckdb")])
+    assert made.exit_code != 0 and "is there already" in made.output
+    with pytest.raises(FileExistsError):
+        keep(tmp_path / FILE, Verified("How many?", "SELECT 1"))
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_proposal_has_every_table_and_private_column() -> None:

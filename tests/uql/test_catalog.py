@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import duckdb
@@ -358,3 +359,24 @@ def test_a_macro_of_a_database_that_somebody_sent_runs_no_sql_of_its_own(
         con.use(ledger=":memory:")
         assert con.uql('SELECT id FROM t WHERE "long" OR true ORDER BY id LIMIT 3').fetchall() == [(0,), (1,), (2,)]
     assert not file.exists()
+
+
+def test_views_that_name_each_other_twice_are_followed_once_each() -> None:
+    catalog = with_private_column()
+    for n in range(45):
+        catalog.connection.execute(f"CREATE VIEW v{n} AS SELECT name, phone FROM people")
+    for n in range(44, 1, -1):  # from above, since DuckDB itself follows each way down
+        view = f"v{n} AS SELECT x.name, y.phone FROM v{n - 1} x, v{n - 2} y"
+        catalog.connection.execute(f"CREATE OR REPLACE VIEW {view}")
+    began = time.process_time()
+    assert catalog.may_read_private("SELECT phone FROM v44")  # by two ways down from each, there are a billion
+    assert not catalog.may_read_private("SELECT name FROM v44")
+    assert time.process_time() - began < 20
+
+
+def test_views_whose_columns_are_called_as_other_views_are_followed_to_the_end() -> None:
+    catalog = with_private_column()
+    catalog.connection.execute("CREATE VIEW a AS SELECT name AS b, phone AS number FROM people")
+    catalog.connection.execute("CREATE VIEW b AS SELECT number AS a, b AS name FROM a")
+    for name, private in (("a", ["number"]), ("b", ["a"])):
+        assert [f.name for f in catalog.table((name,)).fields if f.private] == private

@@ -252,7 +252,7 @@ def test_the_key_of_runs_is_private_and_a_home_without_room_for_it_costs_the_que
     model = priced(own_world, "price = { input = 10.0, output = 10.0 }")
     given = query(COUNT, "--max-cost", "0.001", "--budget", "all", model=model)
     assert main(given) == 4
-    assert key_file().stat().st_mode & 0o777 == 0o600
+    assert key_file().stat().st_mode & 0o777 == 0o600 and key_file().parent.stat().st_mode & 0o077 == 0
     (own_world / "no folder").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(own_world / "no folder"))
     Path("l.sqlite").unlink()

@@ -22,7 +22,7 @@ def own_key(*, make: bool = False) -> bytes | None:
     path = key_file()
     with suppress(OSError):
         if make and not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(file, "wb") as opened:

@@ -79,7 +79,7 @@ def init(
     from uql.llm.trial import try_call
 
     path = user_file() if user else Path(FILE)
-    if path.exists() and not force and not show:
+    if (path.exists() or path.is_symlink()) and not force and not show:
         raise UsageError(f"{path} is there already", help="--force replaces it, --print shows what would be written")
     chosen = Choice(model or "", budget or "", max_cost or "", _price(price))
     asks = model is None and not show and sys.stdin.isatty() and sys.stderr.isatty()
@@ -100,8 +100,9 @@ def init(
     if show:
         print(text, end="")
         return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("w" if force else "x", encoding="utf-8") as file:
+        file.write(text)
     if chosen.model and not user:
         trust([layer for layer in files(path.parent) if layer.path == path])  # the user has just written it
     say(path)

@@ -9,6 +9,7 @@ import typer
 
 from uql.base.errors import UQLError
 from uql.base.printable import printable
+from uql.base.schema import Table
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app, say
 from uql.nl.small.vote import key_of
@@ -30,14 +31,17 @@ def init(database: Database) -> None:
     from uql.nl.schema.discover import discover
 
     path = options.existing(database).parent / semantic_model.FILE
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there already: edit it")
     with connect(database, read_only=True, ledger=":memory:") as con:
-        tables = [con.catalog.named(name) for name in con.catalog.names()]
-        if not tables:
+        names = con.catalog.names()
+        if not names:
             raise UsageError(f"{database} has no tables")
-        links = discover("", con.catalog, None, most=len(tables)).links
-        path.write_text(semantic_model.proposed(tables, links), encoding="utf-8")
+        scope = discover("", con.catalog, None, most=len(names))
+        found = sorted(scope.sources.values(), key=lambda source: source.origin)
+        tables = [Table(source.origin, "", source.fields, source.row_count, source.description) for source in found]
+        with path.open("x", encoding="utf-8") as file:  # and not through a link that leads to no file yet
+            file.write(semantic_model.proposed(tables, scope.links))
     say(path)
 
 

@@ -52,7 +52,8 @@ def open_embedder(
 
     Args:
         spec: one of CHOICES.
-        settings: `timeout_s`, `endpoints` and `offline` are read: offline, vectors that are not kept already are an error (UQL411).
+        settings: `timeout_s`, `max_seconds`, `endpoints` and `offline` are read: offline, vectors that are not kept already are an
+            error (UQL411).
         announce: called with its name and the number of texts before the first of them leave this machine.
     Raises: ConfigError on an unknown kind, AuthError where no key is set.
     """
@@ -71,6 +72,8 @@ def open_embedder(
         embedder = ServerEmbedder(at.model, api_key=at.api_key, timeout_s=timeout_s, url=at.url)
     if embedder is not None:
         embedder.offline, embedder.announce = offline, announce
+        if settings.max_seconds is not None:
+            embedder.deadline = time.monotonic() + settings.max_seconds
         return embedder
     raise ConfigError(
         f"there is no embedder {spec!r}", code="UQL402", help=f"choices: {CHOICES}; none for the static one"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MOST_PIXELS = 1568  # of the longer side: beyond, vendors shrink a picture themselves, and charge for what they are sent
 MOST_BYTES = 3_700_000  # five million as base64
 MOST_DECODED = 80_000_000  # pixels: a larger picture is not unpacked
+COPIES = {"WEBP": 2}  # how many times the memory of a PNG of its size a picture takes, of its canvases
+LONGEST_SIDE = 65_535  # pixels: Pillow keeps an address of each line
 SENT = ("image/png", "image/jpeg", "image/webp", "image/gif")
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")  # of Pillow's, the same: of the others EPS starts Ghostscript
 
@@ -33,7 +35,8 @@ def opened(data: bytes) -> Image.Image:
             picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(f"the picture cannot be read: {error}") from error
-    if picture.width * picture.height > MOST_DECODED:
+    size = picture.width * picture.height * COPIES.get(picture.format or "", 1)
+    if size > MOST_DECODED or max(picture.size) > LONGEST_SIDE:
         raise ValueError(f"the picture has {picture.width} × {picture.height} pixels, which is too many")
     return picture
 

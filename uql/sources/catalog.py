@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
@@ -512,6 +512,30 @@ class Catalog:
             rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
             return rows[0][0] if rows else None
 
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """What DuckDB does on the cursor meanwhile ends after some seconds. Raises: DataError (UQL503) where it had not ended before."""
+        done, late = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            pause = seconds
+            while not done.wait(pause):
+                late.set()
+                self.cursor.interrupt()
+                pause = 1.0  # DuckDB may have been between two queries
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        except (DataError, duckdb.Error) as error:
+            if not late.is_set():
+                raise
+            raise DataError(f"it cannot be read within {seconds:g} s", code="UQL503") from error
+        finally:
+            done.set()
+            watcher.join()
+
     def aborted(self) -> bool:
         """Has an error ended the transaction that is open? Until ROLLBACK, DuckDB refuses whatever it is asked."""
         try:
@@ -611,26 +635,27 @@ class Catalog:
         marked = any((name, column.lower()) in self._private for name in names)
         return f"{comment}; private" if marked and comment else "private" if marked else comment or ""
 
-    def _view_columns(self, view: _CatalogEntry, above: frozenset[object] = frozenset()) -> list[tuple[str, str, str]]:
-        """As `_columns`. A column without a comment that holds what a private one holds is private too. `above`: as in `_fields_read`."""
+    def _view_columns(self, view: _CatalogEntry) -> list[tuple[str, str, str]]:
+        """As `_columns`. A column without a comment that holds what a private one holds is private too."""
         columns = self._columns(view.path)
         names = [name for name, _, _ in columns]
-        definition, above = query_in(self._definition(view)), above | {view.path}
-        followed = dict.fromkeys(name for name, *_ in self._followed_columns(definition, names, above))
+        followed = dict.fromkeys(
+            name for name, *_ in self._followed_columns(query_in(self._definition(view)), names, of=view.path)
+        )
         return [(name, type, comment or ("private" if name in followed else "")) for name, type, comment in columns]
 
     def _followed_columns(
-        self, sql: str, names: Sequence[str] | None = None, above: frozenset[object] = frozenset()
+        self, sql: str, names: Sequence[str] | None = None, *, of: tuple[str, str, str] | None = None
     ) -> list[tuple[str, str, str]]:
         """The columns of a query, of any type, that hold what a private column of a table holds, with the comment "private".
 
         Args:
             names: of all its columns; None: as DuckDB describes them.
-            above: as in `_fields_read`.
+            of: the view that the query defines, if it does.
         """
         if not self._any_private():
             return []
-        read = self._fields_read(sql, above)
+        read = self._fields_read(sql, of)
         if not any(f.private for f in read):
             return []
         names = names or [name for name, _ in self.describe(sql)]
@@ -651,13 +676,50 @@ class Catalog:
     def _any_private(self) -> bool:
         return bool(self._private or self._rows(_ANY_PRIVATE))
 
-    def _fields_read(self, sql: str, above: frozenset[object] = frozenset()) -> list[Field]:
+    def _fields_read(self, sql: str, of: tuple[str, str, str] | None = None) -> list[Field]:
         """The columns of the tables that a statement may name, and of those that the macros read that it calls.
 
+        Each view below it is read once, however many name it. What is private is passed up until nothing changes, for names alone
+        may seem to lead in circles.
+
         Args:
-            above: views and macros that read it.
+            of: the view that the statement defines, if it does.
         """
-        fields = []
+        reads: dict[str, tuple[list[_CatalogEntry], list[str]]] = {}
+        fields: dict[tuple[str, str, str], list[Field]] = {}  # of tables and views
+        views: dict[tuple[str, str, str], str] = {}  # their queries
+        waiting = [sql]
+        while waiting:
+            text = waiting.pop()
+            if text in reads:
+                continue
+            entries, definitions = reads[text] = self._named_in(text)
+            waiting += definitions
+            for path, view in ((entry.path, entry) for entry in entries if entry.path not in fields):
+                columns = self._columns(path)
+                fields[path] = [
+                    Field(name, type, description=note, private=bool(_PRIVATE.search(note)))
+                    for name, type, note in columns
+                ]
+                if view.view:
+                    views[path] = query_in(self._definition(view))
+                    waiting.append(views[path])
+        known: dict[tuple[str, str, str], list[Field]] = {}  # what a view read when its columns were judged last
+        changed = True
+        while changed:
+            changed = False
+            for path, text in reversed(views.items()):
+                read = _fields_of(text, reads, fields, path)
+                if read != known.get(path):
+                    known[path], changed = read, True
+                    private = private_columns(text, [f.name for f in fields[path]], read)
+                    fields[path] = [
+                        f if f.description else replace(f, private=f.name.lower() in private) for f in fields[path]
+                    ]
+        return _fields_of(sql, reads, fields, of)
+
+    def _named_in(self, sql: str) -> tuple[list[_CatalogEntry], list[str]]:
+        """The tables and views that a text may name, and the definitions of the macros that it calls."""
         named = dict.fromkeys(tables(sql))
         entries = [entry for name in named if not is_call(name[-1]) and (entry := self._find(name)) is not None]
         known, may_read = {entry.path[2].lower() for entry in entries}, may_name(sql)
@@ -666,15 +728,8 @@ class Catalog:
             for database, schema, name, comment, is_view, _, _, of_user in self._relations()
             if (of_user or not is_view) and name.lower() not in known and may_read(name)
         ]
-        for entry in entries:
-            if entry.path in above:
-                continue
-            columns = self._view_columns(entry, above) if entry.view else self._columns(entry.path)
-            fields += [Field(name, type, private=bool(_PRIVATE.search(note))) for name, type, note in columns]
-        for macro in {name[-1].removesuffix("()") for name in named if is_call(name[-1])} - above:
-            definitions = self._rows(_MACRO, [macro])
-            fields += [f for (definition,) in definitions for f in self._fields_read(definition, above | {macro})]
-        return fields
+        macros = {name[-1].removesuffix("()") for name in named if is_call(name[-1])}
+        return entries, [definition for macro in macros for (definition,) in self._rows(_MACRO, [macro])]
 
     def _temporary(self, parts: tuple[str, ...]) -> str | None:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
@@ -803,6 +858,28 @@ class Catalog:
     def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:
         with self._lock:
             return list(self.cursor.execute(sql, parameters or []).fetchall())
+
+
+def _fields_of(
+    sql: str,
+    reads: Mapping[str, tuple[Sequence[_CatalogEntry], Sequence[str]]],
+    fields: Mapping[tuple[str, str, str], Sequence[Field]],
+    but: tuple[str, str, str] | None,
+) -> list[Field]:
+    """The columns of what a text names, and of what the macros name that it calls.
+
+    Args:
+        reads: of each text its tables and views, and the definitions of its macros.
+        fields: the columns of each table and view.
+        but: a view that is left out.
+    """
+    found: list[Field] = []
+    texts = [sql]
+    for text in texts:  # grows
+        entries, definitions = reads[text]
+        found += [f for entry in entries if entry.path != but for f in fields[entry.path]]
+        texts += [definition for definition in dict.fromkeys(definitions) if definition not in texts]
+    return found
 
 
 def _mean_lengths(rows: pa.Table, wanted: Sequence[bool]) -> dict[int, object]:

@@ -302,12 +302,14 @@ class Usage:
             input_tokens: all of them.
             output_tokens: all of them.
             cached_tokens: of the input, those read from the vendor's prompt cache.
-            written_tokens: of the input, those written to it.
+            written_tokens: of the input, those written to it. Of both no more counts than the input has, so that no request costs
+                less than nothing.
         """
+        cached_tokens = min(cached_tokens, input_tokens)
         self.input_tokens += input_tokens
         self.output_tokens += output_tokens
         self.cached_tokens += cached_tokens
-        self.written_tokens += written_tokens
+        self.written_tokens += min(written_tokens, input_tokens - cached_tokens)
 
 
 _USAGE = tuple(held.name for held in fields(Usage))

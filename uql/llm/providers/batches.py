@@ -230,8 +230,9 @@ class Batches:
     async def _wait(self, batch: str) -> None:
         """Looks at a batch until it has ended, and gives each request its reply."""
         began, damaged, results = time.monotonic(), 0, None
+        requests = self._open[batch]
         try:
-            while results is None and any(request.pending for request in self._open[batch].values()):
+            while results is None and any(request.pending for request in requests.values()):
                 try:
                     results = await self._service.results(self._client, batch, self._identity)
                 except UnknownModelError:  # the vendor no longer has it
@@ -246,13 +247,13 @@ class Batches:
                 if results is None:
                     least, most = LOOKS_S
                     await asyncio.sleep(min(most, max(least, (time.monotonic() - began) / 10)))
-            requests = self._open.pop(batch)
+            del self._open[batch]
             if results is not None:
                 await self._forget(requests)
                 for key, request in requests.items():
                     _reply(request, *results.get(key.hex(), EXPIRED))
         except BaseException as error:
-            requests = self._open.pop(batch, {})
+            self._open.pop(batch, None)
             try:
                 if isinstance(error, CallError) and error.kind not in TRANSIENT:  # it will not end in another way
                     await self._forget(requests)
@@ -261,7 +262,9 @@ class Batches:
             raise
 
 
-def _reply(request: _Request, status: int, body: Mapping[str, Any]) -> None:
+def _reply(request: _Request, status: Any, body: Any) -> None:
+    """Gives a request what the results say of it; a status that is no number is an error of the server for this one alone."""
+    status = status if type(status) is int else EXPIRED[0]
     for reply in request.replies:
         if not reply.done():
             reply.set_result(Response(status, json.dumps(body).encode()))

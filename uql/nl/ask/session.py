@@ -148,7 +148,7 @@ class QuestionSession:
         if not words:
             raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
-        embedder = embedder_of(self._settings)
+        embedder = embedder_of(settings)
         path = self._semantic_model(chosen)
         semantics = semantic_model.read_if_present(path)
         scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=semantics)

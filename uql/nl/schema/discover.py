@@ -7,15 +7,18 @@ values. Source: CAESURA (Urban and Binnig, 2023), discovery phase.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 
-from uql.base.errors import QuestionError
+from uql.base.errors import DataError, QuestionError
+from uql.base.printable import printable
 from uql.base.schema import Field, Modality, Table
 from uql.compiler.sql import literal, quote
 from uql.nl.ask.context import AskContext
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from uql.features.embedder import Embedder
     from uql.sources.catalog import Catalog
 
+log = logging.getLogger("uql")
+LOOK_SECONDS = 30.0  # that DuckDB has for one table, or for what a view does
 SAMPLED = 1_000  # rows of a table that are looked at
 SEARCHED = 2_000_000  # rows up to which all values of a column are searched for the words of the question
 LONG = 8  # letters of a value that is named in another form too
@@ -88,7 +93,8 @@ def discover(
         tables: names to choose from; None: all tables and views that a bare name reaches.
         most: tables.
         model: what a person has written of the database.
-    Raises: QuestionError (UQL633) if the database has no tables; UnknownTableError for an unknown name.
+    Raises: QuestionError (UQL633) if the database has no tables; UnknownTableError for an unknown name; DataError (UQL503) where a
+        table of `tables` cannot be read. Others are left out then, with a warning in the log.
     """
     with catalog.listed_once(), catalog.hiding(model.private):
         names = list(tables) if tables is not None else catalog.names()
@@ -98,7 +104,7 @@ def discover(
                 code="UQL633",
                 help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
             )
-        sources = [_source(model.described(catalog.named(name)), catalog, question) for name in names]
+        sources = _readable(names, catalog, question, model, skips=tables is None)
         scores = _scores(question, sources, embedder)
         by_name: dict[str, Source] = {}
         for i in np.argsort(-scores, kind="stable")[:most]:
@@ -237,6 +243,30 @@ def _type(f: Field) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ the tables
+def _readable(
+    names: Sequence[str], catalog: Catalog, question: str, model: SemanticModel, *, skips: bool
+) -> list[Source]:
+    """The tables of these names. Raises: DataError (UQL503) where one cannot be read, or none of them all.
+
+    Args:
+        model: what a person has written of the database.
+        skips: is one that cannot be read left out? Anybody may have made a view without an end, or one of a table that is gone.
+    """
+    sources, failure = [], None
+    for name in names:
+        try:
+            with catalog.within(LOOK_SECONDS):
+                sources.append(_source(model.described(catalog.named(name)), catalog, question))
+        except (DataError, duckdb.Error) as error:
+            failure = error if isinstance(error, DataError) else DataError(f"{name}: {error}", code="UQL503")
+            if not skips:
+                raise failure from error
+            log.warning("the table %s is left out: %s", printable(name), failure.message)
+    if failure is not None and not sources:
+        raise failure
+    return sources
+
+
 def _source(table: Table, catalog: Catalog, question: str) -> Source:
     plain = _UNSAFE.sub("_", table.name).strip("_") or "t"
     source = Source(plain, table.name, table.fields, table.row_count or 0, table.description)

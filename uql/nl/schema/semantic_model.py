@@ -24,7 +24,7 @@ which columns are private. Its statements are shown to a model, and run by `uql 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,10 +192,14 @@ def proposed(tables: Sequence[Table], links: Sequence[Link]) -> str:
         "",
     ]
     for table in tables:
-        lines += [f"[tables.{_key(table.name)}]", f"description = {_string(table.description)}", "synonyms = []"]
+        lines += [
+            f"[tables.{_key(table.name)}]",
+            f"description = {_string(table.description[:LONGEST])}",
+            "synonyms = []",
+        ]
         for f in table.fields:
             private = ", private = true" if f.private else ""
-            lines.append(f"columns.{_key(f.name)} = {{ description = {_string(f.description)}{private} }}")
+            lines.append(f"columns.{_key(f.name)} = {{ description = {_string(f.description[:LONGEST])}{private} }}")
         lines.append("")
     for link in links:
         lines += ["[[joins]]", f"left = {_string(str(link.left))}", f"right = {_string(str(link.right))}", ""]
@@ -210,8 +214,10 @@ def proposed(tables: Sequence[Table], links: Sequence[Link]) -> str:
 def keep(path: Path, verified: Verified) -> None:
     """Adds a question with its UQL to the end of the file, which is made where it is not there.
 
-    Raises: ConfigError where the file cannot be read, or holds the question with other UQL.
+    Raises: ConfigError where the file cannot be read, or holds the question with other UQL, or a text is longer than the file may hold.
     """
+    for name in _PARTS["verified"]:
+        _text(asdict(verified), name, "verified", True)
     for entry in read_if_present(path).verified:
         if _words(entry.question) == _words(verified.question):
             if entry.uql.split() == verified.uql.split():
@@ -221,7 +227,10 @@ def keep(path: Path, verified: Verified) -> None:
             )
     before = path.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if path.is_file() else ""
     added = f"[[verified]]\nquestion = {_string(verified.question)}\nuql = {_string(verified.uql)}\n"
-    path.write_text(before + added, encoding="utf-8")
+    with path.open(
+        "w" if path.is_file() else "x", encoding="utf-8"
+    ) as file:  # through no link that leads to no file yet
+        file.write(before + added)
 
 
 # ------------------------------------------------------------------------------------------------------------- the TOML
@@ -281,7 +290,7 @@ def _string(text: str) -> str:
     """A text as TOML writes it, on one line."""
     body = "".join(
         {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(
-            c, c if c.isprintable() else f"\\u{ord(c):04x}"
+            c, c if c.isprintable() else f"\\U{ord(c):08x}"
         )
         for c in text
     )
