@@ -171,6 +171,7 @@ class _World:
         self.number, self.worlds, self.statistics, self.contents = number, worlds, statistics, contents
         self.left = inf if budget is None else float(budget)
         self.later = 0  # parts that ask a model and run after this one
+        self.for_each_value = False  # is the part run once for each value, with a share of what the others left?
         self.ends_at = inf  # calls with which a search, or a sample, ends
         self.asked_rows: dict[object, Flags] = {}  # by question: (contents,) those asked
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
@@ -188,7 +189,10 @@ class _World:
         elif isinstance(plan, Block) and id(plan) not in self.results:
             below = inner_plans(plan)
             for i, part in enumerate(below):
+                around, first = self.for_each_value, len(below) - len(plan.inner.repeated)
+                self.for_each_value = around or i >= first
                 self._before(part, asking(*below[i + 1 :]) + asks(plan))
+                self.for_each_value = around
             left, outcome = self.left, self._block(plan, self.statistics[id(plan)])
             self.results[id(plan)], self.left = outcome, max(0.0, left - outcome.total)
 
@@ -204,6 +208,8 @@ class _World:
         if rows * per_row + len(block.values.groups) <= self.left:
             return self.left
         room = self.left // (1 + self.later)
+        if self.for_each_value:  # those whose rows were asked for others leave some of their shares
+            room *= (1 + self.chance("shares")) / 2
         kept = min(len(block.summaries.columns) * MOST_SUMMARIES, room // 4)
         return room - kept
 
@@ -233,12 +239,13 @@ class _World:
             room -= self.chance("left") * cost.UNSPENT * (len(every) - 1)
         order = open_rows[np.argsort(places)]
         n = room / max(1, len(every))
-        for _ in range(0 if sampled and statistics.guided else 4):
+        in_rows = sampled and statistics.guided and not self.for_each_value
+        for _ in range(0 if in_rows else 4):
             drawn = known.copy()
             drawn[order[: round(n)]] = True
             n *= room / max(1.0, self._calls(block, own, site, drawn, masks, passing))
         known[order[: round(n)]] = True
-        self.ends_at = inf if sampled and statistics.guided else room
+        self.ends_at = inf if in_rows else room
         return known
 
     def _calls(

@@ -135,7 +135,7 @@ def test_the_calls_of_500_random_queries_lie_in_narrow_ranges():
     "text",
     [
         'SELECT id FROM reviews WHERE "it is rare and loud" USING (remark) ORDER BY "how loud it is" USING (remark) DESC, id LIMIT 3',
-        "SELECT id FROM reviews WHERE \"the film meant\" USING (text) IN (SELECT title FROM films) "
+        'SELECT id FROM reviews WHERE "the film meant" USING (text) IN (SELECT title FROM films) '
         'OR NULL OR NOT ("the number" USING (text) > 4) ORDER BY id LIMIT 3 OFFSET 2',
         'SELECT r.id, f.title FROM reviews r LEFT JOIN films f ON r.stars > 3 AND "they fit {r.text} {f.plot}" '
         'AND "it is even" USING (r.text) WHERE r.id < 60 ORDER BY ALL LIMIT 4',
@@ -171,6 +171,19 @@ def test_what_is_asked_once_or_never_is_priced_so(text):
     with opened(Case(text)) as con:
         quoted, made = range_and_calls(con, text)
     assert quoted.low == quoted.expected == quoted.high == made
+
+
+@pytest.mark.parametrize("budget", [15, 34, 60])
+@pytest.mark.parametrize(
+    ("condition", "matches"),
+    [('"they fit {a.remark} {b.text}"', "b.film = a.film"), ("b.stars > 0", "b.id BETWEEN a.id AND a.id + 4")],
+)
+def test_a_sub_query_that_is_run_for_each_value_shares_the_budget_among_the_values(condition, matches, budget):
+    inner = f'SELECT COUNT(*) AS n FROM notes b WHERE {matches} AND "it is loud" USING (b.remark) AND {condition}'
+    text = f"SELECT a.id, l.n FROM notes a, LATERAL ({inner}) l WITH (budget = {budget})"
+    with opened(Case(text)) as con:
+        quoted, made = range_and_calls(con, text)
+    assert quoted.low <= made <= quoted.high <= budget
 
 
 PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
