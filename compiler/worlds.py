@@ -444,7 +444,8 @@ class _World:
         if site is None:  # it asks nothing, of rows that are made from answers
             return outcome
         share, partners = self._pairs(block, statistics, outcome)
-        self.left = max(0.0, self.left - outcome.total)
+        for_pairs = outcome.total
+        self.left = max(0.0, self.left - for_pairs)
         selectivity = self.at(site.selectivity, tag)
         matched = np.isin(site.rows, partners) if partners is not None and site.rows is not None else None
         if block.scan.join is not None and matched is None:
@@ -498,7 +499,7 @@ class _World:
             outcome.examples = examples(block, statistics).expected
         self._values(block, statistics, site, passing, outcome)
         if self.ends_at < inf:  # as many rows as that takes, in whichever order they are asked
-            share = self.ends_at / max(1.0, sum(outcome.by_stage.values()))
+            share = (self.ends_at + for_pairs) / max(1.0, sum(outcome.by_stage.values()))
             outcome.by_stage = {stage: calls * share for stage, calls in outcome.by_stage.items()}
         return outcome
 

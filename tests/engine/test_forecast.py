@@ -186,6 +186,16 @@ def test_a_sub_query_that_is_run_for_each_value_shares_the_budget_among_the_valu
     assert quoted.low <= made <= quoted.high <= budget
 
 
+@pytest.mark.parametrize("budget", [18, 24])
+def test_a_search_within_a_budget_is_priced_with_the_pairs_of_its_sub_query(budget):
+    value = '(SELECT MAX(b.stars) FROM notes b WHERE b.film = a.film AND "it is loud" USING (b.remark) AND b.id < a.id)'
+    text = f'SELECT a.id, {value} AS m FROM notes a WHERE "it is even" USING (a.text) WITH (budget = {budget})'
+    with opened(Case(text)) as con:
+        need = con.uql(text.replace(f"budget = {budget}", "budget = 'all'")).quote().calls
+        quoted, made = range_and_calls(con, text)
+    assert need.high > budget and quoted.low <= made <= quoted.high <= budget and made > 0
+
+
 PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
 
 
