@@ -2,7 +2,7 @@
 
 A world is as good a guess as another: its selectivities are drawn from what is known of the terms, nothing for one not asked before.
 In each, what one block asked is known to the next, rows of equal content are asked once, and rows without content never: as the
-ledger and the gate do it. The range of the calls is what the worlds span.
+ledger and the gate do it. The range of the calls is what the worlds span; one that is wide leaves out the two worlds farthest off.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from uql.compiler.physical import (
 from uql.compiler.virtual import VirtualColumn
 
 WORLDS, FEW, MANY_ROWS = 24, 8, 2_000  # worlds; those over more rows than this
+WIDE, WORLDS_PER_OUTLIER = 3.0, 12  # times its low end, and worlds for each that a wide range leaves out
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NUMBER_CHARS = 3  # of a row's number in a request for a summary
 REOPENED = 0.25  # of the rows of a GROUP BY, at most, that are expected to be in none of the groups named first
@@ -116,8 +117,17 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
 
 
 def _range(values: list[float]) -> Range:
-    """Expected is the first world's, which has the usual selectivities."""
-    return Range(min(values), values[0], max(values))
+    """What the worlds span, without the few whose absence narrows a wide range most. Expected is the first world's, which has the usual
+    selectivities, as far as others come so near.
+    """
+    kept = sorted(values[1:] or values)
+    expected = min(max(values[0], kept[0]), kept[-1])
+    for _ in range(len(kept) // WORLDS_PER_OUTLIER):
+        narrower = [ends for ends in (kept[1:], kept[:-1]) if ends[0] <= expected <= ends[-1]]
+        if kept[-1] <= WIDE * kept[0] or not narrower:
+            break
+        kept = min(narrower, key=lambda ends: ends[-1] / max(1.0, ends[0]))
+    return Range(kept[0], expected, kept[-1])
 
 
 def _calls(outcomes: list[_Block]) -> Calls:
@@ -161,6 +171,7 @@ class _World:
         self.number, self.worlds, self.statistics, self.contents = number, worlds, statistics, contents
         self.left = inf if budget is None else float(budget)
         self.later = 0  # parts that ask a model and run after this one
+        self.for_each_value = False  # is the part run once for each value, with a share of what the others left?
         self.ends_at = inf  # calls with which a search, or a sample, ends
         self.asked_rows: dict[object, Flags] = {}  # by question: (contents,) those asked
         self._draw_cache: dict[object, NDArray[np.float64]] = {}
@@ -178,7 +189,10 @@ class _World:
         elif isinstance(plan, Block) and id(plan) not in self.results:
             below = inner_plans(plan)
             for i, part in enumerate(below):
+                around, first = self.for_each_value, len(below) - len(plan.inner.repeated)
+                self.for_each_value = around or i >= first
                 self._before(part, asking(*below[i + 1 :]) + asks(plan))
+                self.for_each_value = around
             left, outcome = self.left, self._block(plan, self.statistics[id(plan)])
             self.results[id(plan)], self.left = outcome, max(0.0, left - outcome.total)
 
@@ -194,6 +208,8 @@ class _World:
         if rows * per_row + len(block.values.groups) <= self.left:
             return self.left
         room = self.left // (1 + self.later)
+        if self.for_each_value:  # those whose rows were asked for others leave some of their shares
+            room *= (1 + self.chance("shares")) / 2
         kept = min(len(block.summaries.columns) * MOST_SUMMARIES, room // 4)
         return room - kept
 
@@ -223,12 +239,13 @@ class _World:
             room -= self.chance("left") * cost.UNSPENT * (len(every) - 1)
         order = open_rows[np.argsort(places)]
         n = room / max(1, len(every))
-        for _ in range(0 if sampled and statistics.guided else 4):
+        in_rows = sampled and statistics.guided and not self.for_each_value
+        for _ in range(0 if in_rows else 4):
             drawn = known.copy()
             drawn[order[: round(n)]] = True
             n *= room / max(1.0, self._calls(block, own, site, drawn, masks, passing))
         known[order[: round(n)]] = True
-        self.ends_at = inf if sampled and statistics.guided else room
+        self.ends_at = inf if in_rows else room
         return known
 
     def _calls(
@@ -427,7 +444,8 @@ class _World:
         if site is None:  # it asks nothing, of rows that are made from answers
             return outcome
         share, partners = self._pairs(block, statistics, outcome)
-        self.left = max(0.0, self.left - outcome.total)
+        for_pairs = outcome.total
+        self.left = max(0.0, self.left - for_pairs)
         selectivity = self.at(site.selectivity, tag)
         matched = np.isin(site.rows, partners) if partners is not None and site.rows is not None else None
         if block.scan.join is not None and matched is None:
@@ -481,7 +499,7 @@ class _World:
             outcome.examples = examples(block, statistics).expected
         self._values(block, statistics, site, passing, outcome)
         if self.ends_at < inf:  # as many rows as that takes, in whichever order they are asked
-            share = self.ends_at / max(1.0, sum(outcome.by_stage.values()))
+            share = (self.ends_at + for_pairs) / max(1.0, sum(outcome.by_stage.values()))
             outcome.by_stage = {stage: calls * share for stage, calls in outcome.by_stage.items()}
         return outcome
 

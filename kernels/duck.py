@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 _names = count()  # of temporary tables, over all connections of the process
 
 
-_LOST = re.compile(r"\b(ENUM|U?HUGEINT|UUID|BIT|JSON|TIMETZ|TIME WITH TIME ZONE)\b")
+_LOST = re.compile(r"\b(TUPLE|ENUM|U?HUGEINT|UUID|BIT|JSON|TIMETZ|TIME WITH TIME ZONE)\b")
 
 
 _COLLATION = b"uql.collation"  # of a column, in the schema of an Arrow table
 
 
 def typed_columns(table: pa.Table, types: Sequence[str]) -> str:
-    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID …) are cast, or collated."""
+    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID, TUPLE …) are cast, or collated."""
     all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
         f"CAST({quote(field.name)} AS {type}) AS {quote(field.name)}"

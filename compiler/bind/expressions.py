@@ -17,7 +17,20 @@ from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
-from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, PRINTED, TEXT, WORDS, Pending, Place, Use, Want, is_numeric
+from uql.compiler.bind.uses import (
+    ANY,
+    CONDITION,
+    NUMBER,
+    PRINTED,
+    TEXT,
+    WORDS,
+    Pending,
+    Place,
+    Use,
+    Want,
+    is_numeric,
+    tuple_types,
+)
 from uql.compiler.bound import Bound, BoundSelect
 from uql.compiler.sql import NOW, is_literal, type_sql
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
@@ -172,6 +185,8 @@ class Expressions:
                 return self._cast(expr, clause)
             case ast.Try():
                 return self._try(expr, clause, want)
+            case Call(name="row") if len(want.members) == len(expr.args):
+                return replace(expr, args=tuple(map(self.bind, expr.args, [clause] * len(expr.args), want.members)))
             case Call():
                 return self._call(expr, clause, want)
             case ast.Exists():
@@ -631,26 +646,28 @@ class Expressions:
         bound = self.sub(expr.query, self.scope)
         number = expr.op in ORDERINGS or (expr.operand is not None and self._is_number(expr.operand))
         bound = self._as_number(expr, bound, number)
-        if len(bound.query.items) != 1:
-            raise self.error(f"a sub-query after {expr.word} gives one column", "UQL211", expr)
+        want = self._of_columns(expr, bound)
         if expr.operand is None:
             return replace(expr, query=bound)
-        want = _compared_with(bound.query.items[0].type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
+
+    def _of_columns(self, expr: ast.Quantified | ast.InQuery, bound: Bound) -> Want:
+        """What a comparison with the rows of a sub-query asks of a text, or of each text of a row."""
+        wants = tuple(_compared_with(item.type) for item in bound.query.items)
+        if len(wants) == 1:
+            return wants[0]
+        row = expr.operand
+        if not isinstance(row, Call) or row.name != "row" or len(row.args) != len(wants):
+            word = expr.word if isinstance(expr, ast.Quantified) else "IN"
+            raise self.error(f"a sub-query after {word} gives one column", "UQL211", expr)
+        return Want(Place.COMPARE, members=wants)
 
     def _in_query(self, expr: ast.InQuery, clause: Clause, certain: bool) -> Expr:
         bound = self._as_number(expr, self.sub(expr.query, self.scope), self._is_number(expr.operand))
-        several = expr.operand.args if isinstance(expr.operand, Call) and expr.operand.name == "row" else ()
-        if len(several) > 1 and len(bound.query.items) == len(several):
-            return replace(expr, operand=self.bind(expr.operand, clause), query=bound)
-        if len(bound.query.items) != 1:
-            raise self.error("a sub-query after IN gives one column", "UQL211", expr)
-        type = bound.query.items[0].type
-        if type == "VARCHAR" or type.startswith("ENUM"):
+        want, type = self._of_columns(expr, bound), bound.query.items[0].type
+        if not want.members and (type == "VARCHAR" or type.startswith("ENUM")):
             labels = None if bound.correlated else bound
             want = Want(Place.COMPARE, "VARCHAR", label_query=labels, certain=certain and not expr.negated)
-        else:
-            want = _compared_with(type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 
     def _case(self, expr: ast.Case, clause: Clause, want: Want) -> Expr:
@@ -830,7 +847,9 @@ def _first_row(query: Bound) -> Bound:
 
 def _compared_with(type: str) -> Want:
     """What a comparison with a value of a type asks of a text."""
-    return NUMBER if is_numeric(type) else Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
+    members = tuple(WORDS if m.strip('"') == "NULL" else _compared_with(m) for m in tuple_types(type))
+    type = "VARCHAR" if type.startswith("ENUM") else type
+    return NUMBER if is_numeric(type) else Want(Place.COMPARE, type, members=members)
 
 
 def _member(struct: Expr, path: Sequence[str], span: ast.Span) -> Expr:

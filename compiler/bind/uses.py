@@ -44,6 +44,7 @@ class Want:
     certain: bool = False  # a term of WHERE: rows with another label do not pass
     into: int | None = None
     many: bool = False
+    members: tuple[Want, ...] = ()  # of a row: what is asked of each of its values
 
 
 ANY = Want(Place.SELECT)
@@ -97,6 +98,7 @@ class Use:
 
 
 _NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
+_TYPE_TOKEN = re.compile(r"""'(?:''|[^'])*'|"(?:""|[^"])*"|[(),]|[^'"(),]+""")
 _LABEL = re.compile(r"'(?:[^']|'')*'")
 _FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")
@@ -104,6 +106,24 @@ _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "
 
 def is_numeric(type: str) -> bool:
     return type.startswith(("DECIMAL", "NUMERIC", *_NUMERIC)) and not type.endswith("]")
+
+
+def tuple_types(type: str) -> tuple[str, ...]:
+    """The types of the values of a row; none where it is another type.
+
+    >>> tuple_types("TUPLE(INTEGER, DECIMAL(9,2), ENUM('a, b'))")
+    ('INTEGER', 'DECIMAL(9,2)', "ENUM('a, b')")
+    """
+    if not type.startswith("TUPLE(") or type.endswith("]"):
+        return ()
+    parts, depth = [""], 0
+    for token in _TYPE_TOKEN.findall(type[len("TUPLE(") : -1]):
+        depth += (token == "(") - (token == ")")
+        if token == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return tuple(part.strip() for part in parts)
 
 
 def settle(

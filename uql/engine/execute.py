@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -352,7 +352,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
         later.remove(plan)
         with ctx.purse.others_to_come(asking(*later) + own):
             output = await execute(plan, ctx)
-        stored = _stored(output, "sub", ctx)
+        stored = _stored(output, "sub", ctx, types=[item.type for item in part.query.items])
         inner.take(stored)
         swap[id(part)] = _selected(stored.table, [f.name for f in stored.table.fields])
         if _left_open(plan, output):
@@ -415,13 +415,17 @@ async def _run_once(plan: PhysicalPlan, alias: str, ctx: Context, fields: tuple[
     return replace(entry, table=replace(entry.table, name=alias))
 
 
-def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Stored:
-    """The rows of a sub-query as a temporary table, under the names of `fields`; without them, names that repeat get a number."""
+def _stored(
+    output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] = (), types: Sequence[str] = ()
+) -> Stored:
+    """The rows of a sub-query as a temporary table, under the names and in the types of `fields`; without them in `types`, and names that
+    repeat get a number.
+    """
     names = [f.name for f in fields]
     for name in output.table.column_names if not fields else ():
         names.append(name if name not in names else f"{name}_{len(names)}")
     table, bounds = carried.with_bounds(output, names)
-    kinds = [f.type for f in fields]
+    kinds = types or [f.type for f in fields]
     sql = f"SELECT {typed_columns(table, kinds)} FROM __rows"
     temporary, n = ctx.duck.create(sql, {"__rows": table})
     described = ctx.duck.arrow(
