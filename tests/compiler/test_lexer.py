@@ -98,10 +98,10 @@ def test_lexing_is_linear(piece: str) -> None:
         text = ("'" if piece == "''" else "") + piece * (length // len(piece))
         best = float("inf")
         for _ in range(2):
-            start = time.perf_counter()
+            start = time.thread_time()
             with suppress(UQLSyntaxError):
                 tokenize(text)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         return best
 
     assert seconds(160_000) < 40 * seconds(16_000) + 0.05  # quadratic would be 100 times
