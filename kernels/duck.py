@@ -36,7 +36,7 @@ _COLLATION = b"uql.collation"  # of a column, in the schema of an Arrow table
 
 
 def typed_columns(table: pa.Table, types: Sequence[str]) -> str:
-    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID, TUPLE …) are cast, or collated."""
+    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, UUID, TUPLE …) are cast, or collated."""
     all_types = [*types, *[""] * (table.num_columns - len(types))]
     parts = [
         f"CAST({quote(field.name)} AS {type}) AS {quote(field.name)}"

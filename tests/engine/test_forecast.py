@@ -196,6 +196,14 @@ def test_a_search_within_a_budget_is_priced_with_the_pairs_of_its_sub_query(budg
     assert need.high > budget and quoted.low <= made <= quoted.high <= budget and made > 0
 
 
+def test_no_range_begins_below_nothing():
+    rows = 'SELECT id, film, "the number" USING (text)::INTEGER AS r FROM notes WHERE "it is even" USING (text)'
+    text = f"WITH p AS ({rows}) SELECT x.id, y.r FROM p x JOIN p y ON x.film = y.film AND x.r < y.r WITH (budget = 1)"
+    with opened(Case(text)) as con:
+        quoted = con.uql(text).quote().calls
+    assert 0 <= quoted.low <= quoted.expected <= quoted.high <= 1
+
+
 PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
 
 

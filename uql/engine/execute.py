@@ -431,13 +431,13 @@ def _stored(
     described = ctx.duck.arrow(
         f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE table_name = '{temporary}'"
     )
-    types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
+    type_of = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
     fields_by_name = {f.name: f for f in fields}
     return Stored(
         Table(
             alias,
             quote(temporary),
-            tuple(replace(fields_by_name.get(c, Field(c, "")), type=types[c]) for c in names),
+            tuple(replace(fields_by_name.get(c, Field(c, "")), type=type_of[c]) for c in names),
             n,
         ),
         bounds,
