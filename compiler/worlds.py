@@ -2,7 +2,7 @@
 
 A world is as good a guess as another: its selectivities are drawn from what is known of the terms, nothing for one not asked before.
 In each, what one block asked is known to the next, rows of equal content are asked once, and rows without content never: as the
-ledger and the gate do it. The range of the calls is what the worlds span; one that is wide leaves out the two worlds farthest off.
+ledger and the gate do it. The range of the calls is what the worlds span.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from uql.compiler.physical import (
 from uql.compiler.virtual import VirtualColumn
 
 WORLDS, FEW, MANY_ROWS = 24, 8, 2_000  # worlds; those over more rows than this
-WIDE, WORLDS_PER_OUTLIER = 3.0, 12  # times its low end, and worlds for each that a wide range leaves out
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NUMBER_CHARS = 3  # of a row's number in a request for a summary
 REOPENED = 0.25  # of the rows of a GROUP BY, at most, that are expected to be in none of the groups named first
@@ -117,17 +116,8 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
 
 
 def _range(values: list[float]) -> Range:
-    """What the worlds span, without the few whose absence narrows a wide range most. Expected is the first world's, which has the usual
-    selectivities, as far as others come so near.
-    """
-    kept = sorted(values[1:] or values)
-    expected = min(max(values[0], kept[0]), kept[-1])
-    for _ in range(len(kept) // WORLDS_PER_OUTLIER):
-        narrower = [ends for ends in (kept[1:], kept[:-1]) if ends[0] <= expected <= ends[-1]]
-        if kept[-1] <= WIDE * kept[0] or not narrower:
-            break
-        kept = min(narrower, key=lambda ends: ends[-1] / max(1.0, ends[0]))
-    return Range(kept[0], expected, kept[-1])
+    """Expected is the first world's, which has the usual selectivities."""
+    return Range(min(values), values[0], max(values))
 
 
 def _calls(outcomes: list[_Block]) -> Calls:
