@@ -263,7 +263,7 @@ class Batches:
 
 
 def _reply(request: _Request, status: Any, body: Any) -> None:
-    """Gives a request what the results say of it; a status that is no number is an error of the server for this one alone."""
+    """Give a request its reply from the results. A status that is not a number is a server error of this request only."""
     status = status if type(status) is int else EXPIRED[0]
     for reply in request.replies:
         if not reply.done():

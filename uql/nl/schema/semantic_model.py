@@ -227,9 +227,8 @@ def keep(path: Path, verified: Verified) -> None:
             )
     before = path.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if path.is_file() else ""
     added = f"[[verified]]\nquestion = {_string(verified.question)}\nuql = {_string(verified.uql)}\n"
-    with path.open(
-        "w" if path.is_file() else "x", encoding="utf-8"
-    ) as file:  # through no link that leads to no file yet
+    mode = "w" if path.is_file() else "x"  # a link that leads to no file yet is not followed
+    with path.open(mode, encoding="utf-8") as file:
         file.write(before + added)
 
 
