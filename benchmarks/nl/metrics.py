@@ -1,4 +1,4 @@
-"""Metrics of the papers: those of words are `uql.nl.ask.answer_metrics`; here those of numbers with a scale, charts, plans and errors.
+"""Metrics of the papers: most of words are `uql.nl.ask.answer_metrics`; here those of lists, numbers with a scale, charts, plans, errors.
 
 Sources: TAT-QA (numeracy-focused F1, the scale is part of the answer), FinMMR (a number within 0.2 %), nvBench (chart type and series),
 CAESURA (five kinds of errors), M²EX and Meta Engine (a valid plan).
@@ -7,6 +7,7 @@ CAESURA (five kinds of errors), M²EX and Meta Engine (a valid plan).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from uql.base.errors import UQLError
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Node as Tree, Quoted
 from uql.compiler.walk import children
-from uql.nl.ask.answer_metrics import exact, list_f1, token_f1, tokens
+from uql.nl.ask.answer_metrics import token_f1, tokens
 from uql.nl.guard.guard import tables_of
 from uql.nl.plan.dag import NodeKind, Plan
 
@@ -36,6 +37,29 @@ _CHARTS = {
     "square": "scatter",
     "area": "area",
 }
+
+
+def exact(answer: str, reference: str) -> float:
+    """1 where the words are the same, in the same order.
+
+    >>> exact("The 12 games.", "12.0 games")
+    1.0
+    """
+    return float(tokens(answer) == tokens(reference))
+
+
+def list_f1(answers: Sequence[str], reference: Sequence[str]) -> float:
+    """F1 of two lists as multisets of items, each compared word for word.
+
+    >>> list_f1(["Rome", "the Hague"], ["Hague", "Paris"])
+    0.5
+    """
+    answer_items, reference_items = (
+        Counter(" ".join(tokens(item)) for item in items) for items in (answers, reference)
+    )
+    if not answer_items and not reference_items:
+        return 1.0
+    return 2 * sum((answer_items & reference_items).values()) / (answer_items.total() + reference_items.total())
 
 
 # ------------------------------------------------------------------------------------------------------ numbers with scale

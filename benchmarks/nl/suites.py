@@ -16,7 +16,7 @@ import uql
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
 from uql.benchmarks.nl.reader import ABOUT, Reader
 from uql.benchmarks.nl.references import Reference, equal, key_of, references, within_labels
-from uql.nl.ask.answer_metrics import contains, coverage, exact, hit, token_f1, tokens
+from uql.nl.ask.answer_metrics import contains, coverage, hit, token_f1, tokens
 
 if TYPE_CHECKING:
     import duckdb
@@ -152,7 +152,7 @@ def judge_rows(answer: Answer, asked: Asked) -> Score:
     drawn = None if "plot" not in asked.output else float(bool(answer.plots))
     return Score(
         right,
-        exact(answer.text, words),
+        metrics.exact(answer.text, words),
         token_f1(answer.text, words),
         hit(answer.text, words),
         coverage(answer.text, words),

@@ -1,15 +1,14 @@
-"""Measures of an answer in words against a reference: token F1, exact match, Hit, Coverage, F1 of lists, Semantic Hit.
+"""Measures of an answer in words against a reference: token F1, Hit, Coverage, Semantic Hit.
 
 Each is between 0 and 1. Words are compared in lower case, without punctuation, numbers by their value. Sources: Meta Engine, section
 5.1.3, for F1, Hit and Semantic Hit (equations 3 to 7); its Coverage has a name and no equation, and is read here as the recall of
-equation 4. SQuAD for the exact match, which also leaves articles out.
+equation 4. SQuAD for leaving articles out.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,15 +53,6 @@ def token_f1(answer: str, reference: str) -> float:
     return 2 * both / (answer_size + reference_size) if answer_size + reference_size else 1.0
 
 
-def exact(answer: str, reference: str) -> float:
-    """1 where the words are the same, in the same order.
-
-    >>> exact("The 12 games.", "12.0 games")
-    1.0
-    """
-    return float(tokens(answer) == tokens(reference))
-
-
 def hit(answer: str, reference: str) -> float:
     """1 where what was said shares a word with the reference (equation 6).
 
@@ -97,20 +87,6 @@ def coverage(answer: str, reference: str) -> float:
     """
     both, _, reference_size = _bags(answer, reference)
     return both / reference_size if reference_size else 1.0
-
-
-def list_f1(answers: Sequence[str], reference: Sequence[str]) -> float:
-    """F1 of two lists as multisets of items, each compared word for word.
-
-    >>> list_f1(["Rome", "the Hague"], ["Hague", "Paris"])
-    0.5
-    """
-    answer_items, reference_items = (
-        Counter(" ".join(tokens(item)) for item in items) for items in (answers, reference)
-    )
-    if not answer_items and not reference_items:
-        return 1.0
-    return 2 * sum((answer_items & reference_items).values()) / (answer_items.total() + reference_items.total())
 
 
 async def semantic_hit(ctx: AskContext | None, question: str, answer: str, reference: str) -> float:
