@@ -9,7 +9,7 @@ from scripted import Scripted, row
 
 from uql.base.errors import AuthError, BackendError, ModelError, QuotaError, UnknownModelError
 from uql.base.settings import Settings
-from uql.llm.failures import FAILURES, Cause, Then, table
+from uql.llm.failures import FAILURES, Cause, Then
 from uql.llm.gate import Gate
 from uql.llm.providers.base import Answer, CallError, Problem
 from uql.llm.questions import Predicate
@@ -108,6 +108,17 @@ def test_what_concerns_every_row_ends_the_run_whatever_on_error_says(run, cause:
 
 def test_the_page_prints_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    assert "\n".join(table()) in page, (
-        "print it anew: python -c 'from uql.llm.failures import table; print(*table(), sep=chr(10))'"
-    )
+    lines = [f"| {cause.kind} | {cause.signs} | {_what(cause)} |" for cause in FAILURES]
+    table = "\n".join(["| cause | signs | what happens |", "|---|---|---|", *lines])
+    assert table in page, f"the page has to print\n{table}"
+
+
+def _what(cause: Cause) -> str:
+    match cause.then:
+        case Then.AGAIN:
+            return f"sent again, {cause.tries} times in all; then the row fails"
+        case Then.SHOWN:
+            return "tried once more with the error shown; then the row fails"
+        case Then.FAILS:
+            return "the row fails at once"
+    return "the run ends at once"

@@ -37,17 +37,6 @@ class Cause:
     then: Then
     tries: int = 1
 
-    def what(self) -> str:
-        """What happens, in words."""
-        match self.then:
-            case Then.AGAIN:
-                return f"sent again, {self.tries} times in all; then the row fails"
-            case Then.SHOWN:
-                return "tried once more with the error shown; then the row fails"
-            case Then.FAILS:
-                return "the row fails at once"
-        return "the run ends at once"
-
 
 FAILURES: tuple[Cause, ...] = (
     Cause("rate_limit", "429; Retry-After is kept", Then.AGAIN, 8),
@@ -71,9 +60,3 @@ FAILURES: tuple[Cause, ...] = (
 TRIES = {cause.kind: cause.tries for cause in FAILURES if cause.then is Then.AGAIN}
 TRANSIENT = tuple(TRIES)  # of the wire
 FINAL = tuple(cause.kind for cause in FAILURES if cause.then is Then.FAILS)  # asking again changes nothing
-
-
-def table() -> list[str]:
-    """The table as Markdown, line by line."""
-    lines = ["| cause | signs | what happens |", "|---|---|---|"]
-    return lines + [f"| {cause.kind} | {cause.signs} | {cause.what()} |" for cause in FAILURES]
