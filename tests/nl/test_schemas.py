@@ -11,19 +11,19 @@ from uql.llm.prompts.json_schema import closed
 from uql.llm.providers import strict
 from uql.llm.providers.scripted import Scripted
 from uql.nl.plan.dag import Operator
-from uql.nl.prompts import BOOLEAN, Wording, aggregator, before_plan, interleaved, meta_engine, misfit, planner, text
+from uql.nl.prompts import BOOLEAN, Wording, aggregator, interleaved, meta_engine, misfit, planner, text
 
 TABLES = ["shops", "letters"]
 COLUMNS = ["shops.id", "shops.name", "letters.shop_id"]
 WORDINGS = [
-    before_plan.columns("q", "s", COLUMNS),
+    planner.columns("q", "s", COLUMNS),
     meta_engine.checking("q", "s"),
     meta_engine.decomposing("q", "s"),
     meta_engine.refining("q", "s"),
     meta_engine.ranking("q", "s", list(Operator), TABLES),
     aggregator.wording("q", "s", TABLES, (), "short"),
     interleaved.faults("q", "p", "s", "e", "d"),
-    before_plan.readings("q", "s"),
+    planner.readings("q", "s"),
     interleaved.steps("q", "s", ()),
     interleaved.mapping("q", "s", "d", "o"),
     planner.wording("q", "s", ""),

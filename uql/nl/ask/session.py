@@ -37,7 +37,7 @@ from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.lineage import Lineage
-from uql.nl.prompts import before_plan, planner as words
+from uql.nl.prompts import planner as words
 from uql.nl.schema import semantic_model
 from uql.nl.schema.discover import discover, relevant, schema_text, shortlist
 from uql.nl.schema.name_words import Near, in_common
@@ -308,7 +308,7 @@ class _Asking:
         with_readings = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
         if with_readings:
             schema = schema_text(self.scope, tokens=self.planner.tokens - 600)
-            wording = before_plan.readings(self.ctx.question, schema)
+            wording = words.readings(self.ctx.question, schema)
             reply = await self.ctx.say_or(wording, None, step="readings")
             if reply and reply["ambiguous"] and len(reply["readings"]) > 1:
                 self.result.readings = tuple(" ".join(r.split()) for r in reply["readings"][:3])

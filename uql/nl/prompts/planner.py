@@ -1,4 +1,7 @@
-"""The plan of a question, written at once as a DAG. Source: M²EX (plan, re-plan), CAESURA (tools described beside the schema)."""
+"""The plan of a question, written at once as a DAG; and what is asked before: what it may mean, which columns it needs.
+
+Sources: M²EX (plan, re-plan), CAESURA (tools described beside the schema).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 
 from uql.llm.prompts.json_schema import closed
 from uql.nl.plan.dag import MAX_NODES
-from uql.nl.prompts import NAME, Schema, Wording, array, one_of, rules_text, text
+from uql.nl.prompts import BOOLEAN, NAME, Schema, Wording, array, one_of, rules_text, text
 
 VERSION = "planner-3"
 MARKS = ("bar", "line", "point", "arc", "area", "boxplot", "rect")
@@ -92,4 +95,35 @@ def debugging(question: str, kind: str, body: str, error: str, schema: str, inpu
         SQL if kind in ("uql", "sql") else "You mend one step of a plan.",
         f"Database:\n{schema}\n\n{read}Question: {question}\n\nThis {what} failed:\n{body}\n\nWhy: {error}\n\nThe {what}, mended:",
         closed({"body": text(2000)}),
+    )
+
+
+def readings(question: str, schema: str) -> Wording:
+    """What an ambiguous question may mean: up to three readings."""
+    return Wording(
+        "readings",
+        "readings-2",
+        "You say whether a question to a database can be read in ways that give different answers: a word that fits two columns, a "
+        "period or a measure that is not named. Differences in wording alone are no readings.",
+        f"{schema}\n\nQuestion: {question}\n\nIs it ambiguous? If so, write up to three precise questions, the most probable first.",
+        closed({"ambiguous": BOOLEAN, "readings": array(text(200), 3)}),
+    )
+
+
+def columns(question: str, schema: str, names: list[str]) -> Wording:
+    """Asks which columns a question needs. Source: CAESURA's discovery phase.
+
+    Args:
+        question: as the user wrote it.
+        schema: the tables, as text.
+        names: the columns to choose from: table.column.
+    """
+    return Wording(
+        "columns",
+        "columns-2",
+        "You find the columns of a database that a question needs. Texts and images count: what a table does not hold may be read from "
+        "them.",
+        f"{schema}\n\nQuestion: {question}\n\nList the columns that are needed to answer it: those to filter, to join, to read and to "
+        "show.",
+        closed({"columns": array(one_of(names), 12, 1)}),
     )

@@ -22,7 +22,7 @@ from uql.base.printable import printable
 from uql.base.schema import Field, Modality, Table
 from uql.compiler.sql import literal, quote
 from uql.nl.ask.context import AskContext
-from uql.nl.prompts import before_plan
+from uql.nl.prompts import planner as words
 from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
@@ -70,7 +70,7 @@ async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Sco
         tokens: that the schema may take in the prompt.
     """
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.visible_fields]
-    wording = before_plan.columns(ctx.question, schema_text(scope, tokens=tokens), names)
+    wording = words.columns(ctx.question, schema_text(scope, tokens=tokens), names)
     reply = await ctx.say_or(wording, {"columns": ()}, step="columns")
     chosen = {tuple(name.rsplit(".", 1)) for name in reply["columns"]}
     return replace(scope, relevant=frozenset((t, c) for t, c in chosen))
