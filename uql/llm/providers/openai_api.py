@@ -18,7 +18,7 @@ from typing import Any
 from uql.base.errors import ConfigError, UnknownModelError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.providers import responses, server_abilities as remembered
+from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.base import (
     Answer,
     CallError,
@@ -46,6 +46,8 @@ APIS = ("chat", "responses", "decisions")
 AT_ONCE = 400  # questions of one request
 CHOICES = (2, 255)
 CONTEXT, OUTPUT = 128_000, 16_384  # tokens that every model which the vendor serves has at least
+RESPONSES = "/responses"  # the endpoint: nothing is stored at the vendor, there is no seed, and no sound can be shown
+LEAST_TOKENS = 16  # that it lets a reply be limited to
 
 
 def open_provider(rest: str, settings: Settings) -> OpenAI:
@@ -155,9 +157,9 @@ class OpenAI(Compatible):
             self._remember()
 
         def whole(parameters: dict[str, Any]) -> dict[str, Any]:
-            return {"model": self.model, **responses.body(messages, parameters)}
+            return {"model": self.model, **responses_body(messages, parameters)}
 
-        reply = await self._send(responses.PATH, {"temperature": 0.0, **body}, whole, usage)
+        reply = await self._send(RESPONSES, {"temperature": 0.0, **body}, whole, usage)
         return formed(response, reply)
 
     def _refuse(self, names: set[str]) -> None:
@@ -237,6 +239,42 @@ def _wants_responses(error: Exception) -> bool:
     return any(
         words in message for words in ("v1/responses", "responses api", "not a chat model", "responses endpoint")
     )
+
+
+def responses_body(messages: list[dict[str, Any]], chat: dict[str, Any]) -> dict[str, Any]:
+    """A chat request in the words of the Responses endpoint.
+
+    Args:
+        messages: one of the system and one of the user, as of chat completions.
+        chat: the parameters of a chat completion beside them; `max_tokens` is the cap of the reply, `seed` is left out.
+
+    >>> responses_body([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}], {"max_tokens": 5})["input"]
+    [{'role': 'user', 'content': [{'type': 'input_text', 'text': 'Hi'}]}]
+    """
+    system, user = messages
+    content = user["content"] if isinstance(user["content"], list) else [{"type": "text", "text": user["content"]}]
+    request: dict[str, Any] = {
+        "instructions": system["content"],
+        "input": [{"role": "user", "content": [_responses_part(part) for part in content]}],
+        "max_output_tokens": max(LEAST_TOKENS, chat["max_tokens"]),
+        "store": False,
+    }
+    if "temperature" in chat:
+        request["temperature"] = chat["temperature"]
+    if "response_format" in chat:
+        request["text"] = {"format": {"type": "json_schema", **chat["response_format"]["json_schema"]}}
+    if "logprobs" in chat:
+        request |= {"include": ["message.output_text.logprobs"], "top_logprobs": chat["top_logprobs"]}
+    if "reasoning_effort" in chat:
+        request["reasoning"] = {"effort": chat["reasoning_effort"]}
+    return request
+
+
+def _responses_part(part: dict[str, Any]) -> dict[str, Any]:
+    match part["type"]:
+        case "image_url":
+            return {"type": "input_image", "image_url": part["image_url"]["url"], "detail": "auto"}
+    return {"type": "input_text", "text": part["text"]}
 
 
 def _decision(name: str, question: Question, row: Row, about: str = "") -> dict[str, Any]:
