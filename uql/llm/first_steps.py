@@ -1,4 +1,4 @@
-"""In which step of a budget keys were asked first, for millions of them at 8 bytes each."""
+"""Keys of rows, millions of them at 8 bytes each: in which step of a budget they were asked first, and which have no answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from uql.llm.ledger import Ledger
+from uql.llm.ledger_rows import Failed
+from uql.llm.run_record import Run
 
 # of a key of the ledger: two of 10⁷ begin with the same 8 bytes one time in 10⁵
 KEY = np.dtype([("head", "<u8"), ("rest", "V12")])
@@ -49,3 +53,34 @@ class FirstSteps:
 
 def _heads(keys: Sequence[bytes]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(keys), KEY)["head"]
+
+
+class FailedRows:
+    """The rows of one sitting for which the model gave no answer; of a run that keeps its draws those of the sittings before are read once.
+    The rest of them stays in the ledger."""
+
+    def __init__(self, ledger: Ledger, run: Run) -> None:
+        self._ledger, self._run = ledger, run
+        self._known, self._n_known = FirstSteps(), 0
+        self._is_read = not (run.root or run.again)
+
+    def add(self, failed: Sequence[Failed]) -> None:
+        """Keep these too."""
+        if failed:
+            self._ledger.fail(failed)
+            self._note([one.key for one in failed])
+
+    def _note(self, keys: list[bytes]) -> None:
+        self._n_known += len(keys)
+        self._known.note(keys, 0)
+
+    async def of(self, keys: Sequence[bytes]) -> dict[bytes, Failed]:
+        """Those among the keys of rows."""
+        if not self._is_read:
+            self._is_read = True
+            if known := await self._ledger.failed_keys(self._run.drawn_by):
+                self._note(known)
+        if not self._n_known:
+            return {}
+        hits = [key for key, step in zip(keys, self._known.of(keys), strict=True) if step != NEVER]
+        return await self._ledger.failures(self._run.drawn_by, hits)

@@ -27,9 +27,8 @@ from uql.llm.calibration import Calibration, applied, kept_audits, load_calibrat
 from uql.llm.claims import Claimed, Claims
 from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
-from uql.llm.events import Event, Listener
-from uql.llm.failed_rows import FailedRows
-from uql.llm.first_steps import NEVER, FirstSteps
+from uql.llm.events import Event
+from uql.llm.first_steps import NEVER, FailedRows, FirstSteps
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
 from uql.llm.ledger_rows import RETRIED, Failed
@@ -59,7 +58,10 @@ class Gate:
     """Made by `Gate.open`; used by one event loop at a time.
 
     Attributes:
-        account: what the run has cost; its listeners are called in the thread of the event loop.
+        account: of the run.
+        cost: what was paid so far.  warnings: texts for the user, each once.
+        listeners: called with every event, in the thread of the event loop.
+        warn: adds a warning.
         sender: of the rows that the ledger does not answer.
         on_announce: called before the first row goes to a model that is not of this machine: its name, the columns, rows at most.
         on_loading: called with the name of a model of this process before it is loaded, which may take long.
@@ -78,6 +80,8 @@ class Gate:
     ) -> None:
         self.settings, self.budget, self.account = settings, budget, account
         self.ledger, self.run = account.ledger, account.run
+        self.cost, self.warnings = account.cost, account.warnings
+        self.listeners, self.warn = account.listeners, account.warn
         self.failed_rows = FailedRows(self.ledger, self.run)
         self.sender = Sender(settings, budget, account, self.failed_rows)
         self._owned = owned
@@ -194,23 +198,6 @@ class Gate:
             self._started = False
         if self._owned:
             await asyncio.to_thread(self.ledger.close)
-
-    @property
-    def cost(self) -> Cost:
-        """What was paid so far."""
-        return self.account.cost
-
-    @property
-    def warnings(self) -> list[str]:
-        """Texts for the user, each once."""
-        return self.account.warnings
-
-    @property
-    def listeners(self) -> list[Listener]:
-        return self.account.listeners
-
-    def warn(self, text: str) -> None:
-        self.account.warn(text)
 
     @property
     def calls_left(self) -> int | None:

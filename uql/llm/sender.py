@@ -14,8 +14,8 @@ from uql.llm import chunks
 from uql.llm.asking import Asking
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event
-from uql.llm.failed_rows import FailedRows
 from uql.llm.failures import FINAL, TRANSIENT, TRIES
+from uql.llm.first_steps import FailedRows
 from uql.llm.ledger_keys import Slot, row_key
 from uql.llm.ledger_rows import TRIED, Entry, Failed
 from uql.llm.providers.base import (
