@@ -12,33 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.operators.compare import Compare
-from uql.operators.condition import Predicate
-from uql.operators.duplicate import Duplicate
-from uql.operators.label import Choice
-from uql.operators.record import Cell, Question, Row
-from uql.operators.replies import NONE
-from uql.operators.score import Score
-from uql.operators.summary import Summary
-from uql.operators.value import Extract
-from uql.operators.write import Write
-
-__all__ = [
-    "NONE",
-    "Answers",
-    "Cell",
-    "Choice",
-    "Compare",
-    "Duplicate",
-    "Extract",
-    "Failure",
-    "Predicate",
-    "Question",
-    "Row",
-    "Score",
-    "Summary",
-    "Write",
-]
+from uql.operators.compare import Compare as Compare
+from uql.operators.condition import Predicate as Predicate
+from uql.operators.duplicate import Duplicate as Duplicate
+from uql.operators.label import Choice as Choice
+from uql.operators.record import Cell as Cell, Question as Question, Row as Row
+from uql.operators.replies import NONE as NONE
+from uql.operators.score import Score as Score
+from uql.operators.summary import Summary as Summary
+from uql.operators.value import Extract as Extract
+from uql.operators.write import Write as Write
 
 
 @dataclass(frozen=True, slots=True)
