@@ -173,17 +173,17 @@ def evaluate(
     if sample is not None and sample < len(examples):
         positions = np.sort(rng.choice(len(examples), sample, replace=False))
         examples, labels = [examples[i] for i in positions], [labels[i] for i in positions]
-    work = _Work(session, examples, labels, packed)
     candidates: list[Any] = list(models) or [session.given(session.settings) or session.settings.model]
     with session.ledgers.open(session.settings.ledger) as ledger:
-        return finished(work.run(wordings, candidates, improve, rng, ledger))
+        work = _Work(session, examples, labels, packed, ledger)
+        return finished(work.run(wordings, candidates, improve, rng))
 
 
 class _Work:
     """The labelled rows of an evaluation, and what is asked of them."""
 
-    def __init__(self, session: Session, rows: list[Row], labels: list[object], packed: int) -> None:
-        self.session, self.rows, self.packed = session, rows, packed
+    def __init__(self, session: Session, rows: list[Row], labels: list[object], packed: int, ledger: Ledger) -> None:
+        self.session, self.rows, self.packed, self.ledger = session, rows, packed, ledger
         self.settings = settings = session.settings
         self.budget = Budget(
             calls=None, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
@@ -199,29 +199,24 @@ class _Work:
         return np.arange(len(self.rows))
 
     async def run(
-        self,
-        texts: Sequence[str],
-        models: Sequence[Any],
-        improve: int,
-        rng: np.random.Generator,
-        ledger: Ledger,
+        self, texts: Sequence[str], models: Sequence[Any], improve: int, rng: np.random.Generator
     ) -> Evaluation:
         evaluations = []
         for model in models:
             for text in texts:
-                evaluation, codes = await self._evaluate_text(text, model, self._everywhere, ledger)
+                evaluation, codes = await self._evaluate_text(text, model, self._everywhere)
                 if self.packed > 1:
-                    evaluation = replace(evaluation, packing=await self._packing(text, model, codes, ledger))
+                    evaluation = replace(evaluation, packing=await self._packing(text, model, codes))
                 evaluations.append(evaluation)
-        improvement = await self._improved(texts[0], models[0], improve, rng, ledger) if improve else None
+        improvement = await self._improved(texts[0], models[0], improve, rng) if improve else None
         return Evaluation(tuple(evaluations), self.settings.confidence, improvement)
 
     def _question(self, text: str) -> Question:
         return Predicate(text) if self.is_condition else Choice(text, self.names, none_of_these=False)
 
-    async def _evaluate_text(self, text: str, model: Any, at: Codes, ledger: Ledger) -> tuple[Evaluated, Codes]:
+    async def _evaluate_text(self, text: str, model: Any, at: Codes) -> tuple[Evaluated, Codes]:
         """What came of one text and model over the rows `at`, and the (n,) answers: -1 for none."""
-        async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
+        async with Gate.open(self.settings, model=model, ledger=self.ledger, budget=self.budget) as gate:
             self.session.hear(gate)
             answers = await gate.ask(self._question(text), [self.rows[i] for i in at])
             provider, cost = await gate.provider(), replace(gate.cost)
@@ -244,12 +239,14 @@ class _Work:
         )
         return evaluation, codes
 
-    async def _packing(self, text: str, model: Any, codes: Codes, ledger: Ledger) -> Packing:
+    async def _packing(self, text: str, model: Any, codes: Codes) -> Packing:
         words = ("no", "yes") if self.is_condition else self.names
         values = (False, True) if self.is_condition else self.names
         alone = [None if code < 0 else values[code] for code in codes.tolist()]
         question = self._question(text)
-        return await packing(self.settings, model, question, self.rows, alone, self.packed, words, ledger, self.budget)
+        return await packing(
+            self.settings, model, question, self.rows, alone, self.packed, words, self.ledger, self.budget
+        )
 
     def _code(self, value: Any) -> int:
         if value is None:
@@ -290,19 +287,17 @@ class _Work:
         return float(low), float(high)
 
     # ---------------------------------------------------------------------------------------------------------- improve
-    async def _improved(
-        self, text: str, model: Any, count: int, rng: np.random.Generator, ledger: Ledger
-    ) -> Improvement:
+    async def _improved(self, text: str, model: Any, count: int, rng: np.random.Generator) -> Improvement:
         chosen_by, held_out = self._halves(rng)
-        first, codes = await self._evaluate_text(text, model, chosen_by, ledger)
+        first, codes = await self._evaluate_text(text, model, chosen_by)
         proposed = [first]
-        for wording in await self._proposed(text, model, count, chosen_by, codes, ledger):
-            proposed.append((await self._evaluate_text(wording, model, chosen_by, ledger))[0])
+        for wording in await self._proposed(text, model, count, chosen_by, codes):
+            proposed.append((await self._evaluate_text(wording, model, chosen_by))[0])
         name = "f1" if self.is_condition else "macro_f1"
         proposed.sort(key=lambda one: -(one.measures[name].value or 0.0))  # stable: the first text before its equals
         best = next((one for one in proposed if one.text != text), first)
-        before, old = await self._evaluate_text(text, model, held_out, ledger)
-        after, new = await self._evaluate_text(best.text, model, held_out, ledger)
+        before, old = await self._evaluate_text(text, model, held_out)
+        after, new = await self._evaluate_text(best.text, model, held_out)
         truth = self.truth[held_out]
 
         def gain(at: Codes) -> float:
@@ -323,11 +318,11 @@ class _Work:
         order = order[np.argsort(self.truth[order], kind="stable")]
         return np.sort(order[::2]), np.sort(order[1::2])
 
-    async def _proposed(self, text: str, model: Any, count: int, at: Codes, codes: Codes, ledger: Ledger) -> list[str]:
+    async def _proposed(self, text: str, model: Any, count: int, at: Codes, codes: Codes) -> list[str]:
         """New wordings by the model, which sees mistakes of the first one; no text twice."""
         schema = closed({"wordings": {"type": "array", "items": {"type": "string"}}})
         words = self._request(text, count, at, codes)
-        async with Gate.open(self.settings, model=model, ledger=ledger, budget=self.budget) as gate:
+        async with Gate.open(self.settings, model=model, ledger=self.ledger, budget=self.budget) as gate:
             self.session.hear(gate)
             answers = await gate.ask(Write(words, schema=json.dumps(schema), max_tokens=80 * count + 80), [Row()])
         reply = answers.values[0]

@@ -32,9 +32,9 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
         name: as the setting `model` has it.
         settings: with the user's own prices, which come first.
     """
-    own = _own_price(name.partition("?")[0], settings)
+    own = None if settings is None else settings.price(name.partition("?")[0])
     if own is not None:
-        return own
+        return Price(own.input, own.output, own.cached)
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
         if urlsplit(url).hostname in LOOPBACK:
@@ -69,15 +69,9 @@ def _oracle_price(path: str) -> Price | None:
 
 @lru_cache(maxsize=16)
 def _stated_at(file: Path, changed: int) -> Price:
-    """As `_stated`. `changed`: when the file was, in ns; to parse it takes as long as all else that a quote does."""
+    """`changed`: when the file was, in ns; to parse it takes as long as all else that a quote does."""
     table = toml_file.parsed(toml_file.content(file)).get("price", {})
     return Price(float(table.get("input", 0.0)), float(table.get("output", 0.0)))
-
-
-def _own_price(name: str, settings: Settings | None) -> Price | None:
-    """What the user's configuration says that a model costs, None where it says nothing."""
-    price = None if settings is None else settings.price(name)
-    return None if price is None else Price(price.input, price.output, price.cached)
 
 
 @cache

@@ -16,7 +16,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from uql.llm.budget import Budget
     from uql.llm.ledger import Ledger
-    from uql.llm.ledger_rows import StoredRun
     from uql.llm.open_ledgers import Ledgers
     from uql.session.replay import Replay
     from uql.sources.catalog import Catalog
@@ -128,16 +127,8 @@ class StatementInput:
             replay: the run whose draws it takes up.
         """
         if self.before is not None:
-            before = self.before
-            return Run(
-                before.id,
-                before.seed,
-                self.text,
-                started=before.since,
-                root=before.root,
-                again=True,
-                retries=self.retries,
-            )
+            run = Run(self.before.id, self.before.seed, self.text, started=self.before.since, root=self.before.root)
+            return replace(run, again=True, retries=self.retries)
         default = Settings()
         changed = {f.name: getattr(session, f.name) for f in fields(Settings)}
         state: dict[str, Any] = {
@@ -148,8 +139,9 @@ class StatementInput:
             "folder": os.getcwd(),
             "read_only": read_only,
         }
+        root = "" if replay is None or replay.root == id else replay.root
         if replay is not None:
-            state |= {"since": replay.since, "root": "" if replay.root == id else replay.root}
+            state |= {"since": replay.since, "root": root}
             state |= {"steps": replay.steps, "calls": replay.calls, "sitting": replay.sitting}
         try:
             details = json.dumps(state)
@@ -157,20 +149,10 @@ class StatementInput:
             details = json.dumps({**state, "parameters": None})
         if session.ledger != MEMORY:
             details = signed(id, self.text or text, details)
+        run = Run(id, session.seed, self.text or text, details, root=root)
         if replay is None:
-            return Run(id, session.seed, self.text or text, details)
-        root = "" if replay.root == id else replay.root
-        return Run(
-            id,
-            session.seed,
-            self.text or text,
-            details,
-            replay.since,
-            root,
-            until=replay.until,
-            ended_by=replay.ended_by,
-            ended=replay.done,
-        )
+            return run
+        return replace(run, started=replay.since, until=replay.until, ended_by=replay.ended_by, ended=replay.done)
 
 
 def find(token: str, ledger: Ledger, *, trust: bool = False) -> Before:

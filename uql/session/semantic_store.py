@@ -401,21 +401,17 @@ def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
     """What `FROM uql_tables()` shows: a row for each semantic table."""
     import pyarrow as pa
 
-    columns: dict[str, list[Any]] = {
-        "name": [], "key": [], "rows": [], "refreshed": [], "model": [], "calls": [], "definition": [],
-    }  # fmt: skip
     here = str(Duck(cursor).scalar("SELECT system.main.current_schema()"))
+    rows = []
     for d in definitions(cursor):
         there = kind_of(cursor, d.schema, d.name) == "semantic"
-        columns["name"].append(d.name if d.schema == here else f"{d.schema}.{d.name}")
-        columns["key"].append(", ".join(d.key))
-        columns["rows"].append(int(Duck(cursor).scalar(f"SELECT system.main.count(*) FROM {d.sql}")) if there else None)
-        columns["refreshed"].append(int(d.refreshed_s * 1e6))
-        columns["model"].append(d.model)
-        columns["calls"].append(d.calls)
-        columns["definition"].append(d.text)
+        name = d.name if d.schema == here else f"{d.schema}.{d.name}"
+        n = int(Duck(cursor).scalar(f"SELECT system.main.count(*) FROM {d.sql}")) if there else None
+        rows.append((name, ", ".join(d.key), n, int(d.refreshed_s * 1e6), d.model, d.calls, d.text))
+    names = ("name", "key", "rows", "refreshed", "model", "calls", "definition")
     types = {"rows": pa.int64(), "refreshed": pa.timestamp("us", tz="UTC"), "calls": pa.int64()}
-    return pa.table({name: pa.array(values, type=types.get(name, pa.string())) for name, values in columns.items()})
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in names])
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
 
 
 def with_columns(definition: Definition, columns: tuple[tuple[str, str], ...]) -> Definition:

@@ -162,15 +162,6 @@ def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[
     return tuple(replace(f, private=True) if f.name.lower() in private_names else f for f in fields)
 
 
-def reads_private(kind: NodeKind, body: str, read: Sequence[Field]) -> bool:
-    """May a step see private values?
-
-    Args:
-        read: columns of all that it may read.
-    """
-    return may_read_private("" if kind is NodeKind.PYTHON else body, read)
-
-
 def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Field]) -> str:
     """An error in a line, as a model may see it: while a step runs over private columns, its words may hold their values.
 
@@ -179,6 +170,7 @@ def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Fi
     """
     from uql.nl.ask.plan_checks import error_line
 
-    if isinstance(error, BindError | UQLSyntaxError) or is_refusal(error) or not reads_private(kind, body, read):
+    says_no_value = isinstance(error, BindError | UQLSyntaxError) or is_refusal(error)
+    if says_no_value or not may_read_private("" if kind is NodeKind.PYTHON else body, read):
         return error_line(error)
     return f"{type(error).__name__} {error.code} while it ran; its words are not shown, as it reads private columns"
