@@ -14,6 +14,7 @@ import uql
 from uql.base.errors import DataError, UnknownTableError
 from uql.base.media_types import media_type, modality
 from uql.base.schema import Modality
+from uql.sources import catalog as catalogs
 from uql.sources.catalog import ESTIMATED, Catalog
 
 
@@ -40,6 +41,40 @@ def test_columns_have_a_type_a_modality_a_description_and_a_length(connection: d
     assert table.row_count == 2000 and table.description == "what people say"
     assert table.fields[1].mean_chars == 50 and table.fields[0].type == "BIGINT"
     assert [f.name for f in table.fields if f.private] == ["name"]
+
+
+def test_of_many_columns_arrow_measures_texts_and_whole_numbers_and_finds_what_duckdb_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = duckdb.connect()
+    kinds = {
+        "words": "repeat('a long word ', 1 + i::INTEGER % 9)",
+        "code": "md5(i::VARCHAR) || md5(i::VARCHAR)",
+        "gap": "CASE WHEN i % 3 = 0 THEN 'für' END",
+        "empty": "NULL::VARCHAR",
+        "whole": "i * i",
+        "half": "i / 2",
+        "photo": "'\\x89PNG'::BLOB",
+    }
+    for name, copies in (("few", 1), ("many", 20)):
+        columns = (f"{sql} AS {kind}_{n}" for n in range(copies) for kind, sql in kinds.items())
+        made.execute(f"CREATE TABLE {name} AS SELECT {', '.join(columns)} FROM range(1500) t(i)")
+    by_arrow: set[int] = set()
+    measure = catalogs._mean_lengths
+
+    def measured(rows: pa.Table, wanted: list[bool]) -> dict[int, object]:
+        means = measure(rows, wanted)
+        by_arrow.update(means)
+        return means
+
+    monkeypatch.setattr(catalogs, "_mean_lengths", measured)
+    catalog = Catalog(made, own=True)
+    few, many = (catalog.table((name,)).fields for name in ("few", "many"))
+    assert [(f.modality, f.mean_chars, f.mean_bytes) for f in few] * 20 == [
+        (f.modality, pytest.approx(f.mean_chars), pytest.approx(f.mean_bytes)) for f in many
+    ]
+    assert few[0].modality is Modality.TEXT and few[1].modality is Modality.STRUCTURED
+    assert by_arrow == {n * len(kinds) + at for n in range(20) for at in range(5)}
 
 
 @pytest.mark.parametrize(

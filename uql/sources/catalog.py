@@ -842,7 +842,7 @@ class Catalog:
         if len(measures) <= WIDE:
             return list(self._rows(f"SELECT {', '.join(measures)} FROM ({first})")[0]) if measures else []
         rows = self.cursor.sql(first).to_arrow_table()
-        results = _mean_lengths(rows, [measure.startswith("[avg") for measure in measures])
+        results = _mean_lengths(rows, [measure.startswith("[") for measure in measures])
         others = [at for at in range(len(measures)) if at not in results]
         for start in range(0, len(others), WIDE):
             some = others[start : start + WIDE]
