@@ -17,14 +17,14 @@ import json
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from uql.base.errors import QuestionError
 from uql.base.extras import need
 from uql.base.schema import Modality
-from uql.llm.serve import Endpoint, endpoint
+from uql.llm.serve import endpoint
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.schema.scope import Source
@@ -63,7 +63,7 @@ class ProcessAdapter:
         """
         order: dict[str, Any] = {"subquery": subquery, "sources": [_source_body(s, ctx) for s in sources.values()]}
         async with endpoint(ctx.gate, model=ctx.planner, embed=vectors) as there:
-            reply = await self._spoken(order | {"endpoint": _endpoint_body(there)})
+            reply = await self._spoken(order | {"endpoint": asdict(there)})
         problem = reply.get("problem")
         text = str(reply.get("text") or "").strip()
         source_names = tuple(name for name in map(str, reply.get("sources") or sources) if name in sources)
@@ -160,10 +160,6 @@ def vectors(texts: list[str]) -> list[list[float]]:
 
     counts = HashingVectorizer(n_features=256, alternate_sign=True, norm="l2").transform(texts).toarray()
     return [[float(x) for x in row] for row in counts]
-
-
-def _endpoint_body(there: Endpoint) -> dict[str, str]:
-    return {"url": there.url, "token": there.token, "model": there.model}
 
 
 def _source_body(source: Source, ctx: AskContext) -> dict[str, Any]:

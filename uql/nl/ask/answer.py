@@ -355,8 +355,3 @@ def _step(step: Step) -> dict[str, Any]:
 
 def _escaped(text: str) -> str:
     return text.replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
-
-
-def hidden_columns(sources: Mapping[str, Any]) -> frozenset[str]:
-    """Lower-case names of the private columns of these sources."""
-    return frozenset(f.name.lower() for source in sources.values() for f in source.fields if f.private)

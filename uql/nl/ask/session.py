@@ -21,7 +21,7 @@ from uql.llm.run_record import Run
 from uql.nl.adapters import open_adapters
 from uql.nl.adapters.base import Adapter
 from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, in_words, value_of
-from uql.nl.ask.answer import Answer, PlanView, hidden_columns
+from uql.nl.ask.answer import Answer, PlanView
 from uql.nl.ask.answer_metrics import semantic_hit
 from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.executor import FATAL, Executor, Limits, limit_of
@@ -272,7 +272,8 @@ class _Asking:
 
     def __post_init__(self) -> None:
         self.result = Answer(self.ctx.question, mode=self.options.mode)
-        self.hidden = hidden_columns(self.ctx.sources)
+        columns = (f for source in self.ctx.sources.values() for f in source.fields)
+        self.hidden = frozenset(f.name.lower() for f in columns if f.private)  # that no model may see
         candidates = self.options.candidates
         self.most = candidates if candidates is not None else CANDIDATES if self.model.capabilities.small else 0
         self.planner = Planner.of(self.ctx, self.scope, self.model)

@@ -92,16 +92,13 @@ class Workspace:
         allowed = self.names if tables is None else list(tables)
         checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
         if isinstance(parse_script(checked)[0][0], str):  # DuckDB's own SQL, without a text
-            return await self._of_sql(checked, allowed, to)
+            table = await self.sql(checked, tables=allowed, to=to)
+            return Outcome(table, [f.type for f in fields_of(table, {})], {}, [], Cost())
         table_names = tables_of(checked, allowed)
         outcome = await apart(lambda bridge: self._outcome(checked, table_names, bridge), gate)
         if to is not None:
             await asyncio.to_thread(self.put, to, outcome.bounded())
         return outcome
-
-    async def _of_sql(self, checked: str, allowed: Collection[str], to: str | None) -> Outcome:
-        table = await self.sql(checked, tables=allowed, to=to)
-        return Outcome(table, [f.type for f in fields_of(table, {})], {}, [], Cost())
 
     async def _outcome(self, checked: str, table_names: Collection[str], gate: Gate) -> Outcome:
         """One checked query over the tables that it names, in the loop of the thread that runs it."""
