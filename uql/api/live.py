@@ -8,15 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uql.session.session import CANCELLED
+from uql.sampling.base import Estimate
+from uql.session.prepared import PreparedStatement
+from uql.session.session import CANCELLED, Session
 from uql.show.progress import REFRESH_S, Counts
-
-if TYPE_CHECKING:
-    from uql.sampling.base import Estimate
-    from uql.session.prepared import PreparedStatement
-    from uql.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
@@ -12,9 +12,7 @@ from uql.api.connection import Connection
 from uql.base.errors import ConfigError, DataError
 from uql.base.settings import Settings
 from uql.base.sql_text import first_line
-
-if TYPE_CHECKING:
-    from uql.llm.providers.base import Provider
+from uql.llm.providers.base import Provider
 
 
 def connect(

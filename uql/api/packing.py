@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uql.base.errors import DataError
+from uql.base.settings import Settings
 from uql.llm.budget import Budget
 from uql.llm.gate import Gate
 from uql.llm.ledger import Ledger
@@ -18,9 +19,6 @@ from uql.llm.providers.base import RowsProvider
 from uql.llm.questions import Question, Row
 from uql.pricing.learned import keep_rows_a_request
 from uql.sampling.intervals import wilson
-
-if TYPE_CHECKING:
-    from uql.base.settings import Settings
 
 MOST_CHANGED = 0.05  # share of the answers that may change, by the upper end of its interval
 ORDERS = (

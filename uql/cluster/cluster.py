@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from uql.base.errors import ConfigError, DataError
 from uql.base.sql_text import first_line, quote
@@ -23,9 +24,6 @@ from uql.cluster.selection import SCORE, Below, Head, Near, Selection
 from uql.cluster.shard import SHARES, Shard, nearest
 from uql.features.store import FOLDER
 from uql.sampling.row_hash import LARGEST, bound_for, lowest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PROCESS = "process"  # the address of a cluster of this process alone, without Ray
 Call = Callable[[str, Sequence[tuple[Any, ...]]], list[Any]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 
 from uql.base.errors import BudgetError, DataError
 from uql.base.schema import Field
@@ -28,9 +28,6 @@ from uql.kernels.finish import order_by
 from uql.kernels.relation import FirstStage, Relation
 from uql.kernels.row_order import varies
 from uql.sampling.two_stage import WORTH, most_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NEAREST = 4_096  # rows that are nearest to a text: their scores fill a quarter of a message
 

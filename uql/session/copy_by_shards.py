@@ -14,14 +14,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from uql.base.errors import BudgetError, ConfigError, DataError
 from uql.base.names import free_names
+from uql.base.settings import Settings
 from uql.base.sql_text import first_line, quote
+from uql.cluster.lake import LakeTable
 from uql.cluster.messages import broken
+from uql.cluster.shard import Shard
 from uql.compiler.bound import BoundSelect, BoundStatement, BoundTable
 from uql.compiler.physical import Block
 from uql.compiler.subqueries import expressions, in_expressions
@@ -31,25 +34,20 @@ from uql.engine.execute import candidates_sql
 from uql.engine.outcome import Outcome, text_outcome
 from uql.engine.sharded import share_sql, table_of
 from uql.kernels.answers import RowError
+from uql.kernels.base import Context
 from uql.kernels.duck import Duck, typed_columns
 from uql.llm.budget import LIMITS
 from uql.llm.gate import Gate
 from uql.llm.ledger import Ledger
+from uql.llm.providers.base import Provider
 from uql.llm.run_budget import RunBudget
 from uql.llm.run_record import Cost, Run
 from uql.session.events import finished
 from uql.session.execute_statement import execute
 from uql.session.run_context import in_context
 from uql.session.session import Session
+from uql.session.statements import Piece
 from uql.session.store_estimates import counted
-
-if TYPE_CHECKING:
-    from uql.base.settings import Settings
-    from uql.cluster.lake import LakeTable
-    from uql.cluster.shard import Shard
-    from uql.kernels.base import Context
-    from uql.llm.providers.base import Provider
-    from uql.session.statements import Piece
 
 ROWS = 8_192  # that a shard asks about at a time
 MOST_ERRORS = 1_000  # of a shard, that a result lists

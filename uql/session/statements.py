@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from uql.base.arrow_values import arrow_of
 from uql.base.duckdb_connections import current_database
 from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, out_of_memory
 from uql.base.names import free_names
 from uql.base.sql_text import dotted, first_line, literal, quote
+from uql.compiler.bound import BoundItem, BoundStatement
 from uql.compiler.parser import options
 from uql.compiler.statement_targets import changed, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
@@ -25,14 +27,8 @@ from uql.kernels.duck import Duck, typed_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
 from uql.session.store_estimates import check_stored, counted, listed, mark, placed, rows_with_bounds, together
-from uql.sources.catalog import ESTIMATED
+from uql.sources.catalog import ESTIMATED, Catalog
 from uql.sources.frames import MADE_BY
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from uql.compiler.bound import BoundItem, BoundStatement
-    from uql.sources.catalog import Catalog
 
 _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote
 _MACRO = re.compile(r"\s*CREATE\b.*?\b(?:MACRO|FUNCTION)\b", re.IGNORECASE | re.DOTALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyarrow import types
@@ -13,12 +13,10 @@ from uql.base.errors import DataError
 from uql.base.media_types import media_type
 from uql.base.names import free_names
 from uql.base.printable import printable
+from uql.engine.outcome import Outcome
+from uql.sampling.base import Estimate
 from uql.show.plots import MAX_ROWS, Plot
 from uql.show.render import cell_width, format_estimate
-
-if TYPE_CHECKING:
-    from uql.engine.outcome import Outcome
-    from uql.sampling.base import Estimate
 
 Kind = Literal["bar", "line", "histogram", "scatter", "images"]
 MOST_BARS = 40

@@ -16,12 +16,12 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -31,9 +31,6 @@ from uql.base.sql_text import first_line
 from uql.compiler.parser import check_brackets
 from uql.ui.grid import FILES, exported, statistics, window
 from uql.ui.session import MAX_WAITING, Session, Work, done, error_view
-
-if TYPE_CHECKING:
-    from starlette.middleware.base import RequestResponseEndpoint
 
 TICK_S = 0.1  # between two looks at a running statement
 LONGEST = 100_000  # characters of a statement

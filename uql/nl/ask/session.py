@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.names import suggestion
@@ -46,11 +48,7 @@ from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.route import CANDIDATES, plan_by_vote
 from uql.nl.small.vote import is_empty, switched_off
 from uql.session.events import finished
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from uql.session.session import Session
+from uql.session.session import Session
 
 Mode = Literal["meta", "dag", "interleaved"]
 CALLS = 1_024  # of one question, over all its nodes

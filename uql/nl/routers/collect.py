@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from uql.base.errors import DataError
+from uql.llm.providers.base import Provider
+from uql.nl.adapters.base import Adapter
 from uql.nl.ask.answer_metrics import coverage, hit, token_f1
 from uql.nl.ask.session import QuestionSession
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 from uql.nl.routers.traces import MODALITIES, Trace, modality_of
 from uql.session.events import finished
-
-if TYPE_CHECKING:
-    from uql.llm.providers.base import Provider
-    from uql.nl.adapters.base import Adapter
-    from uql.session.session import Session
+from uql.session.session import Session
 
 NODE = "part1"
 
