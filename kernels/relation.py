@@ -407,8 +407,6 @@ class Relation:
             sql: what is selected from __answers, as many rows in the same order.
             answers: __rid and any other columns.
         """
-        import pyarrow as pa
-
         rids, table = answers.column("__rid").to_numpy(), quote(self.name)
         joined = f"{sql} AS a JOIN {table} AS r ON r.rowid = a.__rid", {"__answers": answers}
         if self.n > max(SMALL, 2 * len(rids)):

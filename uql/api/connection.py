@@ -14,6 +14,7 @@ from uql.api.result import Result
 from uql.base.errors import memory_errors
 from uql.base.settings import Settings
 from uql.compiler.syntax import Refresh
+from uql.compiler.unparse import unparse
 from uql.session.resume import by_name, find
 from uql.session.session import Session
 from uql.sources.frames import visible
@@ -283,8 +284,6 @@ class Connection:
 
     def refresh(self, name: str) -> Result:
         """REFRESH name: brings a semantic table up to date; one row of what was added, changed and removed."""
-        from uql.compiler.unparse import unparse
-
         return self.statement(unparse(Refresh(tuple(name.split(".")))), {}, {})
 
     def undo(self, correction: int) -> None:

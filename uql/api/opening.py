@@ -12,7 +12,7 @@ from uql.api.connection import Connection
 from uql.base.errors import ConfigError, DataError
 from uql.base.settings import Settings
 from uql.base.sql_text import first_line
-from uql.llm.providers.base import Provider
+from uql.llm.providers.base import Provider, usable
 
 
 def connect(
@@ -91,8 +91,6 @@ def _models(settings: dict[str, Any]) -> dict[str, Provider]:
     models = settings.get("models")
     if models is None or isinstance(models, str):
         return {}
-    from uql.llm.providers.base import usable
-
     providers = {usable(m).name: m for m in models if not isinstance(m, str)}
     settings["models"] = tuple(m if isinstance(m, str) else m.name for m in models)
     return providers
@@ -101,7 +99,6 @@ def _models(settings: dict[str, Any]) -> dict[str, Provider]:
 def with_model(model: str | Provider | None, **settings: Any) -> tuple[Settings, Provider | None]:
     """The settings in force with these, and the model where it is a provider and no name."""
     from uql.base import config
-    from uql.llm.providers.base import usable
 
     name, provider = (model, None) if isinstance(model, str | None) else (None, usable(model))
     return config.load(model=name, **settings)[0], provider

@@ -14,10 +14,11 @@ import duckdb
 
 from uql.base.arrow_values import arrow_of
 from uql.base.errors import DataError
+from uql.base.names import free_names
 from uql.base.sql_text import first_line, quote
 from uql.engine.outcome import Outcome
 from uql.kernels.duck import typed_columns
-from uql.sources.frames import MADE_BY, made_by
+from uql.sources.frames import MADE_BY, as_table, made_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +32,6 @@ def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection, text: str | None 
     Args:
         text: the statement whose estimates, or part of the rows, they are; it stands in the name of what the relation reads.
     """
-    from uql.base.names import free_names
-
     table = outcome.bounded()
     rows = table.rename_columns(free_names(table.column_names))
     if text is None:
@@ -72,8 +71,6 @@ def applied(outcome: Outcome, step: Step) -> Outcome:
 
 def as_arrow(other: Any) -> pa.Table:
     """The rows of a relation, a data frame or an Arrow table. Raises DataError (UQL504) for anything else."""
-    from uql.sources.frames import as_table
-
     table = as_table("the other side", other)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(table, pandas.DataFrame):

@@ -8,6 +8,9 @@ from operator import index
 from pathlib import Path as P
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overload
 
+import duckdb
+import pyarrow as pa
+
 from uql.base.arrow_values import durations, for_pandas, python_values
 from uql.base.errors import BindError, ConfigError, DataError, memory_errors
 from uql.base.names import free_names
@@ -18,10 +21,8 @@ from uql.sources.frames import MADE_BY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import duckdb
     import pandas as pd
     import polars as pl
-    import pyarrow as pa
 
     from uql.api.live import Stream
     from uql.compiler.cost import Quote
@@ -135,8 +136,6 @@ class Result:
             batch_size: rows of a batch at most.
             intervals: as `arrow`.
         """
-        import pyarrow as pa
-
         batch_size = _whole("batch_size", batch_size, 1)
         table = self.arrow(intervals=intervals)
         return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=batch_size))
@@ -161,8 +160,6 @@ class Result:
     # ------------------------------------------------------------------------------------------------- DuckDB's verbs
     def relation(self) -> duckdb.DuckDBPyRelation:
         """The rows as DuckDB's own relation; an estimated column x comes with x_low and x_high."""
-        import duckdb
-
         from uql.api.relation_verbs import relation
 
         if self._home is None:

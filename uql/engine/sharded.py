@@ -171,7 +171,6 @@ def _head(block: Block, total: int, ctx: Context) -> int | None:
 
 def _near(block: Block, table: LakeTable, place: Column, sql: str, cluster: Cluster) -> pa.Table:
     """The rows nearest in meaning to what a WHERE asks, and random ones, each once."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = block.filter.columns

@@ -17,6 +17,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
+import pyarrow as pa
 
 from uql.base.errors import BudgetError, UnknownColumnError, UQLError, UQLSyntaxError
 from uql.base.names import free_names
@@ -47,8 +48,6 @@ from uql.session.store_estimates import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.base.schema import Table
     from uql.compiler.bound import BoundItem, BoundStatement
     from uql.session.session import Session
@@ -294,8 +293,6 @@ class _Work:
 
     def _rows(self, part: Part, one: Outcome) -> tuple[pa.Table, list[str]]:
         """The rows of a part, with the ends of the intervals that the statement names."""
-        import pyarrow as pa
-
         rows = one.table.rename_columns(part.names)
         types = dict(zip(part.names, one.types, strict=True))
         words = {token.name.lower() for token in tokens_of(self.sql)}

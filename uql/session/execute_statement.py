@@ -9,7 +9,11 @@ import duckdb
 
 from uql.base.errors import BindError, UQLError
 from uql.base.process_wide import one_thread
+from uql.compiler.parser import parse
+from uql.compiler.subqueries import estimated_sources
+from uql.compiler.syntax import Select, Union
 from uql.engine.outcome import Outcome
+from uql.engine.stored_estimates import widen_estimates
 from uql.session.events import PlanEvent, Watcher, finished
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
@@ -87,10 +91,8 @@ async def execute(
     Raises: BudgetError, ModelError and what DuckDB raises.
     """
     from uql.compiler.media import check_media
-    from uql.compiler.subqueries import estimated_sources
     from uql.engine import execute as engine
     from uql.engine.provenance import trace
-    from uql.engine.stored_estimates import widen_estimates
     from uql.kernels.estimates.sample import method_of
     from uql.llm.budget import LIMITS
     from uql.session.replay import replayed
@@ -169,9 +171,6 @@ async def outcome(session: Session, text: str, gate: Gate | None = None) -> Outc
     Args:
         gate: its budget limits the calls; None: one of its own.
     """
-    from uql.compiler.parser import parse
-    from uql.compiler.syntax import Select, Union
-
     piece = parse(text)
     if not isinstance(piece, Select | Union):
         raise BindError("this statement is not a query", code="UQL212").at(text)

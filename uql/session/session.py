@@ -20,13 +20,18 @@ from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError,
 from uql.base.process_wide import rare_collections
 from uql.base.settings import IN_PROJECTS, InProjects, Settings
 from uql.base.sql_text import first_line, quote
+from uql.compiler.syntax import Select, Union
+from uql.compiler.unparse import unparse
 from uql.engine.row_vectors import Vectors
+from uql.kernels.duck import Duck
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight
 from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, LoadingEvent
 from uql.session.resume import StatementInput
 from uql.session.statements import FAILURES, refused, store
+from uql.session.store_estimates import mark
 from uql.show.progress import watching
+from uql.sources.catalog import Catalog
 
 if TYPE_CHECKING:
     from uql.cluster.cluster import Cluster
@@ -36,12 +41,10 @@ if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Query
     from uql.engine.outcome import Outcome
-    from uql.kernels.duck import Duck
     from uql.llm.budget import Budget
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.session.replay import Drawing
-    from uql.sources.catalog import Catalog
     from uql.sources.media import Media
 
 log = logging.getLogger("uql")
@@ -79,8 +82,6 @@ class Session:
         owned: bool = False,
         ledgers: Ledgers | None = None,
     ) -> None:
-        from uql.sources.catalog import Catalog
-
         self.duck = connection
         self.settings = settings
         self.model, self._named = model, settings.model
@@ -184,9 +185,7 @@ class Session:
         Raises: BindError and UnknownTableError, at the place in the text.
         """
         from uql.compiler.binder import bind
-        from uql.compiler.syntax import Select, Union
         from uql.compiler.unnest_subqueries import unnested
-        from uql.compiler.unparse import unparse
 
         try:
             settings = self.settings
@@ -277,8 +276,6 @@ class Session:
 
     def kernel_duck(self, media: Media | None = None) -> Duck:
         """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
-        from uql.kernels.duck import Duck
-
         check = self.catalog.check_calls if self.catalog.read_only else None
         return Duck(
             self.catalog.cursor,
@@ -348,7 +345,6 @@ class Session:
             source: as `Connection.register` says.
             type: None: what the endings say.
         """
-        from uql.session.store_estimates import mark
         from uql.sources.folders import register
 
         self.check_open()

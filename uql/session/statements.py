@@ -19,6 +19,7 @@ from uql.base.errors import BindError, BudgetError, DataError, UQLSyntaxError, o
 from uql.base.names import free_names
 from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.compiler.bound import BoundItem, BoundStatement
+from uql.compiler.lexer import is_free_text, tokenize
 from uql.compiler.parser import options
 from uql.compiler.statement_targets import changed, without_options
 from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, Span, Statement
@@ -450,8 +451,6 @@ def done(catalog: Catalog, outcome: Outcome, explained: str, source: str) -> Pre
 
 def has_free_text(source: str) -> bool:
     """Does a double-quoted text of the statement hold white space? Then DuckDB would take it for a name."""
-    from uql.compiler.lexer import is_free_text, tokenize
-
     try:
         tokens = tokenize(source)
     except UQLSyntaxError:

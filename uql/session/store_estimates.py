@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from uql.base.errors import BudgetError, UQLError
 from uql.base.sql_text import dotted, literal
 from uql.engine.stored_estimates import end_column
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
     from uql.compiler.statement_targets import Change
     from uql.engine.outcome import Outcome
@@ -119,8 +120,6 @@ def rows_with_bounds(
     Returns: the rows, the columns of the table that they are for, their DuckDB types.
     Raises: BudgetError (UQL401) where the table has no columns for the interval of an estimate.
     """
-    import pyarrow as pa
-
     from uql.sources.catalog import said_estimated
 
     there = catalog.columns(target)
@@ -190,8 +189,6 @@ def together(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def counted(outcome: Outcome, rows: Sequence[tuple[object, ...]]) -> Outcome:
     """The outcome of a statement that wrote the rows of another: their count, and the files (RETURN_FILES), as DuckDB gives them."""
-    import pyarrow as pa
-
     columns = {"Count": pa.array([row[0] for row in rows], pa.int64())}
     if rows and len(rows[0]) > 1:
         columns["Files"] = pa.array([row[1] for row in rows], pa.list_(pa.string()))

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import duckdb
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import AnyFormattedText, FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -363,8 +364,6 @@ def mistake(con: Connection, text: str) -> str:
 
     Names are looked up after a space, a line or a `;`, when no word is half typed. Makes no call.
     """
-    import duckdb
-
     if not text.strip() or text.lstrip()[0] == "?" or _is_command(text.strip()):
         return ""
     try:

@@ -18,6 +18,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -361,9 +363,6 @@ async def _text(request: Request) -> str:
 
 
 async def _json_reply(text: str, work: Callable[[], Any]) -> Response:
-    import duckdb
-    import pyarrow as pa
-
     try:
         result = await run_in_threadpool(work)
     except UQLError as error:

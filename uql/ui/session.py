@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import threading
@@ -14,12 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import duckdb
+
 from uql.base.errors import DataError, UQLError, UQLSyntaxError
-from uql.compiler.parser import tree_of
+from uql.base.printable import printable
+from uql.base.schema import Modality
+from uql.compiler.parser import parse_script, tree_of
+from uql.compiler.syntax import Select, Union
 from uql.session.events import EstimateEvent
 from uql.session.read_only import check_reads
 from uql.session.session import CANCELLED
 from uql.show.progress import Counts
+from uql.show.render import footer, format_estimate, text_of, texts_of
 from uql.ui import grid
 from uql.ui.saved import Saved, Tabs
 
@@ -69,8 +76,6 @@ class Work:
 
     def snapshot(self) -> dict[str, Any]:
         """What the page shows while it runs and after."""
-        from uql.show.render import format_estimate
-
         counts = self.counts
         return {
             "id": self.id,
@@ -102,9 +107,6 @@ class Work:
         }
 
     def _about(self) -> dict[str, Any]:
-        from uql.base.printable import printable
-        from uql.show.render import footer, text_of
-
         assert self.result is not None
         outcome = self.result.run()
         return {
@@ -157,8 +159,6 @@ class Session:
     # ------------------------------------------------------------------------------------------------- before running
     def check(self, text: str) -> dict[str, Any]:
         """The plan and the price of a statement, or what is wrong with it and where. Makes no call."""
-        import json
-
         with self._checking:
             try:
                 check_reads(self._checks.catalog, text)
@@ -326,7 +326,6 @@ class Session:
             row: from 0 on.
             column: from 0 on.
         """
-        from uql.base.schema import Modality
 
         def load(name: str, kind: str) -> object:
             with self._checking:
@@ -363,10 +362,6 @@ class Session:
 
         Raises: DataError (UQL512) where they have other columns.
         """
-        import duckdb
-
-        from uql.show.render import texts_of
-
         a, b = done(one).arrow(intervals=False), done(other).arrow(intervals=False)
         if a.column_names != b.column_names:
             raise DataError(
@@ -406,17 +401,11 @@ def error_view(error: UQLError, text: str) -> dict[str, Any]:
 
 def _is_query(text: str) -> bool:
     """Is it one query of UQL?"""
-    from uql.compiler.syntax import Select, Union
-
     return isinstance(tree_of(text), Select | Union)
 
 
 def _cannot_be_read(text: str) -> bool:
     """Is one of its statements neither UQL nor SQL of DuckDB's?"""
-    import duckdb
-
-    from uql.compiler.parser import parse_script
-
     try:
         for tree, _ in parse_script(text):
             if isinstance(tree, str):

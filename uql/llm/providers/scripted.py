@@ -24,6 +24,7 @@ from typing import Any
 from uql.base import toml_file
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
+from uql.llm.providers import open_provider as opened
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Provider, Reply, Request
 from uql.llm.questions import Question, Row, Write
 from uql.operators.replies import Text
@@ -53,8 +54,6 @@ def open_provider(rest: str, settings: Settings) -> ScriptedModel:
         raise ConfigError(f"the script {path} cannot be read: {error}", code="UQL402") from error
     readers = None
     if "readers" in script:
-        from uql.llm.providers import open_provider as opened
-
         kind, _, file = str(script["readers"]).partition(":")
         if kind not in READERS:
             raise ConfigError(

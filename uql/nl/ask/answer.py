@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -319,8 +320,6 @@ class Answer:
         return f"<uql.Answer {str(self)[:80]!r}, {len(self.steps)} steps, {self.cost.calls} calls>"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<p>{escape(str(self))}</p><pre>{escape(self.plan.text)}</pre>"
 
 

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 
 from uql.base.duckdb_connections import lock
 from uql.base.errors import DataError, UnknownTableError
@@ -34,8 +35,6 @@ from uql.session.session import Session
 from uql.sources.catalog import Catalog
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from uql.base.schema import Field
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
@@ -266,7 +265,6 @@ class Workspace:
 
 def longest_text(table: pa.Table) -> int:
     """The bytes of the longest value in the columns of texts."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = [c for c in table.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]

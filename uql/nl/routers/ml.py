@@ -12,6 +12,7 @@ knows adapters: one is added or dropped by fitting that layer again. Source: Met
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -278,8 +279,6 @@ def _features(embedder: Embedder, subqueries: Sequence[ScoredSubquery]) -> Matri
 
 def _fit_weighted(network: Any, features: Matrix, best: Sequence[str], weights: Matrix) -> None:
     """Fits with sample weights, converged or not."""
-    import warnings
-
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
