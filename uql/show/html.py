@@ -41,11 +41,11 @@ def result(outcome: Outcome, max_rows: int = MAX_ROWS) -> str:
             f"<th{_number(kind)}>{escape(printable(name))}<small>{escape(kind.lower())}</small></th>"
             for name, kind in zip(data.column_names, kinds, strict=True)
         ]
-        rows, count = shown_rows(data, kinds, outcome.estimates, max_rows)
+        rows = shown_rows(data, kinds, outcome.estimates, max_rows)
         body = [_row(row, kinds, outcome.estimates, data.column_names) for row in rows]
-        if count < data.num_rows:
-            gap = f'<tr class="gap"><td colspan="{len(heads)}">… {data.num_rows - count:,} rows more …</td></tr>'
-            body.insert((count + 1) // 2, gap)
+        if len(rows) < data.num_rows:
+            gap = f'<tr class="gap"><td colspan="{len(heads)}">… {data.num_rows - len(rows):,} rows more …</td></tr>'
+            body.insert((len(rows) + 1) // 2, gap)
         parts.append(f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(body)}</tbody></table>")
         if data.num_rows != 1:
             parts.append(f'<div class="note">{data.num_rows:,} rows</div>')

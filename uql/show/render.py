@@ -181,7 +181,7 @@ def table(
         return lines_of_text
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
-    rows, row_count = shown_rows(data, kinds, estimates, max_rows)
+    rows = shown_rows(data, kinds, estimates, max_rows)
     right = [kind.startswith(NUMBERS) for kind in kinds]
     names = [printable(name) for name in data.column_names]
     heads = [[name, kind.lower()] for name, kind in zip(names, kinds, strict=True)]
@@ -194,7 +194,7 @@ def table(
         lines.append("│ " + " │ ".join(_centre(text, w) for text, w in zip(texts, widths, strict=True)) + " │")
     lines.append(_rule("├┼┤", widths))
     for number, row in enumerate(rows):
-        if row_count < data.num_rows and number == (row_count + 1) // 2:
+        if len(rows) < data.num_rows and number == (len(rows) + 1) // 2:
             dots = [_pad("·", w, i >= 0 and right[i]) for i, w in zip(positions, widths, strict=True)]
             lines += ["│ " + " │ ".join(dots) + " │"] * 3
         cells = [
@@ -203,7 +203,7 @@ def table(
         ]
         lines.append("│ " + " │ ".join(cells) + " │")
     lines.append(_rule("└┴┘", widths))
-    return "\n".join([*lines, *_size_line(data, row_count, sum(i >= 0 for i in positions))])
+    return "\n".join([*lines, *_size_line(data, len(rows), sum(i >= 0 for i in positions))])
 
 
 def text_of(data: pa.Table) -> str | None:
@@ -240,10 +240,8 @@ def texts_of(data: pa.Table) -> list[list[str | None]]:
     return [[None if text is None else printable(text) for text in row] for row in _texts(data)]
 
 
-def shown_rows(
-    data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int
-) -> tuple[list[list[str]], int]:
-    """The texts of the rows to show, and how many they are.
+def shown_rows(data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int) -> list[list[str]]:
+    """The texts of the rows to show.
 
     Args:
         kinds: DuckDB's types of the columns.
@@ -259,8 +257,7 @@ def shown_rows(
         numbers = [*range(head), *range(count - tail, count)]
     else:
         part, numbers = data, list(range(count))
-    rows = [["NULL" if text is None else text for text in row] for row in cells(part, numbers, kinds, estimates)]
-    return rows, len(rows)
+    return [["NULL" if text is None else text for text in row] for row in cells(part, numbers, kinds, estimates)]
 
 
 def _fit(columns: list[list[str]], limit: int) -> tuple[list[int], list[int]]:
