@@ -24,8 +24,8 @@ Made by `python -m uql.benchmarks.headline` from `benchmarks/peers/results.jsonl
 texts, and two joins, put to each engine's own code, over the same rows, with the same simulated model behind an endpoint. It counts calls
 and tokens of every engine, UQL's too, from the requests as they come, with the schema or the tools that some carry; a token is four
 letters for all, and – stands where UQL was asked in process. Versions, questions, settings and what differs stand with
-[all tables](../benchmarks/tables-kept.md#peers). `uql bench peers install` (5.8 GB each for LOTUS and Palimpzest where PyTorch comes with its GPU libraries, 1.8 GB where it comes without) and `uql bench run
-peers` make them again.
+[all tables](../benchmarks/tables-kept.md#peers). `uql bench peers install` (5.8 GB each for LOTUS
+and Palimpzest where PyTorch comes with its GPU libraries, 1.8 GB where it comes without) and `uql bench run peers` make them again.
 
 ## Ten movie questions, with a model that is always right
 
