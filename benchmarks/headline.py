@@ -30,6 +30,8 @@ LONG = HERE / "tables-long.md"
 PEERS = HERE / "peers" / "results.jsonl"
 FIRST = 17  # predicates of the means; the others were added later
 JOINS = ("q5", "q6", "q7")
+RIVALS_AGAIN = "python -m uql.benchmarks.sampling.rivals"
+SETS_AGAIN = "python -m uql.benchmarks.promise --counted --cheap noisy --seeds 20"
 HARD_JOIN = "intents"  # of questions to a bank with matters
 MODEL = rival_tables.MODEL.partition(":")[2]  # at whose prices USD are
 BUDGETS = (128, 256, 512)
@@ -56,13 +58,18 @@ def results() -> dict[str, dict[str, Any]]:
     }
     return {
         "movie": {"command": "uql bench run peers", "seeds": 5, "values": _peers()},
-        "verdicts": {"command": "uql bench run peers", "seeds": 5, "values": _verdicts()},
+        "verdicts": {"command": "uql bench run peers", "seeds": 5, "values": _verdicts("labels")},
+        "verdicts with errors": {
+            "command": "uql bench run peers --models labels-10",
+            "seeds": _error_seeds(),
+            "values": _verdicts("labels-10"),
+        },
         "erring": {"command": "uql bench run peers --models labels-10", "seeds": _error_seeds(), "values": _erring()},
         "error": {"command": "make bench-long", "seeds": 200, "values": {str(n): _errors(long, n) for n in BUDGETS}},
         "coverage": {"command": "make bench-long", "seeds": 1000, "values": _coverage(long)},
         "stated": {"command": "make bench-long", "seeds": 1000, "values": stated},
-        "rivals": {"command": "python -m uql.benchmarks.sampling.rivals", "seeds": rivals.SEEDS, "values": _rivals()},
-        "sets": {"command": "python -m uql.benchmarks.promise --counted", "seeds": rivals.SEEDS, "values": _sets()},
+        "rivals": {"command": RIVALS_AGAIN, "seeds": rivals.SEEDS, "values": _rivals()},
+        "sets": {"command": SETS_AGAIN, "seeds": rivals.SEEDS, "values": _sets()},
         "accuracy": {"command": "uql bench run accuracy", "seeds": 1, "values": _accuracy()},
     }
 
@@ -92,10 +99,10 @@ def _peers() -> Values:
     return found
 
 
-def _verdicts() -> Values:
-    """Other engine → how many of the questions that both were asked UQL answers better, as well or worse, the labels as the model."""
+def _verdicts(model: str) -> Values:
+    """Other engine → how many of the questions that both were asked UQL answers better, as well or worse, with a model of the suite."""
     found: Values = {}
-    for engine, _, columns in peers_page.compared(_run()):
+    for engine, _, columns in peers_page.compared(_run(), model):
         counts = found.setdefault(engine, dict.fromkeys(verdicts.HEAD[1:], 0))
         for name, queries in columns.items():
             counts[name] += len(queries)
@@ -236,6 +243,9 @@ default budget.
 {erring[ThalamusDB][score]:.3f} for ThalamusDB (each question with at least {erring_seeds} seeds).
 In a join of questions to a bank with matters LOTUS's cascade scores {erring[LOTUS, cascade, join][score]:.3f} with
 {erring[LOTUS, cascade, join][calls]} calls, UQL {erring[UQL, join][score]:.3f} with {erring[UQL, join][calls]}.
+
+{verdicts_with_errors_table}
+
 Again: `uql bench run peers --models labels-10`.
 
 ![Error against calls](images/error.svg)
@@ -260,12 +270,12 @@ a stated precision of 0.9 in {stated[precision, target 0.9, δ 0.05][missed]:.3f
 
 Calls for the error of COUNT that UQL has with 128, geometric mean over {rivals[uql][predicates]} conditions, {rivals_seeds} seeds each;
 where a method has none to give, since most runs fail or its error does not fall, it asks every row. Again:
-`python -m uql.benchmarks.sampling.rivals`.
+`{rivals_again}`.
 
 {sets_table[table]}
 
 Sets of rows with a stated precision and recall of 0.9 at 95 %, {sets_seeds} seeds of each condition. {sets_table[goal]}
-CSV and BigQuery's proxy state nothing. Again: `python -m uql.benchmarks.promise`; [all of it](../benchmarks/tables-kept.md#rivals).
+CSV and BigQuery's proxy state nothing. Again: `{sets_again}`; [all of it](../benchmarks/tables-kept.md#rivals).
 
 **How well does a real model judge?** The local model names the right one of {accuracy[banking77][labels]} intents for
 {accuracy[banking77][accuracy]} % of {accuracy[banking77][rows]} questions to a bank (interval {accuracy[banking77][low]} to
@@ -290,12 +300,14 @@ def page(found: Mapping[str, Any]) -> str:
     """docs/benchmarks.md of some results."""
     values = {name: _Texts(suite["values"]) for name, suite in found.items()}
     seeds = {f"{name}_seeds": suite["seeds"] for name, suite in found.items()}
+    again = {"rivals_again": found["rivals"]["command"], "sets_again": found["sets"]["command"]}
     tables = {
         "verdicts_table": _verdicts_table(found["verdicts"]["values"]),
+        "verdicts_with_errors_table": _verdicts_table(found["verdicts with errors"]["values"]),
         "rivals_table": _rivals_table(found["rivals"]["values"]),
         "sets_table": _sets_table(found["sets"]["values"]),
     }
-    return PAGE.format_map({**values, **seeds, **tables})
+    return PAGE.format_map({**values, **seeds, **again, **tables})
 
 
 def _verdicts_table(held: Values) -> str:

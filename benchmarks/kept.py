@@ -1,7 +1,7 @@
 """The page of results that are kept, since they take hours, gigabytes or a model: `python -m uql.benchmarks.kept` writes tables-kept.md.
 
 peers/results.jsonl        uql bench run peers -o benchmarks/peers/results.jsonl --resume
-sampling/rivals.jsonl      python -m uql.benchmarks.sampling.rivals
+sampling/rivals.jsonl      python -m uql.benchmarks.sampling.rivals --results benchmarks/sampling/rivals.jsonl
 promise/results.jsonl      python -m uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl
 promise/held_out.jsonl     python -m uql.benchmarks.promise --held-out --cheap noisy --method uql --method lotus --method bargain
                            --results benchmarks/promise/held_out.jsonl
@@ -33,7 +33,7 @@ minutes a data set."""
 RIVALS = """## rivals
 
 Methods that others published, re-implemented plainly (`benchmarks/sampling/rival_methods.py`, `benchmarks/promise/`), on the same rows,
-embeddings and labels. Made by `python -m uql.benchmarks.sampling.rivals` (benchmarks/sampling/rivals.jsonl) and `python -m
+embeddings and labels. Made by `python -m uql.benchmarks.sampling.rivals --results benchmarks/sampling/rivals.jsonl` and `python -m
 uql.benchmarks.promise --counted --cheap noisy --seeds 20 --results benchmarks/promise/results.jsonl`; on the predicates that nothing
 was tuned on, with 200 seeds, by `python -m uql.benchmarks.promise --held-out --cheap noisy --method uql --method lotus --method bargain
 --results benchmarks/promise/held_out.jsonl`."""

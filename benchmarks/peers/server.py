@@ -12,7 +12,7 @@ import math
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +169,12 @@ def tokens(text: str) -> int:
     return (len(text) + 3) // 4
 
 
+def sent(body: Mapping[str, Any]) -> int:
+    """The tokens of a chat request: of its messages, and of the schema or the tools that come with them, which vendors bill as well."""
+    shape = {name: body[name] for name in ("response_format", "tools", "functions") if body.get(name)}
+    return tokens(text_of(body["messages"])) + (tokens(json.dumps(shape, ensure_ascii=False)) if shape else 0)
+
+
 def app(service: Service) -> Starlette:
     """The routes of a service."""
     from starlette.applications import Starlette
@@ -196,7 +202,8 @@ def app(service: Service) -> Starlette:
             return refused(str(error), error.code)
         stats = service.stats
         stats.requests += 1
-        stats.input_tokens += tokens(prompt)
+        used = sent(held)
+        stats.input_tokens += used
         properties = own_requests.properties_of(held)
         try:
             said, judged = await (
@@ -210,7 +217,7 @@ def app(service: Service) -> Starlette:
         stats.calls += judged
         stats.output_tokens += tokens(said)
         errs = service.oracle.error if held.get("logprobs") and properties is None else None
-        whole = _completion(held.get("model", ""), prompt, said, errs)
+        whole = _completion(held.get("model", ""), used, said, errs)
         if held.get("stream"):
             options = held.get("stream_options")
             usage = isinstance(options, dict) and bool(options.get("include_usage"))
@@ -288,10 +295,10 @@ def _logprobs(said: str, error: float) -> list[dict[str, Any]]:
     return found
 
 
-def _completion(model: str, prompt: str, said: str, error: float | None) -> dict[str, Any]:
-    """A reply; with the error of the model where its probabilities are asked for."""
+def _completion(model: str, asked: int, said: str, error: float | None) -> dict[str, Any]:
+    """A reply to so many tokens; with the error of the model where its probabilities are asked for."""
     sure = _logprobs(said, error) if error is not None else []
-    used = {"prompt_tokens": tokens(prompt), "completion_tokens": tokens(said)}
+    used = {"prompt_tokens": asked, "completion_tokens": tokens(said)}
     return {
         "id": "oracle",
         "object": "chat.completion",

@@ -3,7 +3,8 @@
 For each predicate: the error of each method at equal calls, then the calls that a rival needs for the error that the engine has with the
 first budget, by the line through the logarithms of its errors. Errors are given as the methods estimate, and clipped to what the answers
 allow: at least the rows that said yes, at most all rows less those that said no. A run without an answer counts as a failure and in no
-error. A line is added to the results for each predicate and method: a run that was stopped goes on. `uql.benchmarks.kept` makes the page.
+error. With `--results FILE` a line is added to the file for each predicate and method, and a run that was stopped goes on; rivals.jsonl is
+such a file, of which `uql.benchmarks.kept` makes the page.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -162,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m uql.benchmarks.sampling.rivals", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )  # fmt: skip
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--results", type=Path, help="a file that lines are added to")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--predicate", action="append", help="one by name; may be given several times")
     given = parser.parse_args(arguments)
@@ -172,12 +174,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     chosen = [p for p in predicates() if p.name in given.predicate] if given.predicate else predicates()[:HARD]
-    held = {(row.predicate, row.method) for row in read(given.results) if row.seeds == given.seeds}
-    with lines.alone(given.results):
+    done = read(given.results) if given.results else []
+    held = {(row.predicate, row.method) for row in done if row.seeds == given.seeds}
+    with lines.alone(given.results) if given.results else nullcontext():
         for predicate in chosen:
-            done = frozenset(method for name, method in held if name == predicate.name)
-            for row in rival_rows(predicate, given.seeds, without=done):
-                lines.append(given.results, asdict(row))
+            known = frozenset(method for name, method in held if name == predicate.name)
+            for row in rival_rows(predicate, given.seeds, without=known):
+                if given.results:
+                    lines.append(given.results, asdict(row))
                 errors = " ".join("–" if e is None else f"{e:.3f}" for e in row.errors)
                 print(f"{row.predicate:<14}{row.method:<16}{errors}  failed {np.mean(row.failures):.2f}", flush=True)
     return 0

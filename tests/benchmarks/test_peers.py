@@ -16,7 +16,7 @@ from uql.base.errors import ConfigError, DataError
 from uql.benchmarks.peers.environments import PEERS, fitting
 from uql.benchmarks.peers.reading import Prompts, plain
 from uql.benchmarks.peers.replies import form_of
-from uql.benchmarks.peers.server import Service, app, serve
+from uql.benchmarks.peers.server import Service, app, serve, tokens
 from uql.benchmarks.peers.verdicts import table as verdict_table
 from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.summary import cells
@@ -114,6 +114,11 @@ def test_each_engine_gets_the_answer_in_its_form(service):
 
 def asked(service: Service, system: str, user: str, **body: object) -> dict[str, object]:
     """What the endpoint says to a chat of this engine."""
+    return asked_whole(service, system, user, **body)["choices"][0]
+
+
+def asked_whole(service: Service, system: str, user: str, **body: object) -> dict[str, object]:
+    """That with what it used."""
 
     async def sent():
         transport = httpx.ASGITransport(app=app(service))
@@ -123,7 +128,7 @@ def asked(service: Service, system: str, user: str, **body: object) -> dict[str,
 
     reply = asyncio.run(sent())
     assert reply.status_code == 200, reply.text
-    return reply.json()["choices"][0]
+    return reply.json()
 
 
 def test_this_engine_is_answered_in_the_words_that_it_asks_for(service):
@@ -150,7 +155,21 @@ def test_this_engine_is_answered_by_the_object_that_it_asks_for(service):
     reply = asked(service, "", "Is water wet?", response_format=json_form("ok", trial), logprobs=True)
     assert (reply["message"]["content"], reply["logprobs"]) == ('{"ok": true}', None)
     assert (service.stats.calls, service.stats.refused) == (1, 0)
-    assert service.stats.input_tokens >= (len(prompt.system) + len(prompt.user)) // 4
+
+
+def test_a_schema_and_tools_are_counted_as_tokens_as_the_words_are(service):
+    def used(**more):
+        return asked_whole(service, "", DIGIT.format(row=TEXTS[0]), **more)["usage"]["prompt_tokens"]
+
+    alone = used()
+    tool = {"type": "function", "function": {"name": "say", "parameters": {"type": "object", "properties": {}}}}
+    assert used(tools=[tool]) == alone + tokens(json.dumps({"tools": [tool]}))
+    assert service.stats.input_tokens == 2 * alone + tokens(json.dumps({"tools": [tool]}))
+    form = json_form("answers", fused.schema((Predicate("the review is positive"),)))
+    prompt = fused.prompt((Predicate("the review is positive"),), Row((Cell("text", TEXTS[0]),)), 1)
+    whole = asked_whole(service, prompt.system, prompt.user, response_format=form)
+    words = tokens(f"{prompt.system}\n{prompt.user}")
+    assert whole["usage"]["prompt_tokens"] == words + tokens(json.dumps({"response_format": form}))
 
 
 def test_a_seed_decides_which_answers_are_wrong(service):

@@ -3,15 +3,21 @@ their errors is not clipped, and a run without an answer is a failure and no err
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from uql.benchmarks import headline
 from uql.benchmarks.datasets.labelled import Predicate
+from uql.benchmarks.promise import __main__ as promise
 from uql.benchmarks.promise.__main__ import Cell, cells
 from uql.benchmarks.rival_tables import best_count, best_sets, count_summaries, count_tables, set_summaries, set_tables
-from uql.benchmarks.sampling.rival_methods import csv_votes, proxy_of
+from uql.benchmarks.sampling import rivals
+from uql.benchmarks.sampling.rival_methods import RIVALS, csv_votes, proxy_of
 from uql.benchmarks.sampling.rivals import OURS, RivalRow, Run, errors_of, run_once
 from uql.benchmarks.sampling.worlds import World
 from uql.sampling.base import Floats, Indices, Matrix
@@ -162,3 +168,29 @@ def test_the_best_rival_of_stated_sets_is_one_whose_statement_holds() -> None:
 def test_cells_that_a_results_file_has_are_not_measured_again() -> None:
     done = [Cell("p", "noisy", "uql", 1, 1.0, 0, 2, 1.0)]
     assert list(cells(["p"], ["noisy"], 2, ["uql"], done)) == []
+
+
+def test_the_commands_of_the_page_measure_what_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked: dict[str, set[Any]] = {"count": set(), "sets": set()}
+
+    def counts(predicate: Any, seeds: int, without: Collection[str]) -> Iterator[RivalRow]:
+        for method in {OURS, "uqe", *RIVALS} - set(without):
+            asked["count"].add((predicate.name, method, seeds))
+            yield row(method, (0.2, 0.1), predicate=predicate.name)
+
+    def sets(names: Sequence[str], kinds: Sequence[str], seeds: int, methods: Sequence[str], done: Any) -> list[Cell]:
+        assert not done
+        asked["sets"] |= {(name, kind, method, seeds) for name in names for kind in kinds for method in methods}
+        return []
+
+    monkeypatch.setattr(rivals, "rival_rows", counts)
+    monkeypatch.setattr(rivals, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(promise, "cells", sets)
+    kept = rivals.RESULTS.read_bytes()
+    assert rivals.main(headline.RIVALS_AGAIN.split()[3:]) == promise.main(headline.SETS_AGAIN.split()[3:]) == 0
+    assert asked["count"] == {(held.predicate, held.method, held.seeds) for held in rivals.read()}
+    assert asked["sets"] >= {(held.predicate, held.cheap, held.method, held.seeds) for held in promise.read()}
+    assert len(capsys.readouterr().out.splitlines()) >= len(asked["count"])
+    assert rivals.RESULTS.read_bytes() == kept

@@ -155,7 +155,7 @@ def test_what_is_taken_for_granted_is_read(
         pytest.param(
             "letters of March 2024",
             "SELECT id FROM letters WHERE sent LIKE '2024-03%'",
-            "CAST(sent AS TEXT) LIKE '2024-03%'",
+            "CAST(sent AS TEXT) ILIKE '2024-03%'",
             id="a time as text",
         ),
         pytest.param(
@@ -169,6 +169,12 @@ def test_what_is_taken_for_granted_is_read(
             "SELECT id FROM towns WHERE name = 'Somerset'",
             "\"county\" = 'Somerset'",
             id="of another column",
+        ),
+        pytest.param(
+            "towns whose name contains 'le'",
+            "SELECT name FROM towns WHERE NOT name LIKE '%le%'",
+            "NOT name ILIKE '%le%'",
+            id="letters of either case, as in SQLite",
         ),
         pytest.param(
             "How many letters from Leeds?",
@@ -190,7 +196,7 @@ def test_a_value_is_compared_as_it_is_meant(
     ("question", "sql"),
     [
         pytest.param(
-            "letters that contain the word counter", "SELECT id FROM letters WHERE letter LIKE '%counter%'", id="words"
+            "letters that contain the word counter", "SELECT id FROM letters WHERE letter ILIKE '%counter%'", id="words"
         ),
         pytest.param("How many letters?", "SELECT count(*) AS n FROM letters ORDER BY n", id="an alias"),
         pytest.param("Towns of letters", "SELECT t.name FROM letters AS t", id="a column of another table"),
@@ -214,6 +220,57 @@ def test_a_value_of_an_example_row_goes_back(database: duckdb.DuckDBPyConnection
     for copied in ("kind = 'post'", "sent = '2024-03-05 10:30:00'"):
         with pytest.raises(QuestionError, match="of an example row"):
             meant(f"SELECT count(*) FROM letters WHERE {copied}", (), scope, question, near, reads=False)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT t.name FROM towns AS t JOIN letters AS l ON l.town_id = t.id",
+        "SELECT r.name FROM riders AS r, starts AS s WHERE s.name = r.name",
+        "SELECT name FROM riders EXCEPT SELECT name FROM starts",
+        "SELECT t.name FROM towns AS t JOIN towns AS u ON t.id = u.id",
+        "SELECT t.name FROM towns AS t JOIN races AS r ON t.id = r.race_id",
+        "SELECT a.name FROM starts AS a JOIN riders AS r USING (name) WHERE race_id NOT IN (SELECT race_id FROM races)",
+    ],
+)
+def test_columns_are_compared_along_keys_or_where_none_of_them_points_elsewhere(
+    database: duckdb.DuckDBPyConnection, sql: str
+) -> None:
+    question = "Which?"
+    assert meant(sql, (), scope_of(database, question), question, near, reads=False) == (sql, ())
+
+
+@pytest.mark.parametrize(
+    ("sql", "mine", "theirs", "not_theirs"),
+    [
+        (
+            "SELECT l.id FROM letters AS l JOIN races AS r ON l.town_id = r.race_id",
+            "letters.town_id",
+            "towns.id",
+            "races.race_id",
+        ),
+        (
+            "SELECT name FROM towns WHERE name NOT IN (SELECT town_id FROM letters)",
+            "letters.town_id",
+            "towns.id",
+            "towns.name",
+        ),
+        ("SELECT name FROM towns EXCEPT SELECT town_id FROM letters", "letters.town_id", "towns.id", "towns.name"),
+        (
+            "SELECT id FROM letters AS l WHERE EXISTS (SELECT 1 FROM starts WHERE race_id = l.town_id)",
+            "starts.race_id",
+            "races.race_id",
+            "letters.town_id",
+        ),
+    ],
+)
+def test_a_key_of_one_table_that_is_compared_with_another_goes_back(
+    database: duckdb.DuckDBPyConnection, sql: str, mine: str, theirs: str, not_theirs: str
+) -> None:
+    question = "Which?"
+    with pytest.raises(QuestionError, match=f"^UQL631: {mine} points to {theirs}, not to {not_theirs}") as error:
+        meant(sql, (), scope_of(database, question), question, near, reads=False)
+    assert error.value.help == f"join {mine.split('.')[0]} and {theirs.split('.')[0]} by {mine} = {theirs}"
 
 
 def test_nothing_private_is_named_or_read(database: duckdb.DuckDBPyConnection) -> None:

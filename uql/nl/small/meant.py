@@ -19,7 +19,7 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.nl.schema.discover import words_of
 from uql.nl.schema.name_words import Near, singular, spaced
-from uql.nl.schema.scope import Scope
+from uql.nl.schema.scope import Column, Scope
 from uql.nl.small.foreign_words import NEAR
 from uql.nl.small.read_columns import ReadColumn, Type, field_of, is_condition, tables_of
 
@@ -76,6 +76,8 @@ def meant(
             _compared_again(tree, state),
             _counted(tree, state),
         ]
+    changed.append(_any_case(tree))
+    _joined(tree, state)
     return (tree.sql(dialect="duckdb") if any(changed) else sql), tuple(state.columns)
 
 
@@ -108,6 +110,58 @@ def _days(tree: exp.Expr, state: _Meant) -> bool:
             node.this.replace(exp.cast(node.this.copy(), "VARCHAR"))
             changed = True
     return changed
+
+
+def _any_case(tree: exp.Expr) -> bool:
+    """LIKE compares letters in whatever case, as in SQLite."""
+    found = list(tree.find_all(exp.Like))
+    for node in found:
+        node.replace(exp.ILike(this=node.this, expression=node.expression))
+    return bool(found)
+
+
+# -------------------------------------------------------------------------------------------------------------- its joins
+def _joined(tree: exp.Expr, state: _Meant) -> None:
+    """Raises QuestionError (UQL631) where a column that points to a key is compared with a column of another table that is not that key."""
+    for one, other in _compared_columns(tree):
+        mine, theirs = _base(one, state), _base(other, state)
+        if mine is None or theirs is None or mine[0] == theirs[0]:
+            continue
+        pair = [Column(table, field.name) for table, field in (mine, theirs)]
+        if pair[1] in _same_key(pair[0], state.scope):
+            continue
+        for column in pair:
+            for link in state.scope.links:
+                if link.left == column and link.right not in pair:
+                    raise QuestionError(
+                        f"{column} points to {link.right}, not to {pair[column == pair[0]]}",
+                        code="UQL631",
+                        help=f"join {link.left.table} and {link.right.table} by {link}",
+                    )
+
+
+def _compared_columns(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Column]]:
+    """The columns that a statement compares for equality: by =, IN, EXCEPT and INTERSECT."""
+    pairs: list[tuple[exp.Expr, exp.Expr]] = [(node.this, node.expression) for node in tree.find_all(exp.EQ)]
+    for node in tree.find_all(exp.In):
+        if isinstance(query := node.args.get("query"), exp.Query):
+            pairs += [(node.this, item) for item in query.selects[:1]]
+    for node in tree.find_all(exp.Except, exp.Intersect):
+        pairs += zip(node.left.selects, node.right.selects, strict=False)
+    for one, other in pairs:
+        if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+            yield one, other
+
+
+def _same_key(column: Column, scope: Scope) -> set[Column]:
+    """The columns that links join with this one, directly or by others."""
+    found, size = {column}, 0
+    while size < len(found):
+        size = len(found)
+        for link in scope.links:
+            if link.left in found or link.right in found:
+                found |= {link.left, link.right}
+    return found
 
 
 # ------------------------------------------------------------------------------------------------------------- its values
