@@ -146,8 +146,8 @@ def _compared_columns(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Column]]
     for node in tree.find_all(exp.In):
         if isinstance(query := node.args.get("query"), exp.Query):
             pairs += [(node.this, item) for item in query.selects[:1]]
-    for node in tree.find_all(exp.Except, exp.Intersect):
-        pairs += zip(node.left.selects, node.right.selects, strict=False)
+    for both in tree.find_all(exp.Except, exp.Intersect):
+        pairs += zip(both.left.selects, both.right.selects, strict=False)
     for one, other in pairs:
         if isinstance(one, exp.Column) and isinstance(other, exp.Column):
             yield one, other
