@@ -219,12 +219,14 @@ class DuckTypes:
         return column
 
 
+_OF_MODELS = r"(?:(?:ai|sem|semantic|llm|cortex|ollama|openai|open)_|nl_?)(\w+)|"
 _MODEL_FUNCTIONS = re.compile(
-    r"with name (?:(?:ai|sem|semantic|llm|nl|cortex)_(\w+)|"
+    rf"with name (?:{_OF_MODELS}(classify|sentiment|summari\w+|translate|embed\w*)|"
     r"(?:semantic|llm|ai|gpt|ask)(?:_?(?:query|ask|llm|model|prompt|gpt|ai))?|prompt|nl) ",
     re.IGNORECASE,
 )
 MODEL_SCHEMAS = ("ai", "ml", "cortex", "snowflake")  # AI.IF, ML.GENERATE_TEXT: functions of other systems
+_MODEL_CALL = re.compile(rf"\b(?:{_OF_MODELS}(?:ai|ml|cortex)\.(\w+))\s*\(", re.IGNORECASE)
 _NO_TYPE = re.compile(r"^Type with name (\w+) does not exist", re.IGNORECASE)
 TYPES = (
     "BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "ENUM", "FLOAT", "HUGEINT", "INTEGER", "INTERVAL", "JSON", "NUMERIC", "REAL",
@@ -243,7 +245,7 @@ _ASKED = {  # a part of the function's name → how the question is written
     "filter": _CONDITION,
     "if": _CONDITION,
     "bool": 'SELECT "it names a price"::BOOLEAN AS priced',
-    "summarize": 'SELECT "a summary in a line" AS summary',
+    "summari": 'SELECT "a summary in a line" AS summary',
     "embed": 'WHERE "it is about delays" LIMIT 10, which searches by embeddings',
     "similar": 'WHERE "it is about delays" LIMIT 10, which searches by embeddings',
     "translate": 'SELECT "the text in German" AS german',
@@ -255,7 +257,7 @@ def _instead(message: str, error: Exception) -> str | None:
     """What to write in the place of what DuckDB refuses."""
     model_function = _MODEL_FUNCTIONS.search(message)
     if model_function is not None:
-        return asked_instead(model_function.group(1) or "")
+        return asked_instead(model_function.group(1) or model_function.group(2) or "")
     no_type = _NO_TYPE.search(message)
     if no_type is not None:
         return suggestion(no_type.group(1), TYPES).strip() or None
@@ -264,6 +266,10 @@ def _instead(message: str, error: Exception) -> str | None:
         return own
     if "struct_extract(JSON" in message:
         return "a field of JSON is written x->>'$.field'"
+    if "struct_extract(" in message:
+        return 'x."…" is a field of a struct; a text that reads a column is written "{column} …", or "…" USING (column)'
+    if "ENUM type requires" in message or 'Type "list" requires' in message:
+        return "labels are strings: ENUM('a', 'b'); a list is written VARCHAR[]"
     if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "explicit type casts" in message and "(BOOLEAN" in message:
@@ -295,6 +301,16 @@ def asked_instead(function: str) -> str:
     words = function.lower()
     way = next(way for part, way in _ASKED.items() if part in words) if words else _CONDITION
     return f"a text in double quotes asks the model: {way}"
+
+
+def other_model_call(text: str) -> str | None:
+    """How to ask in the place of a function of another system that a statement calls: AI.IF(…), llm_filter({…}).
+
+    >>> other_model_call("SELECT AI.CLASSIFY(body, categories => ['a', 'b']) FROM t")
+    'a text in double quotes asks the model: "the topic" IN (\'a\', \'b\') or "the topic"::ENUM(\'a\', \'b\')'
+    """
+    call = _MODEL_CALL.search(text)
+    return asked_instead(call[1] or call[2]) if call is not None else None
 
 
 def several_columns(query: BoundSelect) -> BindError:

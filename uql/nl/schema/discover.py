@@ -263,7 +263,9 @@ def _readable(
             with catalog.within(LOOK_SECONDS):
                 sources.append(_source(model.described(catalog.named(name)), catalog, question))
         except (DataError, duckdb.Error) as error:
-            failure = error if isinstance(error, DataError) else DataError(f"{name}: {first_line(error)}", code="UQL503")
+            failure = (
+                error if isinstance(error, DataError) else DataError(f"{name}: {first_line(error)}", code="UQL503")
+            )
             if not skips or (name == names[-1] and not sources):
                 raise failure from error
             left_out.append(f"the table {printable(name)} is left out: {failure.message}")
