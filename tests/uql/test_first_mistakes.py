@@ -12,7 +12,7 @@ from hash_model import HashModel
 
 import uql
 from uql.api.connection import Connection
-from uql.base.errors import BindError, ConfigError, DataError, UQLError
+from uql.base.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.base.settings import Settings
 from uql.llm.providers import open_provider
 
@@ -245,3 +245,21 @@ def test_what_is_meant_as_a_number_or_a_time_is_not_warned_of(con: Connection) -
     for expression in ('AVG("how good it is, 1 to 5")', 'SUM("the review is positive"::INTEGER)', 'AVG("the price")'):
         assert con.uql(f"SELECT {expression} AS x FROM reviews").warnings == []
     assert con.uql('SELECT count(*) FROM reviews WHERE day > "2026-01-05T00:00:00"').fetchall() == [(35,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELCT id FROM reviews", "did you mean SELECT?"),
+        ("SELECT 1; SELECT id FROM reviews WEHRE id = 3", "did you mean WHERE?"),
+        ("How many films are good?", 'con.ask("…")'),
+        ("Which film is best", 'con.ask("Which film is best")'),
+    ],
+)
+def test_a_misspelt_statement_is_no_change_to_a_read_only_session(con: Connection, statement: str, told: str) -> None:
+    con.only_read()
+    with pytest.raises(UQLSyntaxError) as error:
+        con.uql(statement)
+    assert told in str(error.value.help) and error.value.text == statement
+    with pytest.raises(DataError, match="the session is read-only"):
+        con.uql("DROP TABLE reviews")
