@@ -12,8 +12,10 @@ from hash_model import HashModel
 
 import uql
 from uql.api.connection import Connection
+from uql.base import config
 from uql.base.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.base.settings import Settings
+from uql.cli import main
 from uql.llm.providers import open_provider
 
 
@@ -263,3 +265,33 @@ def test_a_misspelt_statement_is_no_change_to_a_read_only_session(con: Connectio
     assert told in str(error.value.help) and error.value.text == statement
     with pytest.raises(DataError, match="the session is read-only"):
         con.uql("DROP TABLE reviews")
+
+
+# ------------------------------------------------------------------------------------------------------------ command line
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["How many rows are there?"], "a question in words: uql ask 'How many rows are there?'"),
+        (["shop.duckdb", "which film is best"], "a question in words: uql ask shop.duckdb 'which film is best'"),
+        (["SELECT 1 AS one"], "a query goes after -c: uql -c 'SELECT 1 AS one'"),
+        (["-f", "SELECT 1 AS one"], "a query goes after -c: uql -c 'SELECT 1 AS one'"),
+        (["help"], "did you mean uql --help?"),
+        (["-c", "FROM 'prices.xlsx'"], "FROM read_xlsx('prices.xlsx') reads it"),
+        (["-c", "SHOW uql.budget"], "`uql config show` prints the settings"),
+    ],
+)
+def test_a_command_line_of_another_form_is_told_the_form(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) in (1, 2)
+    assert told in capsys.readouterr().err
+
+
+def test_settings_that_may_not_be_read_are_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(config.Path, "exists", refuse)
+    with pytest.raises(ConfigError, match=r"uql\.toml cannot be read") as error:
+        config.load()
+    assert "XDG_CONFIG_HOME" in str(error.value.help)

@@ -82,7 +82,7 @@ def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) 
     if _has_blank(first):
         raise UsageError(f"there is no database {first[:60]!r}", help=_way("", first[:60]))
     if not {"-c", "--command", "-f", "--file"} & set(words):
-        close = get_close_matches(first, commands, 1, cutoff=0.6)
+        close = ["--help"] if first == "help" else get_close_matches(first, commands, 1, cutoff=0.6)
         hint = f"did you mean uql {close[0]}? " if close else ""
         names = ", ".join(commands)
         raise UsageError(f"there is no command or database {first!r}", help=f"{hint}commands: {names}; see uql --help")
@@ -188,7 +188,8 @@ def text_of(command: str | None, file: str | None) -> str:
     elif file is not None and file != "-":
         path = Path(file)
         if not path.is_file():
-            raise UsageError(f"there is no file {file}" if not path.exists() else f"{file} is not a file")
+            help = _way("", file[:60]) if _has_blank(file) else None
+            raise UsageError(f"there is no file {file}" if not path.exists() else f"{file} is not a file", help=help)
         text, where = _decode(path.read_bytes(), file), file
     elif file == "-" or not sys.stdin.isatty():
         source = getattr(sys.stdin, "buffer", None)

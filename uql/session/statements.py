@@ -121,6 +121,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         help = "another statement changed the same table at the same time: run this one again, its answers are kept"
     elif near := _DID_YOU_MEAN.search(str(error)):
         help = f"did you mean {near[1]}?"
+    elif 'schema "uql" does not exist' in message:  # SHOW uql.budget
+        help = "`uql config show` prints the settings, con.configured.budget is one of a connection"
     elif "transaction is aborted" in message:
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     start, end = (-1, -1) if span is None else (span.start, span.end)

@@ -47,7 +47,9 @@ def file_sql(path: str) -> str:
         )
     if function is None:
         formats = ", ".join(sorted(READERS))
-        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"formats: {formats}")
+        other = {".xlsx": "read_xlsx", ".txt": "read_text", ".md": "read_text"}.get(Path(path).suffix.lower())
+        way = f"FROM {other}({literal(path)}) reads it; " if other else ""
+        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"{way}formats: {formats}")
     if "://" not in path:
         paths = glob.glob(path, recursive=True) if glob.has_magic(path) and not Path(path).exists() else [path]
         files = [Path(name) for name in paths if Path(name).is_file()]
