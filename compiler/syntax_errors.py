@@ -356,7 +356,7 @@ def question_in_words(place: Place) -> str | None:
     sentence = len(place.tokens) > 3 and all(map(str.isidentifier, (str(token.value) for token in place.tokens)))
     if place.at == 0 and (place.kind() == "QUOTED" or sentence):
         question = " ".join(place.text[: place.end].replace('"', "").split())[:60]
-        return f'a question in words is for con.ask("{question}"), or uql ask "{question}" on the command line'
+        return f'a question in words is for con.ask("{question}"), uql ask "{question}", or ? {question} in the shell'
     return None
 
 

@@ -306,8 +306,8 @@ def asked_instead(function: str) -> str:
 def other_model_call(text: str) -> str | None:
     """How to ask in the place of a function of another system that a statement calls: AI.IF(…), llm_filter({…}).
 
-    >>> other_model_call("SELECT AI.CLASSIFY(body, categories => ['a', 'b']) FROM t")
-    'a text in double quotes asks the model: "the topic" IN (\'a\', \'b\') or "the topic"::ENUM(\'a\', \'b\')'
+    >>> other_model_call("SELECT * FROM t WHERE AI.IF(prompt => ('is it good? ', body))")
+    'a text in double quotes asks the model: WHERE "it is positive", with {column} in it to say what is read'
     """
     call = _MODEL_CALL.search(text)
     return asked_instead(call[1] or call[2]) if call is not None else None
