@@ -202,6 +202,8 @@ def labels_in_quotes(place: Place) -> str | None:
     after = place.tokens[opened + 1 :]
     last = next((i for i, t in enumerate(after) if t.type == "RPAREN"), len(after))
     labels = [str(t.value) for t in after[:last] if t.type != "COMMA"]
+    if place.kind() == "PARAMETER":
+        return 'a text and its labels are one parameter: $what, with what=uql.sem("the tone", ["angry", "calm"])'
     if not labels:
         return None
     return "labels are strings: ENUM(" + ", ".join(f"'{label}'" for label in labels[:8]) + ")"
@@ -469,6 +471,13 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
         and p.kind(-1) == "NUMBER"
         and {"COMMA", "RPAREN"} <= p.expected
         and f"a share is a number from 0 to 1: {float(p.written(-1)) / 100:g}"
+    ),
+    lambda p: p.written() == "%" and "CASE" in p.expected and "a parameter is written $name",
+    lambda p: p.kind(-1) == "IS" and p.written().lower() in ("none", "nil") and "write IS NULL",
+    lambda p: (
+        p.kind() == "STRING"
+        and p.kind(-1) in ("IS", "NOT")
+        and f"write {'<>' if p.kind(-1) == 'NOT' else '='} {p.written()}"
     ),
     lambda p: p.kind(-1) == "ON" and p.kind(-2) == "DISTINCT" and f"write DISTINCT ON ({p.written()})",
     column_beside_text,

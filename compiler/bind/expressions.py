@@ -535,8 +535,9 @@ class Expressions:
             )
 
     def _bits(self, expr: Binary, clause: Clause) -> Expr:
-        """& | << >>: a text in them is a whole number; where both sides are texts, AND or OR was meant."""
-        if isinstance(expr.left, Quoted) and isinstance(expr.right, Quoted):
+        """& | << >>: a text in them is a whole number; where one says what is true or false, or both are texts, AND or OR was meant."""
+        texts = [side.text for side in (expr.left, expr.right) if isinstance(side, Quoted)]
+        if len(texts) == 2 or any(map(is_statement, texts)):
             word = {"&": "AND", "|": "OR"}.get(expr.op)
             if word is not None:
                 raise self.error(f"{expr.op} is an operator on bits", "UQL206", expr, help=f"write {word}")
@@ -782,7 +783,7 @@ class Expressions:
                 )
         if name in ("sum", "avg", "mean") and isinstance(bound[0], Pending):
             use = self.uses[bound[0].index]
-            if use.want.type == "DOUBLE" and use.want.place is not Place.CAST and is_statement(use.text):
+            if use.want.type is not None and is_numeric(use.want.type) and is_statement(use.text):
                 counted_rows = f'CASE WHEN "{use.text[:40]}" THEN 1 ELSE 0 END'
                 self.statement.warn(
                     f'UQL102: "{use.text[:40]}" says what is true or false, and {name} asks for a number; '

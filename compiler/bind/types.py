@@ -271,7 +271,8 @@ def _instead(message: str, error: Exception) -> str | None:
     if "ENUM type requires" in message or 'Type "list" requires' in message:
         return "labels are strings: ENUM('a', 'b'); a list is written VARCHAR[]"
     if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
-        return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
+        kind = "DATE" if " DATE" in str(error) and " DOUBLE" not in str(error) else "DOUBLE"
+        return f'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::{kind}; a column x::{kind}'
     if "explicit type casts" in message and "(BOOLEAN" in message:
         return "what is true or false is not a number: x::INTEGER is 1 or 0, count(*) FILTER (WHERE x) counts"
     if "Cannot mix values" in message and "BETWEEN" in message:
