@@ -240,7 +240,7 @@ def sentence(place: Place) -> str | None:
     while last < len(place.tokens) and _is_word(place.tokens[last]):
         last += 1
     names = [t for t in place.tokens[first:last] if t.type == "NAME"]
-    if last - first < 3 or not first <= place.at < last or len(names) < 2:
+    if last - first < 3 or not 0 < first <= place.at < last or len(names) < 2:
         return None
     words = place.text[place.tokens[first].lexpos : place.tokens[last - 1].endlexpos]
     return f'a text for the model stands in double quotes: "{" ".join(words.split())[:60]}"'
@@ -353,10 +353,28 @@ def type_in_angles(place: Place) -> str | None:
     return None
 
 
+QUESTION_WORDS = {
+    "how",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "why",
+    "is",
+    "are",
+    "do",
+    "does",
+    "count",
+    "list",
+    "find",
+}
+
+
 def question_in_words(place: Place) -> str | None:
     """Which film is best, "which film is best"."""
-    sentence = len(place.tokens) > 3 and all(map(str.isidentifier, (str(token.value) for token in place.tokens)))
-    if place.at == 0 and (place.kind() == "QUOTED" or sentence):
+    asks = len(place.tokens) > 2 and str(place.tokens[0].value).lower() in QUESTION_WORDS
+    if place.at == 0 and (place.kind() == "QUOTED" or asks):
         question = " ".join(place.text[: place.end].replace('"', "").split())[:60]
         return f'a question in words is for con.ask("{question}"), uql ask "{question}", or ? {question} in the shell'
     return None

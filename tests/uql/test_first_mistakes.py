@@ -228,7 +228,10 @@ def test_a_statement_of_another_form_is_told_the_form_that_runs(
     con.uql(cure).fetchall()
 
 
-def test_what_duckdb_says_of_its_own_settings_is_all_that_is_said(con: Connection) -> None:
+def test_what_duckdb_says_of_its_own_statements_and_settings_is_all_that_is_said(con: Connection) -> None:
+    with pytest.raises(DataError, match='syntax error at or near "TABEL"') as error:
+        con.uql("ALTER TABEL reviews ADD COLUMN price INTEGER")
+    assert error.value.message.startswith("DuckDB: ") and error.value.help is None
     with pytest.raises(DataError, match="Could not convert string 'many'"):
         con.uql("SET threads = 'many'")
     con.uql("SET uql.budget TO 5")  # as DuckDB writes it too

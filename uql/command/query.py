@@ -67,7 +67,9 @@ def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
 
 def _way(database: str, text: str) -> str:
     """How a query, or a question in words, is written on the command line. `database`: with a blank behind it, or ""."""
-    if text.endswith("?") or text.partition(" ")[0].lower() in ("how", "what", "when", "where", "which", "who", "why"):
+    from uql.compiler.syntax_errors import QUESTION_WORDS
+
+    if text.endswith("?") or text.partition(" ")[0].lower() in QUESTION_WORDS:
         return f"a question in words: uql ask {database}{text!r}"
     return f"a query goes after -c: uql {database}-c {text!r}"
 

@@ -333,7 +333,11 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
         told = error.help is not None and _SET.match(source) is not None
         duckdbs_own = not (quoted or told or (error.code == "UQL103" and '"' in source))
         ended = isinstance(other, duckdb.TransactionException)
-        if ended or (duckdbs_own and not isinstance(other, duckdb.ParserException)):
+        begins = f'at or near "{source.split(maxsplit=1)[0]}"' not in str(other)  # a statement that DuckDB alone has
+        of_duckdb = not isinstance(other, duckdb.ParserException) or (
+            begins and "expected a statement" in error.message
+        )
+        if ended or (duckdbs_own and of_duckdb):
             from uql.compiler.bind.types import other_model_call
 
             failure = refused(other)
