@@ -353,22 +353,7 @@ def type_in_angles(place: Place) -> str | None:
     return None
 
 
-QUESTION_WORDS = {
-    "how",
-    "what",
-    "when",
-    "where",
-    "which",
-    "who",
-    "why",
-    "is",
-    "are",
-    "do",
-    "does",
-    "count",
-    "list",
-    "find",
-}
+QUESTION_WORDS = {"how", "what", "when", "where", "which", "who", "why", "is", "are", "do", "does", "count", "list"}
 
 
 def question_in_words(place: Place) -> str | None:

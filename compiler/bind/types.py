@@ -219,7 +219,7 @@ class DuckTypes:
         return column
 
 
-_OF_MODELS = r"(?:(?:ai|sem|semantic|llm|cortex|ollama|openai|open)_|nl_?)(\w+)|"
+_OF_MODELS = r"(?:(?:ai|sem|semantic|llm|nl|cortex|ollama|openai|open)_|nl(?=filter))(\w+)|"
 _MODEL_FUNCTIONS = re.compile(
     rf"with name (?:{_OF_MODELS}(classify|sentiment|summari\w+|translate|embed\w*)|"
     r"(?:semantic|llm|ai|gpt|ask)(?:_?(?:query|ask|llm|model|prompt|gpt|ai))?|prompt|nl) ",

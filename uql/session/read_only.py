@@ -41,7 +41,7 @@ _CHANGING_WORDS = {"INSERT", "UPDATE", "DELETE", "MERGE", "COPY"}  # in a WITH, 
 def check_reads(catalog: Catalog, text: str) -> None:
     """Raises DataError (UQL511) where the session is read-only and a statement of a script would change something.
 
-    Of a text that is no statement, UQL's or DuckDB's, it raises the UQLSyntaxError.
+    Where its first word begins no statement, of UQL or DuckDB, it raises the UQLSyntaxError.
     """
     from uql.compiler.parser import parse_script
 
@@ -63,7 +63,6 @@ def check_sql_reads(catalog: Catalog, sql: str) -> None:
 def _mistake(text: str, start: int, end: int) -> UQLError | None:
     """What is wrong with a text whose first word begins no statement, of UQL or DuckDB; None: it begins one."""
     from uql.compiler.parser import parse
-    from uql.session.statements import neither
 
     statement = text[start:end]
     try:
@@ -73,7 +72,14 @@ def _mistake(text: str, start: int, end: int) -> UQLError | None:
             try:
                 parse(statement)
             except UQLSyntaxError as error:
-                return neither(error, other, text, start)
+                return UQLSyntaxError(
+                    error.message,
+                    code=error.code,
+                    text=text,
+                    start=start + error.start,
+                    end=start + error.end,
+                    help=error.help,
+                )
     return None
 
 

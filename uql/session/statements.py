@@ -346,7 +346,7 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
         raise neither(error, other, source) from None
 
 
-def neither(error: UQLSyntaxError, other: Exception, text: str, offset: int = 0) -> UQLSyntaxError:
+def neither(error: UQLSyntaxError, other: duckdb.Error, text: str, offset: int = 0) -> UQLSyntaxError:
     """The error for a statement that is neither UQL nor DuckDB's: what both say, at the place that UQL's parser gives.
 
     Args:

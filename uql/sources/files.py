@@ -16,6 +16,15 @@ READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "image": (".png", ".jpg", ".jpeg", ".webp", ".gif"),
+    "audio": (".wav", ".mp3", ".flac", ".ogg", ".opus", ".m4a"),
+    "video": (".mp4", ".m4v", ".webm", ".mkv", ".mov"),
+    "document": (".pdf", ".docx", ".html", ".htm"),
+    "text": (".txt", ".md", ".text"),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "table": tuple(READERS),
+}
 _PACKED = {".gz", ".zst"}
 
 
@@ -48,8 +57,6 @@ def file_sql(path: str) -> str:
         )
     if function is None:
         formats = ", ".join(sorted(READERS))
-        from uql.sources.folders import ENDINGS
-
         kinds = {kind for kind, endings in ENDINGS.items() if path.lower().endswith(endings)}
         other = (
             "read_blob" if kinds & {"image", "audio", "video", "document"} else "read_text" if "text" in kinds else ""
