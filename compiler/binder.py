@@ -72,6 +72,7 @@ def bind(
         _check_precision(query.options, bound)
     except UQLError as error:
         add_translation(error, query, text)
+        _name_group(error, query, text)
         raise error.at(text) from error.__cause__
     except RecursionError as error:
         raise BindError(
@@ -91,6 +92,15 @@ def bind(
         semantic=statement.semantic,
         sql=own,
     )
+
+
+def _name_group(error: UQLError, query: Any, text: str) -> None:
+    """Where a name is not a column and a text in GROUP BY has no name, the help says how it gets one."""
+    name = text[error.start : error.end]
+    keys = query.group_by if isinstance(query, Select) and error.code == "UQL202" and name.isidentifier() else ()
+    group = next((key.expr for key in keys if isinstance(key.expr, Quoted) and key.alias is None), None)
+    if group is not None:
+        error.help = f'GROUP BY "{group.text[:40]}" AS {name} names the groups; {error.help}'
 
 
 def _calculates(query: BoundSelect) -> bool:

@@ -49,7 +49,9 @@ RULES: Rules = {
     "explain : EXPLAIN SAMPLE NUMBER query": lambda p: ast.Explain(p[4], "SAMPLE", whole_number(p, 3)),
     "explain : EXPLAIN SAMPLE NUMBER format query": lambda p: ast.Explain(p[5], "SAMPLE", whole_number(p, 3), p[4]),
     # settings
-    "set : SET NAME DOT NAME EQUALS constant": lambda p: ast.SetOption(_setting(p), p[6]),
+    "set : SET NAME DOT NAME EQUALS constant | SET NAME DOT NAME TO constant": lambda p: ast.SetOption(
+        _setting(p), p[6]
+    ),
     "set : RESET NAME DOT NAME": lambda p: ast.SetOption(_setting(p), None),
     # tables
     "made : OR REPLACE | OR REPLACE TEMPORARY | TEMPORARY": lambda p: (len(p) > 2, len(p) != 3),

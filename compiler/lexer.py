@@ -111,7 +111,7 @@ Token: TypeAlias = lex.LexToken
 
 _FOREIGN = {
     "#": "a comment begins with --",
-    "?": "a parameter is written $name",
+    "?": 'a parameter is written $name; a question in words is for con.ask("…"), uql ask "…", or ? … in the shell',
     "@": "a parameter is written $name, the size of a number abs(x)",
 }
 _ESCAPE = re.compile(r'\\(["\\])|""')

@@ -8,6 +8,7 @@ from typing import Any
 
 from uql.base.errors import UQLError
 from uql.base.sqlglot_trees import read_sql, write_sql
+from uql.compiler.bind.types import other_model_call
 from uql.compiler.lexer import UNITS
 from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Call, Expr, Name, Quoted, TypeName
@@ -27,6 +28,7 @@ def add_translation(error: UQLError, query: Any, text: str) -> None:
         query: the parsed statement.
         text: the statement as written.
     """
+    error.help = error.help or other_model_call(text)
     match = _REFUSED.search(error.message)
     word = next((group.lower() for group in match.groups() if group), "") if match else ""
     if not word or error.start < 0 or (error.code == "UQL202" and word not in _UNITS):
@@ -50,7 +52,11 @@ def translation(expression: str, refused: str) -> str | None:
             written = "; ".join(map(write_sql, read_sql(expression, dialect)))
         except ValueError:
             continue
-        if len(written) > LONGEST or any(part not in written for part in texts):
+        if (
+            written.lower() == expression.lower()
+            or len(written) > LONGEST
+            or any(part not in written for part in texts)
+        ):
             continue
         tree = tree_of(f"SELECT {written}")
         if tree is not None and refused not in _names(tree):
@@ -63,7 +69,7 @@ def _names(tree: Any) -> Iterator[str]:
     for node in walk(tree):
         match node:
             case Call(name=name) | TypeName(name=name):
-                yield name.lower()
+                yield name.lower().rpartition(".")[2]
             case Name(parts=parts):
                 yield parts[-1].lower()
 

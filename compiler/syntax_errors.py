@@ -202,19 +202,24 @@ def labels_in_quotes(place: Place) -> str | None:
     after = place.tokens[opened + 1 :]
     last = next((i for i, t in enumerate(after) if t.type == "RPAREN"), len(after))
     labels = [str(t.value) for t in after[:last] if t.type != "COMMA"]
+    if place.kind() == "PARAMETER":
+        return 'a text and its labels are one parameter: $what, with what=uql.sem("the tone", ["angry", "calm"])'
     if not labels:
         return None
     return "labels are strings: ENUM(" + ", ".join(f"'{label}'" for label in labels[:8]) + ")"
 
 
 def options_in_brackets(place: Place) -> str | None:
-    """WITH budget = 5, WITH budget 5, SET budget = 5."""
-    if (
-        place.written(-1).upper() == "WITH"
-        and place.written().lower() in SETTINGS
-        and place.kind(1) in ("NUMBER", "STRING")
-    ):
-        return f"options stand in parentheses behind WITH: WITH ({place.written().lower()} = {place.written(1)})"
+    """WITH budget = 5, WITH budget 5, WITH exact, SET budget = 5, WITH (budget 5), WITH (budget => 5), WITH (uql.budget = 5)."""
+    begun = place.tokens.index(place.open[-1]) if place.open else place.at - 1
+    named = (i for i in range(begun + 1 - place.at, 2) if place.written(i).lower() in SETTINGS)
+    option = min(named, key=abs, default=None)
+    after_with = place.written(begun - bool(place.open) - place.at).upper() == "WITH"
+    arrow = place.kind(-1) == "EQUALS" and place.kind() == "COMPARE"
+    if after_with and option is not None and (arrow or place.kind(-1) == "NAME" or begun == place.at - 1):
+        constant = (i for i in range(option + 1, option + 4) if place.kind(i) in ("NUMBER", "STRING", "TRUE", "FALSE"))
+        value = "".join(f" = {place.written(i)}" for i in list(constant)[:1])
+        return f"options stand in parentheses behind WITH: WITH ({place.written(option).lower()}{value})"
     for name, equals in ((0, 1), (-1, 0)):
         if place.kind(equals) != "EQUALS" or place.kind(name) in ("QUOTED", "$end"):
             continue
@@ -235,7 +240,7 @@ def sentence(place: Place) -> str | None:
     while last < len(place.tokens) and _is_word(place.tokens[last]):
         last += 1
     names = [t for t in place.tokens[first:last] if t.type == "NAME"]
-    if last - first < 3 or not first <= place.at < last or len(names) < 2:
+    if last - first < 3 or not 0 < first <= place.at < last or len(names) < 2:
         return None
     words = place.text[place.tokens[first].lexpos : place.tokens[last - 1].endlexpos]
     return f'a text for the model stands in double quotes: "{" ".join(words.split())[:60]}"'
@@ -309,6 +314,57 @@ def in_without_list(place: Place) -> str | None:
     return None
 
 
+def column_beside_text(place: Place) -> str | None:
+    """body "is positive", body MATCHES "the price", "it is positive" USING body, "it is positive"(body), "the "best" film"."""
+    before, here = place.kind(-1), place.kind()
+    touches = 0 < place.at < len(place.tokens) and place.tokens[place.at - 1].endlexpos == place.tokens[place.at].lexpos
+    if touches and here in ("NAME", "QUOTED") and "QUOTED" in (before, here):
+        return 'a quote inside a text is written \\" or ""'
+    if before == "USING" and here == "NAME":
+        return f"write USING ({place.written()})"
+    if before == "QUOTED" and here in ("LPAREN", "ON") and "USING" in place.expected:
+        return f"the columns that a text reads stand behind it: {place.written(-1)[:40]} USING (column)"
+    text = next((place.written(i).strip('"')[:40] for i in (0, 1) if place.kind(i) == "QUOTED"), "")
+    column = -2 if before == "IS" else -1
+    fits = before == "IS" or ("AND" in place.expected and "AS" not in place.expected)
+    if text and fits and place.kind(column) == "NAME" and here in ("NAME", "QUOTED", "MATCHES"):
+        return f'the column that a text reads stands in it: "{{{place.written(column)}}} {text}"'
+    return None
+
+
+def no_place_for_a_text(place: Place) -> str | None:
+    """CREATE TABLE t (a INT CHECK ("…")), VALUES ("a string")."""
+    kinds = [token.type for token in place.tokens[: place.at]]
+    text = next((str(token.value)[:40] for token in reversed(place.tokens) if token.type == "QUOTED"), "…")
+    if kinds[:2] == ["CREATE", "TABLE"] and place.kind() == "LPAREN":
+        return (
+            f"a string stands in single quotes: '{text}'; answers to a text are stored by CREATE TABLE name AS SELECT …"
+        )
+    if "VALUES" in kinds and place.kind() == "$end" and not place.open:
+        return f"a string stands in single quotes: '{text}'; a text for the model reads the rows of a table: SELECT … FROM …"
+    return None
+
+
+def type_in_angles(place: Place) -> str | None:
+    """STRUCT<a: INT>, ARRAY<STRING>."""
+    for i in range(-6, 0):
+        if place.written(i) == "<" and place.written(i - 1).upper() in ("STRUCT", "ARRAY", "LIST", "MAP"):
+            return "types are written STRUCT(a INTEGER), VARCHAR[] and MAP(VARCHAR, INTEGER)"
+    return None
+
+
+QUESTION_WORDS = {"how", "what", "when", "where", "which", "who", "why", "is", "are", "do", "does", "count", "list"}
+
+
+def question_in_words(place: Place) -> str | None:
+    """Which film is best, "which film is best"."""
+    asks = len(place.tokens) > 2 and str(place.tokens[0].value).lower() in QUESTION_WORDS
+    if place.at == 0 and (place.kind() == "QUOTED" or asks):
+        question = " ".join(place.text[: place.end].replace('"', "").split())[:60]
+        return f'a question in words is for con.ask("{question}"), uql ask "{question}", or ? {question} in the shell'
+    return None
+
+
 def colon(place: Place) -> str | None:
     if place.kind() == "COLON":
         return "a parameter is written $name, a cast x::type"
@@ -329,6 +385,7 @@ OTHERWISE = {
     "FLATTEN": "write FROM t, unnest(t.list) AS u(item)",
     "SAFE_CAST": "write TRY_CAST(x AS type)",
     "SUMMARIZE": "write SUMMARIZE SELECT …",
+    "INDEX": "an index cannot contain a text: store the answers with CREATE TABLE name AS SELECT …",
     "UPDATE": 'texts stand in its SET and WHERE: UPDATE t SET x = "…" WHERE "…"',
     "DELETE": 'texts stand in its WHERE: DELETE FROM t WHERE "…"',
     "MERGE": 'put the texts into a sub-query: MERGE INTO t USING (SELECT id, "…" AS x FROM s) a ON t.id = a.id WHEN MATCHED …',
@@ -387,6 +444,8 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
     select_into,
     nothing_inside,
     written_otherwise,
+    no_place_for_a_text,
+    type_in_angles,
     colon,
     lambda p: p.kind(-1) in ("GROUP", "ORDER") and "BY" in p.expected and f"write {p.kind(-1)} BY",
     trailing_comma,
@@ -416,7 +475,15 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
         and {"COMMA", "RPAREN"} <= p.expected
         and f"a share is a number from 0 to 1: {float(p.written(-1)) / 100:g}"
     ),
+    lambda p: p.written() == "%" and "CASE" in p.expected and "a parameter is written $name",
+    lambda p: p.kind(-1) == "IS" and p.written().lower() in ("none", "nil") and "write IS NULL",
+    lambda p: (
+        p.kind() == "STRING"
+        and p.kind(-1) in ("IS", "NOT")
+        and f"write {'<>' if p.kind(-1) == 'NOT' else '='} {p.written()}"
+    ),
     lambda p: p.kind(-1) == "ON" and p.kind(-2) == "DISTINCT" and f"write DISTINCT ON ({p.written()})",
+    column_beside_text,
     reserved_name,
     in_without_list,
     lambda p: p.kind() == "NOT" and p.kind(-1) in ("EQUALS", "COMPARE") and "put NOT … in parentheses",
@@ -431,6 +498,7 @@ SLIPS: tuple[Callable[[Place], str | bool | None], ...] = (
         and "WHERE" not in p.expected
         and "a JOIN needs ON condition or USING (columns); without one it is CROSS JOIN"
     ),
+    question_in_words,
     sentence,
     lambda p: (
         p.kind(-1) == "STAR"

@@ -51,7 +51,9 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "errors":
         return import_module("uql.errors")
-    raise AttributeError(f"module 'uql' has no attribute {name!r}")
+    raise AttributeError(
+        f"module 'uql' has no attribute {name!r}; con = uql.connect(…) has con.uql, con.sql, con.table …"
+    )
 
 
 def __dir__() -> list[str]:

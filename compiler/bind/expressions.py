@@ -133,7 +133,7 @@ class Expressions:
                         f"'{expr.value[:40]}' is a string, and a condition is wanted",
                         "UQL206",
                         expr,
-                        help=f'a text for the model stands in double quotes: "{expr.value[:40]}"',
+                        help=f'a text for the model stands in double quotes: "{expr.value[:40]}"; as a parameter it is uql.sem("…")',
                     )
                 return expr
             case ast.Number() | Null() | Boolean() | ast.TypedLiteral() | Column():
@@ -535,8 +535,9 @@ class Expressions:
             )
 
     def _bits(self, expr: Binary, clause: Clause) -> Expr:
-        """& | << >>: a text in them is a whole number; where both sides are texts, AND or OR was meant."""
-        if isinstance(expr.left, Quoted) and isinstance(expr.right, Quoted):
+        """& | << >>: a text in them is a whole number; where one says what is true or false, or both are texts, AND or OR was meant."""
+        texts = [side.text for side in (expr.left, expr.right) if isinstance(side, Quoted)]
+        if len(texts) == 2 or any(map(is_statement, texts)):
             word = {"&": "AND", "|": "OR"}.get(expr.op)
             if word is not None:
                 raise self.error(f"{expr.op} is an operator on bits", "UQL206", expr, help=f"write {word}")
@@ -560,9 +561,13 @@ class Expressions:
                     else ", or put the text on the left"
                 ),
             )
-        if isinstance(left, ast.Number) or (isinstance(left, Name) and self._is_number(left)):
+        if (
+            isinstance(left, ast.Number)
+            or self._is_number(left)
+            or (uses.is_time(self._column_type(left)) and " " in text.value and not _OF_NUMBERS.match(text.value))
+        ):
             raise self._number_against_words(expr)
-        if isinstance(left, Name | String) and is_statement(text.value):
+        if isinstance(left, String) or (isinstance(left, Name) and is_statement(text.value)):
             self.statement.warn(
                 f'UQL102: "{text.value}" is read as a string here, which {self._written(left)} is compared with; '
                 f'WHERE "{text.value[:40]}" asks the model'
@@ -776,6 +781,14 @@ class Expressions:
                     f'UQL102: COUNT("{text[:40]}") counts the rows that have an answer, yes or no; those for which it holds '
                     f'are COUNT(*) FILTER (WHERE "{text[:40]}")'
                 )
+        if name in ("sum", "avg", "mean") and isinstance(bound[0], Pending):
+            use = self.uses[bound[0].index]
+            if use.want.type is not None and is_numeric(use.want.type) and is_statement(use.text):
+                counted_rows = f'CASE WHEN "{use.text[:40]}" THEN 1 ELSE 0 END'
+                self.statement.warn(
+                    f'UQL102: "{use.text[:40]}" says what is true or false, and {name} asks for a number; '
+                    f"the {'number' if name == 'sum' else 'share'} of rows for which it holds is {name}({counted_rows})"
+                )
         order = tuple(self.order_key(key, inside) for key in call.order_by)
         if name == "mode" and not order and bound and not is_literal(bound[0]):
             order = (ast.OrderKey(bound[0], span=call.span),)  # of values that are as frequent, the smallest
@@ -787,14 +800,18 @@ class Expressions:
             over = ast.Window(parts, keys, over.frame, span=over.span)
         return replace(call, args=tuple(bound), order_by=order, filter=where, over=over)
 
+    def _column_type(self, expr: Expr | None) -> str | None:
+        """The type of a column; None for anything else."""
+        path = self.scope.find(expr.parts, expr.span) if isinstance(expr, Name) else None
+        return self.statement.types.of(path[0], self.scope) if path is not None and not path[1] else None
+
     def _is_number(self, arg: Expr | None) -> bool:
         """Is it a column or a constant of a numeric type?"""
         if isinstance(arg, ast.Number):
             return True
         if isinstance(arg, ast.Unary) and arg.op in ("-", "+"):
             return self._is_number(arg.operand)
-        path = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
-        type = self.statement.types.of(path[0], self.scope) if path is not None and not path[1] else None
+        type = self._column_type(arg)
         return type is not None and is_numeric(type)
 
     def _with_booleans(self, values: list[Expr], want: Want) -> Want:

@@ -13,6 +13,7 @@ from typing import Any
 
 from uql.base.errors import BindError, UQLSyntaxError
 from uql.base.names import suggestion
+from uql.base.settings import NAMES
 from uql.compiler import syntax as ast
 from uql.compiler.lexer import tokenize
 from uql.compiler.syntax import Cast, Parameter, Select, Span, String, TypedLiteral, TypeName
@@ -51,9 +52,22 @@ def refuse_unused(values: Mapping[str, object], used: set[str]) -> None:
         raise BindError(
             f"the query has no parameter ${unused[0]}",
             code="UQL210",
-            help=suggestion(unused[0], used)
-            + (f"its parameters: {', '.join(sorted(used))}" if used else "it has none"),
+            help=_elsewhere(unused[0], used),
         )
+
+
+def _elsewhere(name: str, used: set[str]) -> str:
+    """Where a value belongs whose parameter is not in the statement."""
+    if name in NAMES:
+        return (
+            f"{name} is a setting: write WITH ({name} = …) at the end of the statement, or with con.settings({name}=…):"
+        )
+    if used:
+        return f"{suggestion(name, used)}its parameters: {', '.join(sorted(used))}"
+    return (
+        f"write ${name} outside of quotes, where the value belongs; "
+        'a text for the model that holds a value is itself one: WHERE $what, with what=uql.sem(f"…")'
+    )
 
 
 def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:

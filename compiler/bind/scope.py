@@ -201,6 +201,8 @@ class Scope:
             if relation is not None
             else [*self.names(), *(n for n in more if not n.startswith("__uql"))]
         )
+        nulls = "write NULL, as in x IS NULL; " if name in ("None", "nan", "NaN") else ""
+        text = f'"{parts[-1]}" without {parts[0]} before it asks the model; ' if relation and " " in parts[-1] else ""
         where = relation.alias if relation is not None else ", ".join(r.alias for r in self.relations)
         columns = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         videos = [f.name for r in self.relations for f in r.fields if f.modality is Modality.VIDEO]
@@ -214,6 +216,8 @@ class Scope:
             f"no column {parts[-1] if relation else name}" + (f" in {where}" if where else ""),
             span=span,
             help=moments
+            + nulls
+            + text
             + suggestion(parts[-1], names)
             + (f"columns: {columns}" if columns else "this query has no FROM"),
         )

@@ -219,12 +219,14 @@ class DuckTypes:
         return column
 
 
+_OF_MODELS = r"(?:(?:ai|sem|semantic|llm|nl|cortex|ollama|openai|open)_|nl(?=filter))(\w+)|"
 _MODEL_FUNCTIONS = re.compile(
-    r"with name (?:(?:ai|sem|semantic|llm|nl|cortex)_(\w+)|"
+    rf"with name (?:{_OF_MODELS}(classify|sentiment|summari\w+|translate|embed\w*)|"
     r"(?:semantic|llm|ai|gpt|ask)(?:_?(?:query|ask|llm|model|prompt|gpt|ai))?|prompt|nl) ",
     re.IGNORECASE,
 )
 MODEL_SCHEMAS = ("ai", "ml", "cortex", "snowflake")  # AI.IF, ML.GENERATE_TEXT: functions of other systems
+_MODEL_CALL = re.compile(rf"\b(?:{_OF_MODELS}(?:ai|ml|cortex)\.(\w+))\s*\(", re.IGNORECASE)
 _NO_TYPE = re.compile(r"^Type with name (\w+) does not exist", re.IGNORECASE)
 TYPES = (
     "BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "ENUM", "FLOAT", "HUGEINT", "INTEGER", "INTERVAL", "JSON", "NUMERIC", "REAL",
@@ -243,7 +245,7 @@ _ASKED = {  # a part of the function's name → how the question is written
     "filter": _CONDITION,
     "if": _CONDITION,
     "bool": 'SELECT "it names a price"::BOOLEAN AS priced',
-    "summarize": 'SELECT "a summary in a line" AS summary',
+    "summari": 'SELECT "a summary in a line" AS summary',
     "embed": 'WHERE "it is about delays" LIMIT 10, which searches by embeddings',
     "similar": 'WHERE "it is about delays" LIMIT 10, which searches by embeddings',
     "translate": 'SELECT "the text in German" AS german',
@@ -255,7 +257,7 @@ def _instead(message: str, error: Exception) -> str | None:
     """What to write in the place of what DuckDB refuses."""
     model_function = _MODEL_FUNCTIONS.search(message)
     if model_function is not None:
-        return asked_instead(model_function.group(1) or "")
+        return asked_instead(model_function.group(1) or model_function.group(2) or "")
     no_type = _NO_TYPE.search(message)
     if no_type is not None:
         return suggestion(no_type.group(1), TYPES).strip() or None
@@ -264,8 +266,13 @@ def _instead(message: str, error: Exception) -> str | None:
         return own
     if "struct_extract(JSON" in message:
         return "a field of JSON is written x->>'$.field'"
+    if "struct_extract(" in message:
+        return 'x."…" is a field of a struct; a text that reads a column is written "{column} …", or "…" USING (column)'
+    if "ENUM type requires" in message or 'Type "list" requires' in message:
+        return "labels are strings: ENUM('a', 'b'); a list is written VARCHAR[]"
     if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
-        return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
+        kind = "DATE" if " DATE" in str(error) and " DOUBLE" not in str(error) else "DOUBLE"
+        return f'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::{kind}; a column x::{kind}'
     if "explicit type casts" in message and "(BOOLEAN" in message:
         return "what is true or false is not a number: x::INTEGER is 1 or 0, count(*) FILTER (WHERE x) counts"
     if "Cannot mix values" in message and "BETWEEN" in message:
@@ -295,6 +302,16 @@ def asked_instead(function: str) -> str:
     words = function.lower()
     way = next(way for part, way in _ASKED.items() if part in words) if words else _CONDITION
     return f"a text in double quotes asks the model: {way}"
+
+
+def other_model_call(text: str) -> str | None:
+    """How to ask in the place of a function of another system that a statement calls: AI.IF(…), llm_filter({…}).
+
+    >>> other_model_call("SELECT * FROM t WHERE AI.IF(prompt => ('is it good? ', body))")
+    'a text in double quotes asks the model: WHERE "it is positive", with {column} in it to say what is read'
+    """
+    call = _MODEL_CALL.search(text)
+    return asked_instead(call[1] or call[2]) if call is not None else None
 
 
 def several_columns(query: BoundSelect) -> BindError:

@@ -390,3 +390,19 @@ def test_what_a_statement_warns_of_is_said_with_the_answer() -> None:
     shop = Connected([])
     answer = shop.con.ask("How many letters complain?", plan=Plan((Node("n", NodeKind.UQL, counted),)), aggregate=False)
     assert any("counts the rows that have an answer, yes or no" in note for note in answer.notes), answer.notes
+
+
+def test_a_table_that_cannot_be_read_is_named_by_the_notes_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.nl.schema.discover.LOOK_SECONDS", 1.0)
+    shop = Connected([plan(uql_node("complaints", COUNT)), plan(cannot="no table says it")])
+    shop.con.execute("CREATE TABLE gone (a INTEGER); CREATE VIEW old_letters AS FROM gone; DROP TABLE gone")
+    shop.con.execute(
+        "CREATE VIEW slow AS WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) FROM r WHERE n < 0"
+    )
+    answer = shop.con.ask("How many letters complain?")
+    assert answer.value == 10 and not answer.exact
+    old, slow = answer.notes[-2:]
+    assert old.startswith("the table old_letters is left out: ") and "gone does not exist" in old and "\n" not in old
+    assert slow == "the table slow is left out: it cannot be read within 1 s"
+    assert slow in answer.json["extra"]
+    assert shop.con.ask("How many letters were sent by hand?").notes == [old, slow]  # there is no answer

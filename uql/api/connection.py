@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import duckdb
 
 from uql.api.result import Result
-from uql.base.errors import memory_errors
-from uql.base.settings import Settings
+from uql.base.errors import BindError, memory_errors
+from uql.base.names import suggestion
+from uql.base.settings import NAMES, Settings
 from uql.compiler.syntax import Refresh
 from uql.compiler.unparse import unparse
 from uql.session.resume import by_name, find
@@ -28,6 +29,24 @@ if TYPE_CHECKING:
     from uql.nl.ask.answer import Answer
     from uql.session.statements import Piece
     from uql.sources.catalog import Catalog
+
+
+_OWN = ("session", "_close_cluster")  # attributes that are set
+
+
+def _instead(name: str) -> str:
+    """What a user who looks for an attribute that a connection has not may have meant."""
+    if name in NAMES:
+        way = f"con.use({name}=…) is for what follows, with con.settings({name}=…): for a block"
+    elif hasattr(Result, name):
+        way = f'a result has it: con.uql("SELECT …").{name}'
+    elif name in ("begin", "commit", "rollback"):
+        way = f'con.execute("{name.upper()}")'
+    elif name.startswith("read_"):
+        way = "con.table('file') reads CSV, JSON and Parquet, and so does FROM 'file' in con.uql(…)"
+    else:
+        way = suggestion(name, dir(Connection)).strip() or "con.uql(…), con.sql(…) and con.execute(…) run a statement"
+    return f"a connection has no {name}: {way}"
 
 
 class Connection:
@@ -46,6 +65,11 @@ class Connection:
         models: Mapping[str, Provider] | None = None,
         ledgers: Ledgers | None = None,
     ) -> None:
+        if not callable(getattr(connection, "cursor", None)):
+            message = f"a connection of DuckDB's is wanted, not {connection!r:.60}"
+            raise BindError(
+                message, help="uql.connect(path) opens a database, uql.attach(duckdb.connect(path)) uses one"
+            )
         self.session = Session(connection, settings, model, models, owned=owned, ledgers=ledgers)
         self._close_cluster: Callable[[], None] | None = None
 
@@ -70,6 +94,7 @@ class Connection:
         >>> con.tables
         ['reviews']
         """
+        self.session.check_open()
         return self.session.catalog.names()
 
     @property
@@ -98,6 +123,16 @@ class Connection:
         model = given.name if given is not None else session.settings.model or "no model"
         return f"<uql.Connection {where}, {model}>"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _OWN:
+            raise AttributeError(_instead(name))
+        super().__setattr__(name, value)
+
+    if not TYPE_CHECKING:  # its names are known before it runs
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(name if name.startswith("_") or name in _OWN else _instead(name))
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a uql.Connection cannot be copied or pickled: use con.cursor() in threads, uql.connect in processes"
@@ -109,6 +144,7 @@ class Connection:
 
     def cursor(self) -> Connection:
         """Another connection to the same database with the same settings, for another thread, as DuckDB's `cursor()`."""
+        self.session.check_open()
         session, shared = self.session, self.session.ledgers.shared()
         connection = Connection(
             session.duck.cursor(), session.settings, owned=True, model=session.given(session.settings), ledgers=shared

@@ -246,7 +246,8 @@ def _expression(value: Any) -> ast.Expr:
         return constant(value, "value", NO_SPAN)
     items = _parsed(f"SELECT {value}", value).items
     if len(items) != 1 or items[0].alias is not None:
-        raise BindError(f"{value!r} is not one expression", help="an argument each; names are keywords")
+        way = f'an argument each; names are keywords; a text for the model is uql.sem("{value[:40]}")'
+        raise BindError(f"{value!r} is not one expression", help=way)
     return items[0].expr
 
 

@@ -5,6 +5,7 @@ An estimated column x brings its interval along as x_low and x_high, as `TO name
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,7 +64,9 @@ def applied(outcome: Outcome, step: Step) -> Outcome:
             types = [str(kind) for kind in rows.types]
             table = arrow_of(rows)
         except duckdb.Error as error:
-            raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
+            names_none = re.search('Referenced column "[^"]* ', str(error))  # a text for the model
+            help = "verbs make no calls: ask in con.uql('SELECT * FROM r WHERE \"…\"')" if names_none else None
+            raise DataError(f"DuckDB: {first_line(error)}", code="UQL509", help=help) from error
     exact = outcome.exact and based_on == outcome.based_on
     fields = {"table": table, "types": types, "based_on": based_on, "exact": exact}
     return replace(outcome, **fields, estimates={}, unverified=[], trace=None)

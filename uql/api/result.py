@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from uql.base.arrow_values import durations, for_pandas, python_values
 from uql.base.errors import BindError, ConfigError, DataError, memory_errors
-from uql.base.names import free_names
+from uql.base.names import distance, free_names
 from uql.session.prepared import PreparedStatement
 from uql.session.statements import errors_as_ours
 from uql.sources.frames import MADE_BY
@@ -34,6 +34,21 @@ if TYPE_CHECKING:
     from uql.session.session import Session
     from uql.show.plots import Plot
 
+INSTEAD = {  # methods of data frames, and of DuckDB's relations by other names → those of a result
+    **dict.fromkeys(("to_df", "fetchdf", "fetch_df", "to_pandas", "toPandas", "collect"), ".df()"),
+    **dict.fromkeys(("to_arrow", "to_arrow_table", "fetch_arrow_table"), ".arrow()"),
+    **dict.fromkeys(("dtypes", "description", "schema"), ".columns, .types"),
+    "to_polars": ".pl()",
+    "to_csv": ".write_csv(path)",
+    "to_parquet": ".write_parquet(path)",
+    "create": ".to_table(name)",
+    "head": ".limit(n)",
+    "sort_values": ".order(…)",
+    "groupby": ".aggregate(…)",
+    "merge": ".join(…)",
+    "iloc": "r[0], r[:5]",
+    "count": "len(r)",
+}
 ROWS_AT_ONCE = 2_048  # made Python objects of together, where rows are fetched one after another
 
 
@@ -303,6 +318,15 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows for whatever reads Arrow: `polars.DataFrame(r)`, `con.sql("FROM r")`; an estimated x with x_low and x_high."""
         return self.arrow().__arrow_c_stream__(requested_schema)
+
+    if not TYPE_CHECKING:  # its names are known before it runs
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            near = next((f".{own}" for own in dir(Result) if distance(own, name, 1) <= 1), "")
+            others = f'r["{name}"] is a column, r.df() a data frame, r.relation() a relation of DuckDB\'s'
+            raise AttributeError(f"a result has no {name}: {INSTEAD.get(name) or near or others}")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a uql.Result cannot be copied or pickled: keep its rows, as r.df(), r.arrow() or r.fetchall()")

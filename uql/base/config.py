@@ -179,9 +179,9 @@ def files(folder: Path) -> list[Layer]:
 
 def _toml(path: Path, holding: bytes = b"") -> tuple[dict[str, Any], bytes]:
     """The top-level values of a TOML file and its content; nothing where there is none, or it does not hold these bytes."""
-    if not path.exists():
-        return {}, b""
     try:
+        if not path.exists():
+            return {}, b""
         data = toml_file.content(path)
         return (toml_file.parsed(data), data) if holding in data else ({}, b"")
     except (ValueError, OSError) as error:
@@ -189,7 +189,10 @@ def _toml(path: Path, holding: bytes = b"") -> tuple[dict[str, Any], bytes]:
 
 
 def _unreadable(path: Path, error: Exception) -> ConfigError:
-    return ConfigError(f"{path} cannot be read: {error}", help="it is a TOML file, UTF-8, as: budget = 256")
+    help = "it is a TOML file, UTF-8, as: budget = 256"
+    if isinstance(error, PermissionError):
+        help = "set HOME, or XDG_CONFIG_HOME, to a folder of this user"
+    return ConfigError(f"{path} cannot be read: {error}", help=help)
 
 
 def _environment() -> list[Layer]:

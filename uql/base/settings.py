@@ -110,12 +110,21 @@ class Settings:
         """These settings with some replaced, each checked. Raises ConfigError on an unknown name or a bad value."""
         for name in values:
             if name not in NAMES:
-                hint = suggestion(name, NAMES) + "`uql config show` lists the settings"
+                hint = _ELSEWHERE.get(name) or suggestion(name, NAMES) + "`uql config show` lists the settings"
                 raise ConfigError(f"there is no setting {name!r}", help=hint)
         return replace(self, **{name: _checked(name, value) for name, value in values.items()})
 
 
 NAMES = {f.name for f in fields(Settings)}
+_ELSEWHERE = {  # what other tools call a setting → what it is here
+    **dict.fromkeys(("api_key", "key", "token"), "a key stands in the environment, or is kept by: uql keys set openai"),
+    **dict.fromkeys(
+        ("base_url", "api_base", "url"), 'the address is a part of the model: model = "http://host/v1#NAME"'
+    ),
+    **dict.fromkeys(
+        ("calls", "max_calls", "limit", "sample", "sample_size"), "calls are limited by budget: budget = 100"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,14 +296,15 @@ _BOOL = _flag, "true or false"
 # How a setting's value is read, and what it may be, in words; without an entry it is a text.
 _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     **dict.fromkeys(("accuracy", "confidence", "recall", "precision", "explore"), _SHARE),
-    **dict.fromkeys(("error", "max_cost", "max_seconds", "timeout_s", "confirm_over"), _POSITIVE),
+    **dict.fromkeys(("max_cost", "max_seconds", "timeout_s", "confirm_over"), _POSITIVE),
+    "error": (partial(_number, low=LEAST, high=1), "a share up to 1: 0.1 is an interval of ±10 %"),
     **dict.fromkeys(("exact_below", "exact_seconds"), _FROM_ZERO),
     **dict.fromkeys(("concurrency", "max_tokens"), _COUNT),
     **{f.name: _BOOL for f in fields(Settings) if str(f.type) in ("bool", "bool | None")},
     "seed": (partial(_whole, low=0), "a whole number from 0 on, of 64 bits"),
     "budget": (
         partial(_whole, low=0, word="all"),
-        "a whole number of calls from 0 on (0: the ledger alone), or 'all'",
+        "a whole number of calls from 0 on (0: the ledger alone), or 'all'; a limit in USD is max_cost",
     ),
     "rows_per_request": (
         partial(_whole, low=1, high=MOST_ROWS, word="auto"),

@@ -65,19 +65,26 @@ def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
     return application
 
 
+def _way(database: str, text: str) -> str:
+    """How a query, or a question in words, is written on the command line. `database`: with a blank behind it, or ""."""
+    from uql.compiler.syntax_errors import QUESTION_WORDS
+
+    if text.endswith("?") or text.partition(" ")[0].lower() in QUESTION_WORDS:
+        return f"a question in words: uql ask {database}{text!r}"
+    return f"a query goes after -c: uql {database}-c {text!r}"
+
+
 def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) -> None:
     """Say what was probably meant where the first words are not a database and an option: a misspelt sub-command, a query without -c."""
     first, second = (*words[:2], "", "")[:2]
     if first and second and not first.startswith("-") and not second.startswith("-") and _has_blank(second):
-        raise UsageError(
-            f"{second[:60]!r} is not an option", help=f"a query goes after -c: uql {first} -c {second[:60]!r}"
-        )
+        raise UsageError(f"{second[:60]!r} is not an option", help=_way(f"{first} ", second[:60]))
     if not first or first.startswith("-") or Path(first).exists():
         return
     if _has_blank(first):
-        raise UsageError(f"there is no database {first[:60]!r}", help=f"a query goes after -c: uql -c {first[:60]!r}")
+        raise UsageError(f"there is no database {first[:60]!r}", help=_way("", first[:60]))
     if not {"-c", "--command", "-f", "--file"} & set(words):
-        close = get_close_matches(first, commands, 1, cutoff=0.6)
+        close = ["--help"] if first == "help" else get_close_matches(first, commands, 1, cutoff=0.6)
         hint = f"did you mean uql {close[0]}? " if close else ""
         names = ", ".join(commands)
         raise UsageError(f"there is no command or database {first!r}", help=f"{hint}commands: {names}; see uql --help")
@@ -183,7 +190,8 @@ def text_of(command: str | None, file: str | None) -> str:
     elif file is not None and file != "-":
         path = Path(file)
         if not path.is_file():
-            raise UsageError(f"there is no file {file}" if not path.exists() else f"{file} is not a file")
+            help = _way("", file[:60]) if _has_blank(file) else None
+            raise UsageError(f"there is no file {file}" if not path.exists() else f"{file} is not a file", help=help)
         text, where = _decode(path.read_bytes(), file), file
     elif file == "-" or not sys.stdin.isatty():
         source = getattr(sys.stdin, "buffer", None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from uql.base.errors import DataError
+from uql.base.errors import DataError, UQLError, UQLSyntaxError
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, statement_tree, tree_nodes
 from uql.compiler.statement_targets import tokens
 from uql.compiler.syntax import Explain, Option, Select, SetOption, Statement, Union
@@ -39,7 +39,10 @@ _CHANGING_WORDS = {"INSERT", "UPDATE", "DELETE", "MERGE", "COPY"}  # in a WITH, 
 
 
 def check_reads(catalog: Catalog, text: str) -> None:
-    """Raises DataError (UQL511) where the session is read-only and a statement of a script would change something."""
+    """Raises DataError (UQL511) where the session is read-only and a statement of a script would change something.
+
+    Where its first word begins no statement, of UQL or DuckDB, it raises the UQLSyntaxError.
+    """
     from uql.compiler.parser import parse_script
 
     if not catalog.read_only:
@@ -47,7 +50,7 @@ def check_reads(catalog: Catalog, text: str) -> None:
     temporary = catalog.database.read_only  # a table of TO is then
     for piece, span in parse_script(text):
         if not reads(piece, temporary=temporary) or calls_change(text[span.start : span.end]):
-            raise _refusal(text, span.start, span.end)
+            raise _mistake(text, span.start, span.end) or _refusal(text, span.start, span.end)
 
 
 def check_sql_reads(catalog: Catalog, sql: str) -> None:
@@ -55,6 +58,29 @@ def check_sql_reads(catalog: Catalog, sql: str) -> None:
     if catalog.read_only and not reads(sql):
         raise _refusal(sql, 0, len(sql))
     catalog.check_calls(sql)
+
+
+def _mistake(text: str, start: int, end: int) -> UQLError | None:
+    """What is wrong with a text whose first word begins no statement, of UQL or DuckDB; None: it begins one."""
+    from uql.compiler.parser import parse
+
+    statement = text[start:end]
+    try:
+        duckdb.extract_statements(statement)
+    except (duckdb.Error, ValueError, TypeError) as other:
+        if f'syntax error at or near "{statement.split(maxsplit=1)[0]}"' in str(other):
+            try:
+                parse(statement)
+            except UQLSyntaxError as error:
+                return UQLSyntaxError(
+                    error.message,
+                    code=error.code,
+                    text=text,
+                    start=start + error.start,
+                    end=start + error.end,
+                    help=error.help,
+                )
+    return None
 
 
 def _refusal(text: str, start: int, end: int) -> DataError:

@@ -99,6 +99,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         return out_of_memory(error)
     message = first_line(error)
     help = None
+    if isinstance(error, duckdb.ConnectionException) and "closed" in message:
+        return DataError("the connection is closed", code="UQL506", help="open it again: duckdb.connect(path)")
     if isinstance(error, FAILURES):
         return DataError(f"DuckDB failed on the statement: {message}", code="UQL509", help=OPEN_AGAIN)
     if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):
@@ -116,6 +118,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
         help = "another statement changed the same table at the same time: run this one again, its answers are kept"
     elif near := _DID_YOU_MEAN.search(str(error)):
         help = f"did you mean {near[1]}?"
+    elif 'schema "uql" does not exist' in message:  # SHOW uql.budget
+        help = "`uql config show` prints the settings, con.configured.budget is one of a connection"
     elif "transaction is aborted" in message:
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     start, end = (-1, -1) if span is None else (span.start, span.end)
@@ -323,10 +327,19 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
         if quoted and isinstance(other, _NAMES_NOTHING):
             raise error.at(source) from None
         # UQL has SET too: it says how a setting is written. A word in quotes that is nested too deep may be a text or a name
-        duckdbs_own = not (quoted or _SET.match(source) or (error.code == "UQL103" and '"' in source))
+        told = error.help is not None and _SET.match(source) is not None
+        duckdbs_own = not (quoted or told or (error.code == "UQL103" and '"' in source))
         ended = isinstance(other, duckdb.TransactionException)
-        if ended or (duckdbs_own and not isinstance(other, duckdb.ParserException)):
-            raise refused(other) from other
+        begins = f'at or near "{source.split(maxsplit=1)[0]}"' not in str(other)  # a statement that DuckDB alone has
+        of_duckdb = not isinstance(other, duckdb.ParserException) or (
+            begins and "expected a statement" in error.message
+        )
+        if ended or (duckdbs_own and of_duckdb):
+            from uql.compiler.bind.types import other_model_call
+
+            failure = refused(other)
+            failure.help = other_model_call(source) or (failure.help if _SET.match(source) is None else None)
+            raise failure from other
         raise neither(error, other, source) from None
 
 
@@ -336,13 +349,15 @@ def neither(error: UQLSyntaxError, other: duckdb.Error, text: str, offset: int =
     Args:
         text: what the place is in.  offset: of the statement in it.
     """
+    from uql.compiler.bind.types import other_model_call
+
     return UQLSyntaxError(
         f"{error.message}; and DuckDB says: {first_line(other)}",
         code=error.code,
         text=text,
         start=error.start + offset,
         end=error.end + offset,
-        help=error.help,
+        help=other_model_call(text) or error.help,
     )
 
 

@@ -757,7 +757,8 @@ class Catalog:
         names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
         names_text = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         listed = f"tables: {names_text}" if names else "there are no tables; FROM 'file.csv' reads a file"
-        return UnknownTableError(f"no table {name}", help=suggestion(name, names) + listed)
+        file = f"a file stands in single quotes: FROM '{name}'; " if reader(name) else ""
+        return UnknownTableError(f"no table {name}", help=file + suggestion(name, names) + listed)
 
     # ---------------------------------------------------------------------------------------------------- describing
     def _relation(

@@ -16,6 +16,15 @@ READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "image": (".png", ".jpg", ".jpeg", ".webp", ".gif"),
+    "audio": (".wav", ".mp3", ".flac", ".ogg", ".opus", ".m4a"),
+    "video": (".mp4", ".m4v", ".webm", ".mkv", ".mov"),
+    "document": (".pdf", ".docx", ".html", ".htm"),
+    "text": (".txt", ".md", ".text"),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "table": tuple(READERS),
+}
 _PACKED = {".gz", ".zst"}
 
 
@@ -42,12 +51,19 @@ def file_sql(path: str) -> str:
         raise DataError(
             f"{path} is a folder",
             code="UQL503",
-            help=f"FROM '{path}/*.csv' reads its tables, FROM read_text('{path}/*.txt') its texts; in Python, "
-            f"con.register('name', '{path}') takes pictures, recordings and documents too",
+            help=f"FROM '{path.rstrip('/')}/*.csv' reads its tables, FROM read_text('{path.rstrip('/')}/*.txt') its texts, "
+            f"FROM read_blob('{path.rstrip('/')}/*') its pictures, recordings and documents; in Python, "
+            f"con.register('name', '{path}') takes all of them",
         )
     if function is None:
         formats = ", ".join(sorted(READERS))
-        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"formats: {formats}")
+        kinds = {kind for kind, endings in ENDINGS.items() if path.lower().endswith(endings)}
+        other = (
+            "read_blob" if kinds & {"image", "audio", "video", "document"} else "read_text" if "text" in kinds else ""
+        )
+        other = "read_xlsx" if path.lower().endswith(".xlsx") else other
+        way = f"FROM {other}({literal(path)}) reads it; " if other else ""
+        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"{way}formats: {formats}")
     if "://" not in path:
         paths = glob.glob(path, recursive=True) if glob.has_magic(path) and not Path(path).exists() else [path]
         files = [Path(name) for name in paths if Path(name).is_file()]

@@ -15,22 +15,13 @@ from typing import TYPE_CHECKING, Any
 from uql.base.errors import DataError
 from uql.base.printable import printable
 from uql.base.sql_text import first_line, literal, quote
-from uql.sources.files import READERS, file_literal, file_sql, reader
+from uql.sources.files import ENDINGS, READERS, file_literal, file_sql, reader
 
 if TYPE_CHECKING:
     import duckdb
 
 log = logging.getLogger("uql")
 
-ENDINGS: dict[str, tuple[str, ...]] = {
-    "image": (".png", ".jpg", ".jpeg", ".webp", ".gif"),
-    "audio": (".wav", ".mp3", ".flac", ".ogg", ".opus", ".m4a"),
-    "video": (".mp4", ".m4v", ".webm", ".mkv", ".mov"),
-    "document": (".pdf", ".docx", ".html", ".htm"),
-    "text": (".txt", ".md", ".text"),
-    "sqlite": (".sqlite", ".sqlite3", ".db"),
-    "table": tuple(READERS),
-}
 FORMATS = {  # of files by whatever name
     "csv": "system.main.read_csv([{}])",
     "json": "system.main.read_json([{}])",

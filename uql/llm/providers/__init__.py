@@ -32,6 +32,13 @@ CHOICES = (
     "openrouter:MODEL, gemini:MODEL, mistral:MODEL, deepseek:MODEL, groq:MODEL, xai:MODEL, azure:DEPLOYMENT, "
     "systemone:http(s)://host#MODEL, oracle:FILE.toml"
 )
+FAMILIES = {
+    **dict.fromkeys(("gpt", "o1", "o3", "o4"), "openai"),
+    **dict.fromkeys(("llama", "qwen", "gemma", "phi"), "ollama"),
+    **{name: name for name in ("gemini", "mistral", "deepseek")},
+    "claude": "anthropic",
+    "grok": "xai",
+}
 GROUP = "uql.providers"  # entry points of third parties; used only where the user's configuration names them
 
 
@@ -62,4 +69,6 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
             if entry.name == kind:
                 make: Any = entry.load()
                 return usable(partial(make, rest, settings)())
-    raise ConfigError(f"there is no kind of model {spec!r}", code="UQL402", help=f"choices: {CHOICES}")
+    vendor = next((vendor for family, vendor in FAMILIES.items() if spec.lower().startswith(family)), None)
+    near = f"did you mean {vendor}:{spec}? " if vendor else ""
+    raise ConfigError(f"there is no kind of model {spec!r}", code="UQL402", help=f"{near}choices: {CHOICES}")

@@ -624,6 +624,8 @@ class _Asking:
 
     def _finish(self) -> None:
         result, run = self.result, self.executor
+        result.notes += self.scope.left_out
+        self._add_to_extra(self.scope.left_out)
         nodes, behind = (run.plan.nodes, set(run.plan.answer)) if run.plan is not None else ((), set())
         place = {node.name: i for i, node in enumerate(nodes)}  # of the plan, whichever node was done first
         outputs = dict(sorted(run.outputs.items(), key=lambda item: place.get(item[0], len(place))))

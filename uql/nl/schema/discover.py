@@ -20,6 +20,7 @@ import numpy as np
 from uql.base.errors import DataError, QuestionError
 from uql.base.printable import printable
 from uql.base.schema import Field, Modality, Table
+from uql.base.sql_text import first_line
 from uql.compiler.sql import literal, quote
 from uql.nl.ask.context import AskContext
 from uql.nl.prompts import planner as words
@@ -94,7 +95,7 @@ def discover(
         most: tables.
         model: what a person has written of the database.
     Raises: QuestionError (UQL633) if the database has no tables; UnknownTableError for an unknown name; DataError (UQL503) where a
-        table of `tables` cannot be read. Others are left out then, with a warning in the log.
+        table of `tables` cannot be read. Others are left out then, and `left_out` of the scope says so.
     """
     with catalog.listed_once(), catalog.hiding(model.private):
         names = list(tables) if tables is not None else catalog.names()
@@ -104,7 +105,7 @@ def discover(
                 code="UQL633",
                 help="open a database, or CREATE TABLE … first; `uql ask --table NAME=FILE` takes a file or a folder",
             )
-        sources = _readable(names, catalog, question, model, skips=tables is None)
+        sources, left_out = _readable(names, catalog, question, model, skips=tables is None)
         scores = _scores(question, sources, embedder)
         by_name: dict[str, Source] = {}
         for i in np.argsort(-scores, kind="stable")[:most]:
@@ -116,7 +117,8 @@ def discover(
         links = model.links(by_name)
         pairs = {frozenset((x.left.table, x.right.table)) for x in links}
         guessed = links_between(list(by_name.values()), catalog)
-        return Scope(by_name, (*links, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
+        guessed = [x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs]
+        return Scope(by_name, (*links, *guessed), left_out=left_out)
 
 
 def shortlist(scope: Scope, *, tables: int = 6) -> Scope:
@@ -245,26 +247,30 @@ def _type(f: Field) -> str:
 # ------------------------------------------------------------------------------------------------------------ the tables
 def _readable(
     names: Sequence[str], catalog: Catalog, question: str, model: SemanticModel, *, skips: bool
-) -> list[Source]:
-    """The tables of these names. Raises: DataError (UQL503) where one cannot be read, or none of them all.
+) -> tuple[list[Source], tuple[str, ...]]:
+    """The tables of these names, and a remark on each that is left out.
+
+    Raises: DataError (UQL503) where one cannot be read, or none of them all.
 
     Args:
         model: what a person has written of the database.
         skips: is one that cannot be read left out? Anybody may have made a view without an end, or one of a table that is gone.
     """
-    sources, failure = [], None
+    sources: list[Source] = []
+    left_out: list[str] = []
     for name in names:
         try:
             with catalog.within(LOOK_SECONDS):
                 sources.append(_source(model.described(catalog.named(name)), catalog, question))
         except (DataError, duckdb.Error) as error:
-            failure = error if isinstance(error, DataError) else DataError(f"{name}: {error}", code="UQL503")
-            if not skips:
+            failure = (
+                error if isinstance(error, DataError) else DataError(f"{name}: {first_line(error)}", code="UQL503")
+            )
+            if not skips or (name == names[-1] and not sources):
                 raise failure from error
-            log.warning("the table %s is left out: %s", printable(name), failure.message)
-    if failure is not None and not sources:
-        raise failure
-    return sources
+            left_out.append(f"the table {printable(name)} is left out: {failure.message}")
+            log.warning("%s", left_out[-1])
+    return sources, tuple(left_out)
 
 
 def _source(table: Table, catalog: Catalog, question: str) -> Source:

@@ -72,11 +72,13 @@ class Scope:
         sources: by name, the nearest to the question first.
         links: pairs of columns on which two sources are joined.
         relevant: columns as (table, column) that the question needs, where that is given; empty: it is not.
+        left_out: a remark on each table that could not be read.
     """
 
     sources: Mapping[str, Source]
     links: tuple[Link, ...] = ()
     relevant: frozenset[tuple[str, str]] = frozenset()
+    left_out: tuple[str, ...] = ()
 
     def only(self, names: Sequence[str]) -> Scope:
         """The part of the scope that holds these tables."""
