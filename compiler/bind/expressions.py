@@ -104,6 +104,8 @@ class Expressions:
         elif want.place is Place.COMPARE and uses.is_number_or_time(want.type):
             assert want.type is not None
             self.statement.type_by_name(self._open_texts(bound), want.type)
+        elif _is_of_words(want) and isinstance(bound, Column):
+            self.statement.type_by_name(self.statement.statements(self.scope.field_of(bound)), "VARCHAR")
         return bound
 
     def _open_texts(self, bound: Expr) -> tuple[str, ...]:
@@ -517,11 +519,6 @@ class Expressions:
                 help=f'to compare two answers write "{text}"::DOUBLE {expr.op} PROMPT "{right.value[:40]}"::DOUBLE'
                 + " AND …" * (expr.op == "BETWEEN"),
             )
-        if self._is_number(right) and is_statement(text):
-            self.statement.warn(
-                f'UQL102: "{text}" says what is true or false, and is asked for a number here; as a condition it stands alone, '
-                f'a number is asked for by its name, as in "how much …"::DOUBLE {expr.op} {self._written(right)}'
-            )
 
     def _check_pattern(self, like: ast.Like) -> None:
         """A free text behind LIKE is a pattern, which only equal texts match."""
@@ -678,6 +675,8 @@ class Expressions:
         values = [*(when.value for when in expr.whens), *([expr.default] if expr.default is not None else [])]
         if (want.type is None or want is PRINTED) and any(map(self._is_number, values)):
             want = NUMBER
+        elif want.type is None and any(map(_is_label, values)):
+            want = uses.TEXT
         elif want.type is None:
             want = self._with_booleans(values, want)
         bound = [self.bind(value, clause, want) for value in values]
@@ -883,6 +882,17 @@ def _may_ask(expr: Expr) -> bool:
 def _states(expr: Expr) -> bool:
     """Is it a text that is a statement, or a text behind NOT?"""
     return is_statement(expr.text) if isinstance(expr, Quoted) else isinstance(expr, ast.Unary) and expr.op == "NOT"
+
+
+def _is_label(value: Expr) -> bool:
+    """Is it a string that is not 'yes', 'false' …?"""
+    return isinstance(value, String) and value.value.lower() not in BOOLEANS
+
+
+def _is_of_words(want: Want) -> bool:
+    """Does the place need a string, as LIKE does, or a label other than 'yes', 'false' …?"""
+    words = not want.labels or not all(label.lower() in BOOLEANS for label in want.labels)
+    return want.place is Place.COMPARE and want.type == "VARCHAR" and want is not uses.PRINTED and words
 
 
 def _is_truth(value: Expr, of: Expr) -> bool:

@@ -47,6 +47,7 @@ CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
 
 LISTS = ("unnest", "flatten", "list_", "array_")  # how the functions of lists begin
 OF_ITEMS = frozenset(["list_value", "list_pack", "array_value"])  # these make lists
+OF_FIELDS = frozenset(["row", "struct_pack"])
 BOTH_LISTS = frozenset(
     f"{kind}_{name}" for kind in ("list", "array") for name in ("concat", "cat", "has_any", "has_all", "intersect")
 )
@@ -76,7 +77,7 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
         first = NUMBER if beside_number else want
     elif name == "count" and not call.distinct:
         first = PRESENCE
-    elif aggregate:
+    elif aggregate or name in OF_FIELDS:
         first = ANY
     elif name.startswith(LISTS) and name not in OF_ITEMS:
         return LIST, LIST if name in BOTH_LISTS else WORDS

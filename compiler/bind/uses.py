@@ -141,6 +141,7 @@ def settle(
         conditions: texts that are conditions elsewhere in the statement: BOOLEAN, unless a place here settles another type.
         widths: the widest type of texts that need several in the statement.
         by_name: the type of texts that are calculated or compared with under a name, unless a place here settles another type.
+            (Else a statement, as "the customer is angry", is BOOLEAN; by which alone rows are ordered, it is a score.)
     """
     grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
@@ -151,9 +152,7 @@ def settle(
     for members in families.values():
         wants = [uses[index].want for index in members]
         text = uses[members[0]].text
-        is_group = any(w.place is Place.GROUP for w in wants)
-        # true, false, not known
-        stated = is_statement(text) and (is_group or all(w.place is Place.PRESENCE for w in wants))
+        stated = is_statement(text) and text not in by_name and not all(w.place is Place.ORDER for w in wants)
         if _is_open(wants) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)
@@ -167,6 +166,24 @@ def settle(
     for index in sorted(assigned, key=lambda i: (uses[i].span.start, i)):
         numbers.setdefault(assigned[index], len(numbers))
     return [replace(assigned[index], id=numbers[assigned[index]]) for index in range(len(uses))]
+
+
+def check_statements(uses: list[Use], columns: list[VirtualColumn], warn: Callable[[str], None]) -> None:
+    """Warns of a text that says what is true or false where its place, and no cast, asks it for a number or for words.
+
+    Args:
+        uses: of one query block.
+        columns: the virtual column of each use.
+        warn: takes the warning.
+    """
+    cast = {column for use, column in zip(uses, columns, strict=True) if use.want.place is Place.CAST}
+    for column in dict.fromkeys(columns):
+        if column.is_value and column not in cast and is_statement(column.text):
+            text = column.text[:40]
+            warn(
+                f'UQL102: "{text}" says what is true or false, and is asked as {column.type} here; "{text}"::BOOLEAN '
+                f'asks whether it holds, and a number is asked for by its name, as in "how much …"::DOUBLE'
+            )
 
 
 def _needed(type: str) -> Want:
