@@ -99,6 +99,7 @@ class Use:
 
 _NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 _TYPE_TOKEN = re.compile(r"""'(?:''|[^'])*'|"(?:""|[^"])*"|[(),]|[^'"(),]+""")
+_FIELD = re.compile(r"""(?:([^\s"]+)|"((?:[^"]|"")*)")\s+(.*)""", re.DOTALL)
 _LABEL = re.compile(r"'(?:[^']|'')*'")
 _FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")
@@ -108,22 +109,30 @@ def is_numeric(type: str) -> bool:
     return type.startswith(("DECIMAL", "NUMERIC", *_NUMERIC)) and not type.endswith("]")
 
 
-def tuple_types(type: str) -> tuple[str, ...]:
-    """The types of the values of a row; none where it is another type.
+def member_types(type: str) -> dict[str, str]:
+    """The types of the values of a row by "0", "1" …, of the fields of a struct by name, of the items of a list by ""; of others none.
 
-    >>> tuple_types("TUPLE(INTEGER, DECIMAL(9,2), ENUM('a, b'))")
-    ('INTEGER', 'DECIMAL(9,2)', "ENUM('a, b')")
+    >>> member_types("TUPLE(INTEGER, DECIMAL(9,2), ENUM('a, b'))")
+    {'0': 'INTEGER', '1': 'DECIMAL(9,2)', '2': "ENUM('a, b')"}
+    >>> member_types('STRUCT(a INTEGER, "b c" VARCHAR[])'), member_types("STRUCT(a DATE)[]")
+    ({'a': 'INTEGER', 'b c': 'VARCHAR[]'}, {'': 'STRUCT(a DATE)'})
     """
-    if not type.startswith("TUPLE(") or type.endswith("]"):
-        return ()
+    if type.endswith("]"):
+        return {"": type[: type.rindex("[")]}
+    kind, _, rest = type.partition("(")
+    if kind not in ("TUPLE", "STRUCT"):
+        return {}
     parts, depth = [""], 0
-    for token in _TYPE_TOKEN.findall(type[len("TUPLE(") : -1]):
+    for token in _TYPE_TOKEN.findall(rest[:-1]):
         depth += (token == "(") - (token == ")")
         if token == "," and not depth:
             parts.append("")
         else:
             parts[-1] += token
-    return tuple(part.strip() for part in parts)
+    if kind == "TUPLE":
+        return {str(i): part.strip() for i, part in enumerate(parts)}
+    fields = [found for part in parts if (found := _FIELD.fullmatch(part.strip()))]
+    return {(f[1] or f[2].replace('""', '"')).lower(): f[3] for f in fields} if len(fields) == len(parts) else {}
 
 
 def settle(

@@ -400,3 +400,8 @@ def test_a_statement_whose_place_asks_for_another_type_is_warned_of(catalog, que
         'it holds, and a number is asked for by its name, as in "how much …"::DOUBLE'
         for type in warned
     ]
+
+
+def test_a_text_among_the_values_that_a_number_is_compared_with_is_refused(catalog):
+    failure = error(catalog, 'SELECT id FROM reviews WHERE stars IN ("the number of stars", 2)')
+    assert failure.code == "UQL206" and 'PROMPT "the number of stars"' in failure.help
