@@ -16,7 +16,7 @@ SELECT id FROM reviews WHERE {'a': <rating>, 'b': film} IS DISTINCT FROM meta
 SELECT id FROM reviews WHERE [<name>, film] = ['Ada', film]
 SELECT id FROM reviews WHERE [<rating>] = [3]
 SELECT id FROM reviews WHERE list_contains([<rating>, 2], 2)
-SELECT id FROM reviews WHERE stars = ANY ([PROMPT <rating>, 2])
+SELECT id FROM reviews WHERE stars = ANY ([PROMPT <rating>, 2]) ### SELECT id FROM reviews WHERE stars = ANY ([<rating>, 2])
 SELECT id, {'a': <pos>, 'b': [<joke>, <plot>]} AS x FROM reviews
 SELECT id, [<rating>, stars] AS x, [<name>, 'x'] AS y FROM reviews
 SELECT id, <pos> AS x, (id, <joke>) AS y FROM reviews
