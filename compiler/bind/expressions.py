@@ -909,7 +909,13 @@ def _is_label(value: Expr) -> bool:
 def _is_of_words(want: Want) -> bool:
     """Does the place need a string, as LIKE does, or a label other than 'yes', 'false' …?"""
     words = not want.labels or not all(label.lower() in BOOLEANS for label in want.labels)
-    return want.place is Place.COMPARE and want.type == "VARCHAR" and want is not uses.PRINTED and words
+    return (
+        want.place is Place.COMPARE
+        and want.type == "VARCHAR"
+        and want is not PRINTED
+        and want is not uses.ARGUMENT
+        and words
+    )
 
 
 def _is_truth(value: Expr, of: Expr) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from uql.compiler.bind.uses import (
     ANY,
+    ARGUMENT,
     CONDITION,
     LIST,
     NUMBER,
@@ -82,7 +83,7 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
     elif name.startswith(LISTS) and name not in OF_ITEMS:
         return LIST, LIST if name in BOTH_LISTS else WORDS
     else:
-        first = WORDS
+        first = ARGUMENT
     if name == "if":
         return first, want
     return first, NUMBER if name in ORDERED_BY | LEAST_OR_MOST else first
@@ -100,7 +101,9 @@ def _of_values(want: Want) -> Want:
         return want
     if want is PRINTED or want == Want(Place.CAST, "VARCHAR"):
         return ANY
-    compared = want.place is Place.COMPARE and want is not WORDS  # any other function may only print it
+    compared = (
+        want.place is Place.COMPARE and want is not WORDS and want is not ARGUMENT
+    )  # any other function may only print it
     if compared and want.type == "VARCHAR" and not (want.labels and all(map(is_numeral, want.labels))):
         return WORDS
     return NUMBER

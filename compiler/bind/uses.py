@@ -52,6 +52,7 @@ CONDITION = Want(Place.CONDITION, "BOOLEAN")
 ORDER = Want(Place.ORDER)
 NUMBER = Want(Place.COMPARE, "DOUBLE")
 WORDS = Want(Place.COMPARE, "VARCHAR")  # numbers may be printed there too
+ARGUMENT = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: of a function that may take any type
 PRINTED = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: of MIN and MAX, whatever their text is elsewhere
 TEXT = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: numbers make no sense there
 LIST = Want(Place.COMPARE, "VARCHAR[]")
@@ -162,7 +163,8 @@ def settle(
         wants = [uses[index].want for index in members]
         text = uses[members[0]].text
         stated = is_statement(text) and text not in by_name and not all(w.place is Place.ORDER for w in wants)
-        if _is_open(wants) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
+        loose = [w for w in wants if not stated or (w is not ARGUMENT and w is not PRINTED)]
+        if _is_open(loose) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)
         elif (type := by_name.get(text)) is not None and all(w.place in _FREE for w in wants):

@@ -405,3 +405,18 @@ def test_a_statement_whose_place_asks_for_another_type_is_warned_of(catalog, que
 def test_a_text_among_the_values_that_a_number_is_compared_with_is_refused(catalog):
     failure = error(catalog, 'SELECT id FROM reviews WHERE stars IN ("the number of stars", 2)')
     assert failure.code == "UQL206" and 'PROMPT "the number of stars"' in failure.help
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT to_json("the text is rude") FROM reviews',
+        "SELECT 'x' || \"the text is rude\" FROM reviews",
+        'SELECT typeof(c) FROM (SELECT "the text is rude" AS c FROM reviews) x',
+    ],
+)
+def test_a_function_that_takes_any_type_leaves_a_statement_true_or_false(catalog, query):
+    query = bound(catalog, query).query
+    source = query.source
+    (column,) = query.virtuals or source.query.virtuals
+    assert column.type == "BOOLEAN"
