@@ -25,6 +25,7 @@ from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, without_semantic_on
 from uql.compiler.logical import LogicalPlan, Scan, SemJoin
 from uql.compiler.physical import Block, Correlated, OuterJoin, PerValue, PhysicalPlan, stages
+from uql.compiler.rules.inside import is_plain
 from uql.compiler.subqueries import (
     aliases,
     derived,
@@ -157,13 +158,15 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     source, _ = without_semantic_on(query.source)
     assert source is not None
     source_fields = fields_in(source)
+    decided = [t for t in conjuncts(query.where) if is_plain(t) and {c.table for c in columns(t)} <= own]
+    where = conjunction(decided)  # of the rows that it is run for
     rows: dict[str, BoundSource] = {}
     row: dict[str, BoundSource] = {}
     views: list[tuple[str, str]] = []
     for alias in dict.fromkeys(c.table for c in read):
         fields = tuple(_field_of(source_fields, c) for c in read if c.table == alias)
         items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
-        rows[alias] = BoundDerived(BoundSelect(items, source, distinct=True), alias, fields)
+        rows[alias] = BoundDerived(BoundSelect(items, source, where, distinct=True), alias, fields)
         views.append((alias, f"__value_{next(_views)}"))
         row[alias] = BoundTable(Table(alias, quote(views[-1][1]), fields, 1), alias)
     whole, each = (plan(with_rows(part.query, beside)) for beside in (rows, row))

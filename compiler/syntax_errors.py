@@ -223,12 +223,12 @@ def options_in_brackets(place: Place) -> str | None:
     for name, equals in ((0, 1), (-1, 0)):
         if place.kind(equals) != "EQUALS" or place.kind(name) in ("QUOTED", "$end"):
             continue
-        option = place.written(name)
+        word = place.written(name)
         value = place.written(equals + 1) or "…"
         if place.written(name - 1).upper() in ("SET", "RESET"):
-            return f"a setting of UQL is written SET uql.{option} = {value}" if option.lower() in SETTINGS else None
-        if place.kind(name - 1) == "WITH" or (option.lower() in SETTINGS and name == 0):
-            return f"options stand in parentheses behind WITH: WITH ({option} = {value})"
+            return f"a setting of UQL is written SET uql.{word} = {value}" if word.lower() in SETTINGS else None
+        if place.kind(name - 1) == "WITH" or (word.lower() in SETTINGS and name == 0):
+            return f"options stand in parentheses behind WITH: WITH ({word} = {value})"
     return None
 
 

@@ -96,8 +96,8 @@ def _rights(w: Writer, nodes: Iterable[Expr]) -> str:
 
 
 def _single(name: str) -> str:
-    if name.lower() in ("all", "distinct"):
-        return f"({name})"  # after SELECT or ( it would be the keyword
+    if name.lower() in ("all", "distinct", "lambda"):
+        return f"({name})"  # after SELECT or (, or before a word, it would be the keyword
     return name if _PLAIN.match(name) and name.upper() not in RESERVED else quote_text(name)
 
 

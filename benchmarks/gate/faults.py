@@ -21,7 +21,7 @@ from uql.llm.providers.base import Answer, CallError, Limits, Problem, Reply, Re
 FAULTS, LASTING = 0.2, 0.03
 ALLOWED = 60_000.0  # requests a minute
 KINDS = [cause for cause in FAILURES if cause.then is not Then.ENDS]
-QUERY = 'SELECT id, "it is so" AS so FROM t'
+QUERY = 'SELECT id, "it is so"::VARCHAR AS so FROM t'
 
 
 class Faulty(Instant):

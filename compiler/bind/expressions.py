@@ -29,7 +29,6 @@ from uql.compiler.bind.uses import (
     Use,
     Want,
     is_numeric,
-    tuple_types,
 )
 from uql.compiler.bound import Bound, BoundSelect
 from uql.compiler.sql import NOW, is_literal, type_sql
@@ -104,6 +103,8 @@ class Expressions:
         elif want.place is Place.COMPARE and uses.is_number_or_time(want.type):
             assert want.type is not None
             self.statement.type_by_name(self._open_texts(bound), want.type)
+        elif _is_of_words(want) and isinstance(bound, Column):
+            self.statement.type_by_name(self.statement.statements(self.scope.field_of(bound)), "VARCHAR")
         return bound
 
     def _open_texts(self, bound: Expr) -> tuple[str, ...]:
@@ -159,6 +160,8 @@ class Expressions:
                 pattern = self.bind(expr.pattern, clause, WORDS)
                 return replace(expr, operand=self.bind(expr.operand, clause, TEXT), pattern=pattern, escape=escape)
             case ast.InList():
+                for item in expr.items:
+                    self._check_string(Binary("IN", expr.operand, item, span=expr.span))
                 items = tuple(self.bind(item, clause) for item in expr.items)
                 inner = self._against_one_of(items, certain and not expr.negated)
                 return replace(expr, operand=self.bind(expr.operand, clause, inner), items=items)
@@ -185,8 +188,8 @@ class Expressions:
                 return self._cast(expr, clause)
             case ast.Try():
                 return self._try(expr, clause, want)
-            case Call(name="row") if len(want.members) == len(expr.args):
-                return replace(expr, args=tuple(map(self.bind, expr.args, [clause] * len(expr.args), want.members)))
+            case Call(name="row" | "struct_pack") if (members := _members(expr, want)) is not None:
+                return replace(expr, args=tuple(map(self.bind, expr.args, [clause] * len(expr.args), members)))
             case Call():
                 return self._call(expr, clause, want)
             case ast.Exists():
@@ -197,7 +200,10 @@ class Expressions:
                     raise self.error("a sub-query as a value gives one column", "UQL211", expr)
                 return replace(expr, query=value)
             case ast.ListExpr():
-                return replace(expr, items=tuple(self.bind(item, clause) for item in expr.items))
+                item_type = uses.member_types(want.type or "").get("")
+                free = item_type is None or want is uses.LIST
+                of_items = self._among(expr.items, ANY) if free else _compared_with(item_type or "")
+                return replace(expr, items=tuple(self.bind(item, clause, of_items) for item in expr.items))
             case ast.Quantified():
                 return self._quantified(expr, clause)
             case ast.Subscript():
@@ -517,11 +523,6 @@ class Expressions:
                 help=f'to compare two answers write "{text}"::DOUBLE {expr.op} PROMPT "{right.value[:40]}"::DOUBLE'
                 + " AND …" * (expr.op == "BETWEEN"),
             )
-        if self._is_number(right) and is_statement(text):
-            self.statement.warn(
-                f'UQL102: "{text}" says what is true or false, and is asked for a number here; as a condition it stands alone, '
-                f'a number is asked for by its name, as in "how much …"::DOUBLE {expr.op} {self._written(right)}'
-            )
 
     def _check_pattern(self, like: ast.Like) -> None:
         """A free text behind LIKE is a pattern, which only equal texts match."""
@@ -681,10 +682,7 @@ class Expressions:
         if operand is not None:
             operand = self.bind(operand, clause, self._against_one_of(tests))
         values = [*(when.value for when in expr.whens), *([expr.default] if expr.default is not None else [])]
-        if (want.type is None or want is PRINTED) and any(map(self._is_number, values)):
-            want = NUMBER
-        elif want.type is None:
-            want = self._with_booleans(values, want)
+        want = self._among(values, want)
         bound = [self.bind(value, clause, want) for value in values]
         whens = [replace(w, condition=t, value=v) for w, t, v in zip(expr.whens, tests, bound, strict=False)]
         default = bound[-1] if expr.default is not None else None
@@ -814,7 +812,15 @@ class Expressions:
         type = self._column_type(arg)
         return type is not None and is_numeric(type)
 
-    def _with_booleans(self, values: list[Expr], want: Want) -> Want:
+    def _among(self, values: Sequence[Expr], want: Want) -> Want:
+        """What is asked of a text that is one of several values: what their place asks, else a value like the others."""
+        if (want.type is None or want is PRINTED) and any(map(self._is_number, values)):
+            return NUMBER
+        if want.type is None and any(map(_is_label, values)):
+            return uses.TEXT
+        return want if want.type is not None else self._with_booleans(values, want)
+
+    def _with_booleans(self, values: Sequence[Expr], want: Want) -> Want:
         """What is asked of a text that is one of several values: a condition where another of them is BOOLEAN."""
         types = [self._type_of(value) for value in values]
         has_text = any(self._is_asked(value) and type != "BOOLEAN" for value, type in zip(values, types, strict=True))
@@ -864,9 +870,19 @@ def _first_row(query: Bound) -> Bound:
 
 def _compared_with(type: str) -> Want:
     """What a comparison with a value of a type asks of a text."""
-    members = tuple(WORDS if m.strip('"') == "NULL" else _compared_with(m) for m in tuple_types(type))
-    type = "VARCHAR" if type.startswith("ENUM") else type
-    return NUMBER if is_numeric(type) else Want(Place.COMPARE, type, members=members)
+    if type.strip('"') == "NULL":
+        return WORDS
+    type = "VARCHAR" if type.startswith("ENUM") and not type.endswith("]") else type
+    return NUMBER if is_numeric(type) else Want(Place.COMPARE, type)
+
+
+def _members(values: Call, want: Want) -> tuple[Want, ...] | None:
+    """What is asked of each value of a row or a struct that is compared with one of the same length, or of the same names."""
+    if want.members:
+        return want.members if len(want.members) == len(values.args) and values.name == "row" else None
+    types = uses.member_types(want.type or "")
+    names = [arg.name.lower() if isinstance(arg, ast.Named) else str(i) for i, arg in enumerate(values.args)]
+    return tuple(_compared_with(types[name]) for name in names) if names == list(types) else None
 
 
 def _member(struct: Expr, path: Sequence[str], span: ast.Span) -> Expr:
@@ -900,6 +916,23 @@ def _may_ask(expr: Expr) -> bool:
 def _states(expr: Expr) -> bool:
     """Is it a text that is a statement, or a text behind NOT?"""
     return is_statement(expr.text) if isinstance(expr, Quoted) else isinstance(expr, ast.Unary) and expr.op == "NOT"
+
+
+def _is_label(value: Expr) -> bool:
+    """Is it a string that is not 'yes', 'false' …?"""
+    return isinstance(value, String) and value.value.lower() not in BOOLEANS
+
+
+def _is_of_words(want: Want) -> bool:
+    """Does the place need a string, as LIKE does, or a label other than 'yes', 'false' …?"""
+    words = not want.labels or not all(label.lower() in BOOLEANS for label in want.labels)
+    return (
+        want.place is Place.COMPARE
+        and want.type == "VARCHAR"
+        and want is not PRINTED
+        and want is not uses.ARGUMENT
+        and words
+    )
 
 
 def _is_truth(value: Expr, of: Expr) -> bool:

@@ -60,7 +60,10 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, Mapping[Column, Fie
         mean_bytes=max((f.mean_bytes for f in read), default=0.0),
         private=any(f.private for f in read),
         source_texts=source_texts,
-        is_answer=all(isinstance(expr, Virtual) and expr.column.is_value for expr, _ in made_from),
+        is_answer=all(
+            isinstance(expr, Virtual) and (expr.column.is_value or expr.column.type == "BOOLEAN")
+            for expr, _ in made_from
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from uql.compiler.bind.uses import (
     ANY,
+    ARGUMENT,
     CONDITION,
     LIST,
     NUMBER,
@@ -47,6 +48,7 @@ CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
 
 LISTS = ("unnest", "flatten", "list_", "array_")  # how the functions of lists begin
 OF_ITEMS = frozenset(["list_value", "list_pack", "array_value"])  # these make lists
+OF_FIELDS = frozenset(["row", "struct_pack"])
 BOTH_LISTS = frozenset(
     f"{kind}_{name}" for kind in ("list", "array") for name in ("concat", "cat", "has_any", "has_all", "intersect")
 )
@@ -76,12 +78,12 @@ def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
         first = NUMBER if beside_number else want
     elif name == "count" and not call.distinct:
         first = PRESENCE
-    elif aggregate:
+    elif aggregate or name in OF_FIELDS:
         first = ANY
     elif name.startswith(LISTS) and name not in OF_ITEMS:
         return LIST, LIST if name in BOTH_LISTS else WORDS
     else:
-        first = WORDS
+        first = ARGUMENT
     if name == "if":
         return first, want
     return first, NUMBER if name in ORDERED_BY | LEAST_OR_MOST else first
@@ -99,7 +101,9 @@ def _of_values(want: Want) -> Want:
         return want
     if want is PRINTED or want == Want(Place.CAST, "VARCHAR"):
         return ANY
-    compared = want.place is Place.COMPARE and want is not WORDS  # any other function may only print it
+    compared = (
+        want.place is Place.COMPARE and want is not WORDS and want is not ARGUMENT
+    )  # any other function may only print it
     if compared and want.type == "VARCHAR" and not (want.labels and all(map(is_numeral, want.labels))):
         return WORDS
     return NUMBER

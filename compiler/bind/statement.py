@@ -60,17 +60,23 @@ class Statement:
             return ()
         return tuple(text for text in field.source_texts if text in self.open - self.conditions)
 
+    def statements(self, field: Field | None) -> tuple[str, ...]:
+        """The texts whose answers are the values of a column of a sub-query, BOOLEAN by their words alone."""
+        if field is None or not field.is_answer or field.type != "BOOLEAN":
+            return ()
+        return tuple(text for text in field.source_texts if is_statement(text) and text not in self.conditions)
+
     def type_by_name(self, texts: Iterable[str], type: str) -> None:
         """Gives texts without a type the one that a place of their name needs, when the statement is bound again.
 
         What is true or false is BOOLEAN, as a number 1 and 0.
 
         Args:
-            texts: of `open_texts`.
-            type: of a number, date or time; BOOLEAN; of a column that INSERT fills with them, any.
+            texts: of `open_texts`, or of `statements`.
+            type: of a number, date or time; BOOLEAN; VARCHAR for words; of a column that INSERT fills with them, any.
         """
         for text in texts:
-            if is_statement(text) or type == "BOOLEAN":
+            if type == "BOOLEAN" or (is_statement(text) and type != "VARCHAR"):
                 self.needed.add(text)
             else:
                 self.by_name.setdefault(text, set()).add(type)

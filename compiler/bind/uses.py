@@ -52,6 +52,7 @@ CONDITION = Want(Place.CONDITION, "BOOLEAN")
 ORDER = Want(Place.ORDER)
 NUMBER = Want(Place.COMPARE, "DOUBLE")
 WORDS = Want(Place.COMPARE, "VARCHAR")  # numbers may be printed there too
+ARGUMENT = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: of a function that may take any type
 PRINTED = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: of MIN and MAX, whatever their text is elsewhere
 TEXT = Want(Place.COMPARE, "VARCHAR")  # equal to it, and its own: numbers make no sense there
 LIST = Want(Place.COMPARE, "VARCHAR[]")
@@ -99,6 +100,7 @@ class Use:
 
 _NUMERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 _TYPE_TOKEN = re.compile(r"""'(?:''|[^'])*'|"(?:""|[^"])*"|[(),]|[^'"(),]+""")
+_FIELD = re.compile(r"""(?:([^\s"]+)|"((?:[^"]|"")*)")\s+(.*)""", re.DOTALL)
 _LABEL = re.compile(r"'(?:[^']|'')*'")
 _FREE = (Place.SELECT, Place.ORDER, Place.PRESENCE)  # any type will do there
 _NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "FLOAT", "REAL", "DOUBLE")
@@ -108,22 +110,30 @@ def is_numeric(type: str) -> bool:
     return type.startswith(("DECIMAL", "NUMERIC", *_NUMERIC)) and not type.endswith("]")
 
 
-def tuple_types(type: str) -> tuple[str, ...]:
-    """The types of the values of a row; none where it is another type.
+def member_types(type: str) -> dict[str, str]:
+    """The types of the values of a row by "0", "1" …, of the fields of a struct by name, of the items of a list by ""; of others none.
 
-    >>> tuple_types("TUPLE(INTEGER, DECIMAL(9,2), ENUM('a, b'))")
-    ('INTEGER', 'DECIMAL(9,2)', "ENUM('a, b')")
+    >>> member_types("TUPLE(INTEGER, DECIMAL(9,2), ENUM('a, b'))")
+    {'0': 'INTEGER', '1': 'DECIMAL(9,2)', '2': "ENUM('a, b')"}
+    >>> member_types('STRUCT(a INTEGER, "b c" VARCHAR[])'), member_types("STRUCT(a DATE)[]")
+    ({'a': 'INTEGER', 'b c': 'VARCHAR[]'}, {'': 'STRUCT(a DATE)'})
     """
-    if not type.startswith("TUPLE(") or type.endswith("]"):
-        return ()
+    if type.endswith("]"):
+        return {"": type[: type.rindex("[")]}
+    kind, _, rest = type.partition("(")
+    if kind not in ("TUPLE", "STRUCT"):
+        return {}
     parts, depth = [""], 0
-    for token in _TYPE_TOKEN.findall(type[len("TUPLE(") : -1]):
+    for token in _TYPE_TOKEN.findall(rest[:-1]):
         depth += (token == "(") - (token == ")")
         if token == "," and not depth:
             parts.append("")
         else:
             parts[-1] += token
-    return tuple(part.strip() for part in parts)
+    if kind == "TUPLE":
+        return {str(i): part.strip() for i, part in enumerate(parts)}
+    fields = [found for part in parts if (found := _FIELD.fullmatch(part.strip()))]
+    return {(f[1] or f[2].replace('""', '"')).lower(): f[3] for f in fields} if len(fields) == len(parts) else {}
 
 
 def settle(
@@ -141,6 +151,7 @@ def settle(
         conditions: texts that are conditions elsewhere in the statement: BOOLEAN, unless a place here settles another type.
         widths: the widest type of texts that need several in the statement.
         by_name: the type of texts that are calculated or compared with under a name, unless a place here settles another type.
+            (Else a statement, as "the customer is angry", is BOOLEAN; by which alone rows are ordered, it is a score.)
     """
     grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
@@ -151,10 +162,9 @@ def settle(
     for members in families.values():
         wants = [uses[index].want for index in members]
         text = uses[members[0]].text
-        is_group = any(w.place is Place.GROUP for w in wants)
-        # true, false, not known
-        stated = is_statement(text) and (is_group or all(w.place is Place.PRESENCE for w in wants))
-        if _is_open(wants) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
+        stated = is_statement(text) and text not in by_name and not all(w.place is Place.ORDER for w in wants)
+        loose = [w for w in wants if not stated or (w is not ARGUMENT and w is not PRINTED)]
+        if _is_open(loose) and (stated or text in conditions or any(w.place is Place.CONDITION for w in wants)):
             for index in members:
                 uses[index] = replace(uses[index], want=CONDITION)
         elif (type := by_name.get(text)) is not None and all(w.place in _FREE for w in wants):
@@ -167,6 +177,24 @@ def settle(
     for index in sorted(assigned, key=lambda i: (uses[i].span.start, i)):
         numbers.setdefault(assigned[index], len(numbers))
     return [replace(assigned[index], id=numbers[assigned[index]]) for index in range(len(uses))]
+
+
+def check_statements(uses: list[Use], columns: list[VirtualColumn], warn: Callable[[str], None]) -> None:
+    """Warns of a text that says what is true or false where its place, and no cast, asks it for a number or for words.
+
+    Args:
+        uses: of one query block.
+        columns: the virtual column of each use.
+        warn: takes the warning.
+    """
+    cast = {column for use, column in zip(uses, columns, strict=True) if use.want.place is Place.CAST}
+    for column in dict.fromkeys(columns):
+        if column.is_value and column not in cast and is_statement(column.text):
+            text = column.text[:40]
+            warn(
+                f'UQL102: "{text}" says what is true or false, and is asked as {column.type} here; "{text}"::BOOLEAN '
+                f'asks whether it holds, and a number is asked for by its name, as in "how much …"::DOUBLE'
+            )
 
 
 def _needed(type: str) -> Want:

@@ -50,9 +50,7 @@ def folded(expr: Expr) -> Expr:
             return Boolean(not negated)
         case IsNull(operand=Number() | String() | Boolean(), negated=negated):
             return Boolean(negated)
-        case Binary(op=op, left=Null(), right=Number() | String() | Null()) if op in _COMPARED:
-            return Null()
-        case Binary(op=op, left=Number() | String(), right=Null()) if op in _COMPARED:
+        case Binary(op=op, left=left, right=right) if op in _COMPARED and Null() in (left, right):
             return Null()
         case Binary(op=op, left=Number(text=a), right=Number(text=b)) if op in _COMPARED:
             one, two = Decimal(a), Decimal(b)

@@ -15,7 +15,7 @@ from uql.benchmarks.kills import Billed, billed
 from uql.llm.providers.base import CallError, Reply, Request
 
 QUERY = 'SELECT id, "the topic" AS topic FROM reviews WHERE "the review is positive" AND stars > 1'
-EVERY = 'SELECT id, "it is so" AS so FROM reviews WHERE id % 10 = 0'
+EVERY = 'SELECT id, "it is so"::VARCHAR AS so FROM reviews WHERE id % 10 = 0'
 
 
 @pytest.fixture(autouse=True)

@@ -354,3 +354,69 @@ def test_whatever_parses_binds_or_says_where_it_does_not(data: st.DataObject) ->
         assert error.code.startswith("UQL") and str(error)
         return
     assert not any(isinstance(n, Name | Quoted) for item in statement.query.items for n in walk(item.expr))
+
+
+@pytest.mark.parametrize(
+    ("query", "type"),
+    [
+        ('SELECT id, "the text is rude" AS c FROM reviews', "BOOLEAN"),
+        ("SELECT {'a': \"the text is rude\"} AS c FROM reviews", "STRUCT(a BOOLEAN)"),
+        ('SELECT ["the text is rude"] AS c FROM reviews', "BOOLEAN[]"),
+        ('SELECT CASE WHEN id = 1 THEN "the text is rude" END AS c FROM reviews', "BOOLEAN"),
+        ("SELECT CASE WHEN id = 1 THEN \"the text is rude\" ELSE 'n/a' END AS c FROM reviews", "VARCHAR"),
+        ('SELECT city, "the texts are rude" AS c FROM reviews GROUP BY city', "BOOLEAN"),
+        ("SELECT c FROM (SELECT \"the text is rude\" AS c FROM reviews) x WHERE c = 'yes'", "BOOLEAN"),
+        ("SELECT c FROM (SELECT \"the text is rude\" AS c FROM reviews) x WHERE c LIKE '%x%'", "VARCHAR"),
+        ("SELECT c FROM (SELECT \"the text is rude\" AS c FROM reviews) x WHERE c IN ('a', 'b')", "VARCHAR"),
+        ('SELECT upper(c) AS c FROM (SELECT "the text is rude" AS c FROM reviews) x', "VARCHAR"),
+        ('SELECT "the text is rude"::VARCHAR AS c FROM reviews', "VARCHAR"),
+        ('SELECT "the texts that are rude" AS c FROM reviews', "VARCHAR"),
+    ],
+)
+def test_a_statement_without_a_type_is_true_or_false(catalog, query, type):
+    assert select(catalog, query).items[-1].type == type
+
+
+def test_a_statement_by_which_alone_rows_are_ordered_is_a_score(catalog):
+    (column,) = virtuals(catalog, 'SELECT id FROM reviews ORDER BY "the text is rude" DESC LIMIT 3')
+    assert column.type == "DOUBLE"
+
+
+@pytest.mark.parametrize(
+    ("query", "warned"),
+    [
+        ('SELECT upper("the text is rude") FROM reviews', ["VARCHAR"]),
+        ('SELECT sum("the text is rude") FROM reviews', ["DOUBLE"]),
+        ('SELECT id FROM reviews WHERE "the text is rude" > 3', ["DOUBLE"]),
+        ('SELECT "the text is rude" FROM reviews', []),
+        ('SELECT "the text is rude"::DOUBLE FROM reviews', []),
+        ('SELECT upper("the main topic") FROM reviews', []),
+    ],
+)
+def test_a_statement_whose_place_asks_for_another_type_is_warned_of(catalog, query, warned):
+    warnings = bound(catalog, query).warnings
+    assert [w for w in warnings if "true or false" in w] == [
+        f'UQL102: "the text is rude" says what is true or false, and is asked as {type} here; "the text is rude"::BOOLEAN asks whether '
+        'it holds, and a number is asked for by its name, as in "how much …"::DOUBLE'
+        for type in warned
+    ]
+
+
+def test_a_text_among_the_values_that_a_number_is_compared_with_is_refused(catalog):
+    failure = error(catalog, 'SELECT id FROM reviews WHERE stars IN ("the number of stars", 2)')
+    assert failure.code == "UQL206" and 'PROMPT "the number of stars"' in failure.help
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT to_json("the text is rude") FROM reviews',
+        "SELECT 'x' || \"the text is rude\" FROM reviews",
+        'SELECT typeof(c) FROM (SELECT "the text is rude" AS c FROM reviews) x',
+    ],
+)
+def test_a_function_that_takes_any_type_leaves_a_statement_true_or_false(catalog, query):
+    query = bound(catalog, query).query
+    source = query.source
+    (column,) = query.virtuals or source.query.virtuals
+    assert column.type == "BOOLEAN"

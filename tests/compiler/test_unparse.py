@@ -91,3 +91,9 @@ def test_statements_of_every_construct_are_written_as_they_were_read():
     for line in (line for line in lines if "PIVOT" not in line and not line.startswith("--")):
         tree = parse(both(line)[0])
         assert parse(unparse(tree)) == tree, unparse(tree)
+
+
+@pytest.mark.parametrize("text", ["(lambda) LIKE x", "(lambda) + 1", "f((lambda) IN (1))"])
+def test_a_name_that_would_begin_a_lambda_stands_in_parentheses(text: str) -> None:
+    tree = parse(f"SELECT {text}")
+    assert parse(unparse(tree)) == tree

@@ -310,3 +310,26 @@ def test_a_condition_on_the_items_of_a_list_stays_behind_it(con):
     )
     rows = con.uql(statement.format('"the mood"')).fetchall()
     assert rows == con.execute(statement.format("'calm'")).fetchall()
+
+
+def test_rows_that_stand_beside_several_values_are_counted_once_against_the_budget():
+    model = HashModel({"it is good": 0.4})
+    con = uql.connect(model=model, ledger=":memory:", seed=3, budget=45)
+    con.execute("CREATE TABLE t AS SELECT i AS k, 'note ' || i AS body FROM range(40) r(i)")
+    con.execute("CREATE TABLE u AS SELECT i AS id FROM range(30) r(i)")
+    result = con.uql(
+        'SELECT u.id, l.n FROM u, LATERAL (SELECT count(*) AS n FROM t WHERE t.k BETWEEN u.id AND u.id + 10 AND "{body} is good") l'
+    )
+    foreseen = result.quote().calls
+    assert len(result.fetchall()) == 30 and result.exact and not result.partial
+    assert model.calls == 40 and foreseen.low <= 40 <= foreseen.high
+
+
+def test_the_price_of_a_sub_query_for_each_value_is_that_of_the_values_that_where_leaves():
+    model = HashModel({"it is good": 0.4})
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.execute("CREATE TABLE t AS SELECT i AS k, 'note ' || i AS body FROM range(40) r(i)")
+    result = con.uql('SELECT t.k, l.good FROM t, LATERAL (SELECT "{t.body} is good" AS good) l WHERE t.k < 7')
+    foreseen = result.quote().calls
+    assert len(result.fetchall()) == 7
+    assert foreseen.low == model.calls == foreseen.high == 7

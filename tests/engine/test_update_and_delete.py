@@ -182,3 +182,25 @@ def test_rows_that_are_numbered_anew_meanwhile_are_not_taken_for_others(tmp_path
     assert duck.execute("SELECT count(*), count(*) FILTER (WHERE said = text) FROM t WHERE said <> ''").fetchall() == [
         (10, 10)
     ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM mine WHERE <pos>",
+        "UPDATE mine SET film = <topic>",
+        "INSERT INTO mine SELECT id, text, film FROM reviews WHERE <pos>",
+        "MERGE INTO mine USING (SELECT id FROM reviews WHERE <pos>) s ON s.id = mine.id WHEN MATCHED THEN DELETE",
+        "DELETE FROM temp.mine WHERE id < 3",
+    ],
+)
+def test_a_temporary_table_of_the_users_connection_is_read_as_a_copy_and_not_changed(labels, statement):
+    duck = labels._tables()
+    duck.execute("CREATE TEMP TABLE mine AS SELECT id, text, film FROM reviews")
+    with uql.attach(duck, model=f"oracle:{labels.folder / 'oracle.toml'}", ledger=":memory:", budget="all") as con:
+        with pytest.raises(
+            UQLError, match="mine is a temporary table of the connection that UQL is attached to"
+        ) as info:
+            con.uql(both(statement)[0])
+        assert info.value.code == "UQL509" and "CREATE TABLE" in (info.value.help or "")
+    assert duck.execute("SELECT count(*) FROM mine").fetchall() == [(44,)]

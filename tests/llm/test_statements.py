@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from uql.llm.questions import Choice, Extract, Row
@@ -25,7 +27,19 @@ the agent did not help
 nobody was hurt
 the review {r.body} is about the film {f.plot}
 the image has at least two people in it
-the speaker thinks the price is too high""".splitlines()
+the speaker thinks the price is too high
+the tweet is a complaint
+the tweet complains
+this tweet is a complaint
+this is spam
+it's a complaint
+is a complaint
+complains about the price
+no one was hurt
+the customer asks for a refund
+the review {r.text} fits the film {f.plot}
+the agent booked a flight
+the article quotes a politician""".splitlines()
 
 VALUES = """the topic
 the name of the painter
@@ -55,6 +69,11 @@ def test_a_statement_is_known_by_its_words(text):
     assert question_text(Extract(text), Row()).startswith("Does it hold that")
 
 
+def test_none_of_672_names_of_values_is_taken_for_a_statement():
+    names = Path(__file__).with_name("names_of_values.txt").read_text().splitlines()
+    assert [name for name in names if is_statement(name)] == []
+
+
 @pytest.mark.parametrize("text", VALUES)
 def test_the_name_of_a_value_is_none(text):
     assert not is_statement(text)
@@ -72,3 +91,7 @@ def test_a_statement_is_asked_as_a_statement_and_a_question_as_it_is():
     )
     assert choice.question_text(Choice("tone", labels=labels), Row()) == "Which is the tone?"
     assert question_text(Extract("who painted it?"), Row()) == "who painted it?"
+    assert (
+        is_statement("is it a complaint?")
+        and question_text(Extract("is it a complaint?"), Row()) == "is it a complaint?"
+    )

@@ -261,7 +261,8 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
 
 
 def _calls_to_share(plan: PhysicalPlan, ctx: Context) -> int:
-    """Calls for all candidates of a plan that can do with a sample of them, more than any budget where these depend on answers; else 0."""
+    """Calls for all candidates, those alike once, of a plan that can do with a sample; more than any budget where these depend on answers;
+    0 for others."""
     calls = 0
     for block in blocks(plan).values():
         if not asks(block):
@@ -276,9 +277,14 @@ def _calls_to_share(plan: PhysicalPlan, ctx: Context) -> int:
         if block.scan.join is not None or block.inner != SubQueries():
             calls += MANY_CALLS
         else:
-            calls += len(block.requests) * int(
-                ctx.duck.scalar(f"SELECT system.main.count(*) FROM ({candidates_sql(block)})")
-            )
+            candidates = candidates_sql(block)
+            for stage in block.requests:  # a row that stands beside several values is asked once
+                read = ", ".join(
+                    quote(c.label) for c in dict.fromkeys(c for column in stage.columns for c in column.inputs)
+                )
+                calls += int(
+                    ctx.duck.scalar(f"SELECT system.main.count(DISTINCT system.main.hash({read})) FROM ({candidates})")
+                )
     return calls
 
 

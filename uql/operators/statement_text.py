@@ -22,16 +22,26 @@ _SUBJECTS = _words(
     "it he she they we i you there someone somebody everyone everybody nobody nothing something people one"
 )
 _PRONOUNS = _words("it he she they we")
-_FINITE = _words(
-    """is are was were isn't aren't wasn't weren't has had have hasn't doesn't don't didn't does did can cannot can't could will
-    won't would should must may might"""
+_PEOPLE = _words("someone somebody everyone everybody nobody people you there i")
+_POINTERS = _words("this that these those both")
+_BE = _words("is are was were isn't aren't wasn't weren't")
+_FINITE = _BE | _words(
+    """has had have hasn't doesn't don't didn't does did can cannot can't could will won't would should must may might"""
 )
-_VERBS = _words(
-    """mentions contains describes shows says includes expresses depicts refers complains praises wants discusses criticizes
-    criticises recommends suggests involves belongs speaks seems looks sounds deals agrees disagrees contradicts gives tells
-    makes takes gets comes goes wears holds carries explains"""
+_OPENING = _BE | _words("has have had hasn't does do did doesn't didn't")  # behind these no name of a value begins
+_VERBS_ALONE = _words(
+    """contains describes says includes expresses depicts refers complains criticizes criticises recommends suggests involves belongs
+    speaks seems agrees disagrees contradicts tells explains asks thinks knows believes likes dislikes hates loves requires warns"""
+)  # no name of a thing
+_VERBS = _VERBS_ALONE | _words(
+    "mentions shows praises wants discusses looks sounds deals gives makes takes gets comes goes wears holds carries"
+)
+_WANTED_TO = _words("asked wanted tried refused failed decided hoped threatened agreed")
+_RELATIVE_ENDS = _words(
+    "has had have did does made got gave took bought paid left lost won saw said use like want need"
 )
 _SUBORDINATE = _words("who whom whose that which what how where when why whether if because while as than")
+_TIMES = _words("day week month year night time morning evening hour season quarter")
 _LINKS = _words(
     "of in on at by for with from to about and or under over after before between into through during without against"
 )
@@ -50,14 +60,36 @@ def is_statement(text: str) -> bool:
         words = ["they", *words[3:]]
     elif words[:1] == ["hole"]:
         words[0] = "it"
+    elif words[:1] and words[0] in ("it's", "that's", "there's", "he's", "she's"):
+        words[:1] = [words[0][:-2], "is"]
+    elif words[:2] == ["no", "one"]:
+        words[:2] = ["nobody"]
     if len(words) < 2:
         return False
     if words[0] in _SUBJECTS and words[1] not in _LINKS | _SUBORDINATE:
-        return len(words) > 2 or words[0] in _PRONOUNS
-    return any(_is_subject(words[:at]) and _is_verb(words, at) for at in range(1, len(words)))
+        return _is_clause(words)
+    if words[0] in _POINTERS and words[1] in _BE:
+        return len(words) > 2
+    if words[0] in _OPENING or words[0] in _VERBS_ALONE:
+        return words[1] not in _SUBORDINATE or words[0] in _VERBS_ALONE
+    return any(_is_subject(words[:at], words[at]) and _is_verb(words, at) for at in range(1, len(words)))
 
 
-def _is_subject(words: list[str]) -> bool:
+def _is_clause(words: list[str]) -> bool:
+    """Does a verb come behind it, someone, people …? (something positive, one reason, everyone involved: no)"""
+    subject, second = words[:2]
+    if subject in _PRONOUNS:
+        return True
+    if len(words) == 2:
+        return False
+    if subject in _PEOPLE:
+        return second not in _DETERMINERS and (
+            not second.endswith(("ed", "ible", "able", "ing")) or _is_verb(words, 1, 1)
+        )
+    return second in _FINITE or second in _VERBS
+
+
+def _is_subject(words: list[str], verb: str) -> bool:
     """Is it one noun phrase, without a clause in it? A second one begins behind a link alone: the name of the film."""
     if (
         any(word in _SUBORDINATE - {"that"} for word in words)
@@ -66,18 +98,39 @@ def _is_subject(words: list[str]) -> bool:
     ):
         return False
     inner = [i for i in range(1, len(words)) if words[i] in _DETERMINERS | _SUBJECTS]
+    if words[-1] == "hole" and len(words) > 1 and words[-2].endswith("s") and verb not in _BE:
+        return False  # the points {name} had
     return all(words[i - 1] in _LINKS | _DETERMINERS for i in inner)
 
 
-def _is_verb(words: list[str], at: int) -> bool:
-    """Is this word, behind a subject, the verb of a statement?"""
-    word, after = words[at], words[at + 1 : at + 2]
-    if not after:
-        return False
-    if word in _FINITE or word in _VERBS:
+def _is_verb(words: list[str], at: int, least: int = 2) -> bool:
+    """Is this word, behind a subject, the verb of a statement?
+
+    Args:
+        words: of the text.
+        at: the place of the word.
+        least: the words that a subject has at least, before a verb that may be a noun or a participle.
+    """
+    word, rest = words[at], words[at + 1 :]
+    if rest[2:] == ["hole"]:
+        del rest[2:]  # the film {f.plot}
+    if not rest:
+        return at >= least and word in ("complains", "agrees", "disagrees")
+    if word in _FINITE or word in _VERBS_ALONE:
         return True
+    if words[at - 1].endswith("'s"):
+        return False  # the player's points this season
+    opens = rest[0] in _DETERMINERS - {"that"}
+    # the side effects the patient had: a clause about a noun, which ends in its verb
+    is_relative = opens and len(rest) > 2 and (rest[-1] in _RELATIVE_ENDS or rest[-1].endswith(("s", "ed")))
+    if word in _VERBS:
+        return not is_relative
     ends = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
-    opens = after[0] in _DETERMINERS - {"that"} and at >= 2
-    if ends and opens:  # the reasons the customer gives: a clause without a verb's object at its end
-        return not words[-1].endswith("s") or len(words) - at <= 3
-    return at >= 2 and word.endswith("ed") and (after[0] in _DETERMINERS or after[0] in ("to", "that"))
+    opens = opens and rest[0] not in ("each", "every") and rest[-1] not in _TIMES
+    if ends and opens and at >= least:
+        return len(rest) == 2 or (rest[0] in ("a", "an", "no", "another") and not is_relative)
+    if not word.endswith("ed") or at < least:
+        return False
+    if rest[0] == "to":
+        return word in _WANTED_TO and not words[at - 1].endswith("s")
+    return opens or rest[0] == "that"

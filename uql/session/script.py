@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.errors import BindError, BudgetError, ConfigError, UQLError, UQLSyntaxError, memory_errors
+from uql.base.errors import BindError, BudgetError, ConfigError, DataError, UQLError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
+from uql.compiler.statement_targets import changed
 from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption, Statement
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
@@ -38,6 +40,7 @@ from uql.session.store_estimates import listed, placed, refusal
 if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
     from uql.session.session import Session
+    from uql.sources.catalog import Catalog
 
 
 def run_script(
@@ -119,9 +122,28 @@ def prepared(session: Session, piece: Piece, statement: StatementInput | None = 
         session.statement = statement or StatementInput(piece.source, piece.parameters)
         try:
             return _prepared(session, piece)
+        except UQLError as error:
+            raise _of_a_copy(session.catalog, piece) or error from error.__cause__
         except duckdb.Error as error:  # such as one before in the same transaction
             session.note_failure(error)
-            raise refused(error) from error
+            raise _of_a_copy(session.catalog, piece) or refused(error) from error
+
+
+def _of_a_copy(catalog: Catalog, piece: Piece) -> DataError | None:
+    """The error of a statement that changes a temporary table of the user's own connection; None for others."""
+    with suppress(duckdb.Error):  # in a transaction that has ended
+        change = changed(piece.source)
+        if change is None or not change.name or not catalog.is_copied(change.name):
+            return None
+        return DataError(
+            f"{change.name[-1]} is a temporary table of the connection that UQL is attached to, and UQL reads a copy of it",
+            code="UQL509",
+            text=piece.source,
+            start=change.start,
+            end=change.end,
+            help="store the answers with CREATE TABLE answers AS SELECT …, and change the temporary table from them by that connection",
+        )
+    return None
 
 
 def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:

@@ -733,20 +733,28 @@ class Catalog:
 
     def _temporary(self, parts: tuple[str, ...]) -> str | None:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
+        name = self._of_users_temporary(parts)
+        if name is None:
+            return None
+        try:
+            arrow = self.connection.sql(f"SELECT * FROM temp.{quote(name)}").to_arrow_table()
+        except duckdb.Error:
+            return None
+        private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
+        return quote(private)
+
+    def is_copied(self, parts: tuple[str, ...]) -> bool:
+        """Is it a temporary table of the user's connection, of which statements read a copy?"""
+        return self._find(parts) is None and self._of_users_temporary(parts) is not None
+
+    def _of_users_temporary(self, parts: tuple[str, ...]) -> str | None:
         if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
             return None
         name_sql = literal(parts[-1].lower())
         rows = self._of_users(
             f"SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND system.main.lower(table_name) = {name_sql}"
         )
-        if not rows:
-            return None
-        try:
-            arrow = self.connection.sql(f"SELECT * FROM temp.{quote(rows[0][0])}").to_arrow_table()
-        except duckdb.Error:
-            return None
-        private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
-        return quote(private)
+        return rows[0][0] if rows else None
 
     def is_behind(self) -> bool:
         """Has the user's own connection a transaction open since `begin`, whose changes the cursor does not see?"""

@@ -116,8 +116,8 @@ def discover(
             by_name[name] = replace(source, name=name)
         links = model.links(by_name)
         pairs = {frozenset((x.left.table, x.right.table)) for x in links}
-        guessed = links_between(list(by_name.values()), catalog)
-        guessed = [x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs]
+        found = links_between(list(by_name.values()), catalog)
+        guessed = [x for x in found if frozenset((x.left.table, x.right.table)) not in pairs]
         return Scope(by_name, (*links, *guessed), left_out=left_out)
 
 
