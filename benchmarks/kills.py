@@ -54,7 +54,9 @@ GATES, SHARDS = 3, 2
 GATE_CPUS = 0.5  # of the cluster's two
 MOST_TWICE = IN_FLIGHT * SHARDS  # calls that may be in flight as a process dies
 PATIENCE_S = 600.0
-COPY = """COPY (SELECT id, "it is so"::VARCHAR AS so FROM reviews WITH (budget = {cap})) TO '{folder}' (FORMAT parquet)"""
+COPY = (
+    """COPY (SELECT id, "it is so"::VARCHAR AS so FROM reviews WITH (budget = {cap})) TO '{folder}' (FORMAT parquet)"""
+)
 
 
 class Billed(Instant):
