@@ -39,7 +39,8 @@ no one was hurt
 the customer asks for a refund
 the review {r.text} fits the film {f.plot}
 the agent booked a flight
-the article quotes a politician""".splitlines()
+the article quotes a politician
+mentions a competitor""".splitlines()
 
 VALUES = """the topic
 the name of the painter

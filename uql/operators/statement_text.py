@@ -72,6 +72,8 @@ def is_statement(text: str) -> bool:
         return len(words) > 2
     if words[0] in _OPENING or words[0] in _VERBS_ALONE:
         return words[1] not in _SUBORDINATE or words[0] in _VERBS_ALONE
+    if words[0] in _VERBS and words[1] in ("a", "an", "no", "any"):
+        return True
     return any(_is_subject(words[:at], words[at]) and _is_verb(words, at) for at in range(1, len(words)))
 
 
@@ -116,10 +118,12 @@ def _is_verb(words: list[str], at: int, least: int = 2) -> bool:
         del rest[2:]  # the film {f.plot}
     if not rest:
         return at >= least and word in ("complains", "agrees", "disagrees")
-    if word in _FINITE or word in _VERBS_ALONE:
+    if word in _FINITE:
         return True
     if words[at - 1].endswith("'s"):
         return False  # the player's points this season
+    if word in _VERBS_ALONE:
+        return True
     opens = rest[0] in _DETERMINERS - {"that"}
     # the side effects the patient had: a clause about a noun, which ends in its verb
     is_relative = opens and len(rest) > 2 and (rest[-1] in _RELATIVE_ENDS or rest[-1].endswith(("s", "ed")))
