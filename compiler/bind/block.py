@@ -264,7 +264,7 @@ class _Block:
             self.statement.widths,
             self.statement.types_by_name,
         )
-        uses.check_statements(binder.uses, self.columns, self.statement.warn)
+        uses.check_statements(binder.uses, self.columns, self.statement.warnings)
         videos = {c: video_search(c, self.scope) for c in dict.fromkeys(self.columns)}
         self.searches = {column: video for column, video in videos.items() if video is not None}
         if self.searches:

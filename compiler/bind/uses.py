@@ -179,22 +179,23 @@ def settle(
     return [replace(assigned[index], id=numbers[assigned[index]]) for index in range(len(uses))]
 
 
-def check_statements(uses: list[Use], columns: list[VirtualColumn], warn: Callable[[str], None]) -> None:
+def check_statements(uses: list[Use], columns: list[VirtualColumn], warnings: list[str]) -> None:
     """Warns of a text that says what is true or false where its place, and no cast, asks it for a number or for words.
 
     Args:
         uses: of one query block.
         columns: the virtual column of each use.
-        warn: takes the warning.
+        warnings: of the statement; what they say of a text already is not said again.
     """
     cast = {column for use, column in zip(uses, columns, strict=True) if use.want.place is Place.CAST}
     for column in dict.fromkeys(columns):
         if column.is_value and column not in cast and is_statement(column.text):
-            text = column.text[:40]
-            warn(
-                f'UQL102: "{text}" says what is true or false, and is asked as {column.type} here; "{text}"::BOOLEAN '
-                f'asks whether it holds, and a number is asked for by its name, as in "how much …"::DOUBLE'
-            )
+            begin = f'UQL102: "{column.text[:40]}" says what is true or false, and '
+            if not any(warning.startswith(begin) for warning in warnings):
+                warnings.append(
+                    f'{begin}is asked as {column.type} here; "{column.text[:40]}"::BOOLEAN asks whether it holds, and a number is '
+                    f'asked for by its name, as in "how much …"::DOUBLE'
+                )
 
 
 def _needed(type: str) -> Want:

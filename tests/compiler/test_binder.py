@@ -386,7 +386,7 @@ def test_a_statement_by_which_alone_rows_are_ordered_is_a_score(catalog):
     ("query", "warned"),
     [
         ('SELECT upper("the text is rude") FROM reviews', ["VARCHAR"]),
-        ('SELECT sum("the text is rude") FROM reviews', ["DOUBLE"]),
+        ('SELECT sqrt("the text is rude") FROM reviews', ["DOUBLE"]),
         ('SELECT id FROM reviews WHERE "the text is rude" > 3', ["DOUBLE"]),
         ('SELECT "the text is rude" FROM reviews', []),
         ('SELECT "the text is rude"::DOUBLE FROM reviews', []),
@@ -420,3 +420,8 @@ def test_a_function_that_takes_any_type_leaves_a_statement_true_or_false(catalog
     source = query.source
     (column,) = query.virtuals or source.query.virtuals
     assert column.type == "BOOLEAN"
+
+
+def test_of_a_statement_that_is_added_up_one_warning_says_how_to_count_it(catalog):
+    (warning,) = bound(catalog, 'SELECT sum("the text is rude") FROM reviews').warnings
+    assert 'sum(CASE WHEN "the text is rude" THEN 1 ELSE 0 END)' in warning

@@ -338,7 +338,8 @@ def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: b
             from uql.compiler.bind.types import other_model_call
 
             failure = refused(other)
-            failure.help = other_model_call(source) or (failure.help if _SET.match(source) is None else None)
+            if not ended:
+                failure.help = other_model_call(source) or (failure.help if _SET.match(source) is None else None)
             raise failure from other
         raise neither(error, other, source) from None
 
