@@ -42,7 +42,7 @@ def _of_decisions(columns: Columns, rows: int) -> float:
     if any(isinstance(q.reply(), Value | Text) for q in questions):
         return plain_prompt_tokens(columns, rows)
     sent = systemone.one_row(questions, row) if rows == 1 else systemone.many_rows(questions, (row,) * rows)
-    return WRAPPING + _tokens(map(json.dumps, sent))
+    return _tokens(map(json.dumps, sent))
 
 
 @lru_cache(maxsize=1024)
