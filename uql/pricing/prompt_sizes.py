@@ -59,7 +59,7 @@ def _of_json(columns: Columns, rows: int) -> float:
     if any(q.operator.words.instruction is None for q in questions):
         return _of_single_prompts(columns, rows)
     if rows > 1:
-        prompt, schema = several.prompt(questions, (row,) * rows, 0), several.schema(questions, rows)
+        prompt, schema = several.prompt(questions, (row,) * rows, 0), several.schema(questions)
     elif fused.is_word(questions, row):
         return WRAPPING + _of(fused.word(questions[0], row))
     else:
