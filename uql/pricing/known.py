@@ -126,6 +126,13 @@ class Knowledge:
         terms = terms_of(self.settings, unit, unit != Unit(), self.budget, rows, self.rows_apart)
         return replace(terms, rows_measured=not untried)
 
+    def of_model(self, price: Price | None, prompt: PromptTokens, form: float) -> Knowledge:
+        """The same of another model: its price, and its requests and replies in the form that it is sent them."""
+        cache = {
+            i: (block, replace(known, prompt=prompt, form=form)) for i, (block, known) in self._block_cache.items()
+        }
+        return replace(self, price=price, prompt=prompt, form=form, _block_cache=cache)
+
     @property
     def costs(self) -> bool:
         """Is the model's price known, and above 0?"""
