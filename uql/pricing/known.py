@@ -127,7 +127,13 @@ class Knowledge:
         return replace(terms, rows_measured=not untried)
 
     def of_model(self, price: Price | None, prompt: PromptTokens, form: float) -> Knowledge:
-        """The same of another model: its price, and its requests and replies in the form that it is sent them."""
+        """The same of another model.
+
+        Args:
+            price: its own.
+            prompt: counts its requests, in tokens.
+            form: tokens of its replies around each answer.
+        """
         cache = {
             i: (block, replace(known, prompt=prompt, form=form)) for i, (block, known) in self._block_cache.items()
         }
