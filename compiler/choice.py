@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from uql.base.errors import PlanError
@@ -50,6 +51,7 @@ class Terms:
     rows: int = 1  # that share a request, wherever they may
     rows_by_price: bool = False  # only where that saves LEAST_SAVED
     rows_measured: bool = True  # else a way in which they do is priced, and not taken
+    rows_apart: bool = False  # rows of one request are decisions of their own, whose answers have probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,8 @@ def _priced(
     if videos_whole.__name__ not in terms.disabled:
         ways += [candidate for way in ways for candidate in videos_whole(way, statistics.watched)]
     if rows_together.__name__ not in terms.disabled:
-        ways += [candidate for way in ways for candidate in rows_together(way, terms.rows, statistics.unshared_columns)]
+        shares = partial(rows_together, rows=terms.rows, unshared=statistics.unshared_columns, apart=terms.rows_apart)
+        ways += [candidate for way in ways for candidate in shares(way)]
     return [(way, block_quote(way, statistics)) for way in (_with_costs(way, statistics, terms) for way in ways)]
 
 
@@ -308,9 +311,9 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
     quote, least = priced[1], chosen[1]
     if quote is least:
         by_setting = _shares(chosen[0]) and not terms.rows_by_price
-        return "chosen: the cheapest" + (f" with rows_per_request = {terms.rows}" if by_setting else "")
+        return "chosen: the cheapest" + (f" with {_shared_rows(terms)}" if by_setting else "")
     if _shares(chosen[0]) and not _shares(priced[0]) and not terms.rows_by_price:
-        return f"rows_per_request = {terms.rows}"
+        return _shared_rows(terms)
     mine, best_weight = quote.weight(terms.unit), least.weight(terms.unit)
     if terms.rows_by_price and _shares(priced[0]) and mine < best_weight:
         saved = 1 - mine / best_weight
@@ -329,3 +332,8 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
     if mine >= MUCH_DEARER * best_weight:
         return f"{mine / best_weight:.1f} times as much in {unit}"
     return f"{mine / best_weight - 1:.0%} dearer in {unit}"
+
+
+def _shared_rows(terms: Terms) -> str:
+    """Why rows share requests whatever it costs."""
+    return f"{terms.rows} decisions a request" if terms.rows_apart else f"rows_per_request = {terms.rows}"

@@ -154,7 +154,7 @@ def videos_whole(block: Block, watched: Set[Column]) -> Iterator[Block]:
     yield from _changed(block, lambda s: replace(s, whole=True) if any(c in watched for c in s.input_columns) else s)
 
 
-def rows_together(block: Block, rows: int, unshared: Set[Column]) -> Iterator[Block]:
+def rows_together(block: Block, rows: int, unshared: Set[Column], apart: bool = False) -> Iterator[Block]:
     """The block whose questions are put to `rows` rows at once, wherever that is legal.
 
     Legal: the model takes several rows (`rows` says how many), the question is the same for each (no value of the row in a hole of it,
@@ -165,9 +165,10 @@ def rows_together(block: Block, rows: int, unshared: Set[Column]) -> Iterator[Bl
     Args:
         rows: in one request; fewer than 2: never.
         unshared: columns whose text is too long to share a request.
+        apart: the model answers each row as a decision of its own.
     """
     if rows >= 2:
-        yield from _changed(block, lambda s: replace(s, rows=rows) if _may_share(s, unshared) else s)
+        yield from _changed(block, lambda s: replace(s, rows=rows, apart=apart) if _may_share(s, unshared) else s)
 
 
 def _may_share(stage: Stage, unshared: Set[Column]) -> bool:

@@ -34,13 +34,14 @@ class Stage:
     """One request a row: the values of these virtual columns, which read the same columns.
 
     `riders` are asked along with them and needed only of rows that pass: they never make a row be asked, and a group among them
-    rides once its taxonomy is there. `rows` rows share one request, 1: each has its own. `whole`: videos are shown as files, not frame
-    by frame. `cost` is that of one row beside the block's other stages.
+    rides once its taxonomy is there. `rows` rows share one request, 1: each has its own; `apart`: as decisions of their own.
+    `whole`: videos are shown as files, not frame by frame. `cost` is that of one row beside the block's other stages.
     """
 
     columns: tuple[VirtualColumn, ...]
     riders: tuple[VirtualColumn, ...] = ()
     rows: int = 1
+    apart: bool = False
     whole: bool = False
     cost: float = field(default=1.0, compare=False)
 
@@ -55,7 +56,7 @@ class Stage:
         if self.whole:
             return ("videos are sent whole",)
         if self.rows > 1:
-            return (f"{self.rows} rows a request: answers have no probabilities",)
+            return (f"{self.rows} rows a request" + ("" if self.apart else ": answers have no probabilities"),)
         return ("one request a row",) if len(self.columns) + len(self.riders) > 1 else ()
 
     @property

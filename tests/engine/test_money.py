@@ -177,6 +177,26 @@ def test_explain_prints_the_cheap_model_alone_a_sample_by_the_dear_one_and_both(
     assert "oracle:dear.toml alone: " in by_cascade and "cheap.toml alone: 0.0" in by_cascade
 
 
+@pytest.mark.parametrize("options", ["precision = 0.9, ", ""])
+def test_each_of_two_models_costs_in_their_plan_what_it_costs_alone(
+    options: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decision model is sent other words, and more, than one that answers by a word."""
+    monkeypatch.setenv("JEV_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    small, large = "systemone:jev-latest", "openai:gpt-5-mini"
+    with uql.connect(ledger=":memory:", budget="all", rows_per_request=1, progress=False) as con:
+        con.sql("SELECT i AS id, 'note number ' || i || ' of some words' AS text FROM range(5000) t(i)").create("notes")
+        both = con.uql(f"{SEARCH} WITH ({options}models = ['{small}', '{large}'])").explain()
+        for model in (small, large):
+            alone = con.uql(f"{SEARCH} WITH (model = '{model}')").quote()
+            assert alone.usd is not None
+            line = next(line for line in both.splitlines() if line.strip().startswith(f"{model} alone"))
+            expected = f"{alone.usd.expected:.4f} USD", f"{alone.input_tokens.expected:,.0f} tokens in"
+            assert all(part in line for part in expected), (line, expected)
+
+
 def test_the_vectors_of_a_vendor_are_in_the_quote_of_a_sample(con: uql.Connection) -> None:
     embedder = "embedder = 'openai:text-embedding-3-large'"
     plain = con.uql(f"{COUNT} WITH (budget = 128)").quote()

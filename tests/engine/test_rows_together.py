@@ -13,7 +13,7 @@ from uql.benchmarks.optimizer.hashed import Hashed
 from uql.compiler.cost import Pace, Range
 from uql.llm.ledger import Ledger
 from uql.pricing.learned import keep_rows_a_request
-from uql.pricing.model_prices import rows_of
+from uql.pricing.model_prices import ROWS_APART, rows_of
 
 QUERY = 'SELECT id, "the name" USING (text) AS n FROM t WHERE "it is rare" USING (text)'
 COUNT = 'SELECT COUNT(*) AS n FROM t WHERE "it is rare" USING (text)'
@@ -87,17 +87,21 @@ def test_rows_share_requests_where_that_was_measured_and_never_to_a_model_here(t
 
 
 @pytest.mark.parametrize(
-    ("model", "rows"),
+    ("model", "unmeasured", "rows"),
     [
-        ("openai:gpt-5-mini", 8),
-        ("systemone:jev-1", 8),
-        ("https://gateway.example/v1#m", 8),
-        ("local", 1),
+        ("openai:gpt-5-mini", 1, 8),
+        ("openai:gpt-6-luna", 1, 8),
+        ("systemone:jev-1", ROWS_APART, 8),
+        ("https://gateway.example/v1#m", 1, 8),
+        ("local", 1, 1),
     ],
 )
-def test_how_many_rows_share_a_request_is_known_before_the_model_is_opened(model: str, rows: int) -> None:
-    assert rows_of(None, Settings(model=model)) == 1
+def test_how_many_rows_share_a_request_is_known_before_the_model_is_opened(
+    model: str, unmeasured: int, rows: int
+) -> None:
+    assert rows_of(None, Settings(model=model)) == unmeasured
     assert rows_of(None, Settings(model=model), measured=8) == rows
+    assert rows_of(None, Settings(model=model), measured=1) == 1
     assert rows_of(None, Settings(model=model, rows_per_request=8), measured=1) == rows
 
 

@@ -125,13 +125,13 @@ def test_a_listener_hears_of_rows_that_get_their_vectors_and_of_none_the_second_
     assert len(heard) == before
 
 
-def test_a_search_by_the_papers_method_may_explore(large):
+def test_a_search_by_the_papers_method_may_explore_and_does_so_less_with_each_batch(large):
     found = {}
     for explore in ("", ", explore = 0.9"):
         con = large.connect(budget=120, examples=False)
         result = con.uql(f"SELECT id FROM reviews WHERE {POSITIVE} WITH (method = 'uqe'{explore})")
         found[explore] = len(result.fetchall())
-    assert found[", explore = 0.9"] < found[""]
+    assert 0.8 * found[""] < found[", explore = 0.9"] < found[""], "a share that stays finds 0.6 as many"
 
 
 HEAVY = "exp(1.5 * sqrt(-2 * ln((hash(id) % 9973 + 1) / 9974.0)) * cos(6.2831853 * (hash(id + 7) % 9973) / 9973.0))"

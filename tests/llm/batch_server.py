@@ -33,9 +33,7 @@ class BatchServer:
     def routes(self) -> dict[str, Any]:
         return {
             "/v1/files": self._upload,
-            "/v1/batches": lambda body, _: self._create(
-                [(line["custom_id"], line["body"]) for line in map(json.loads, self.files[-1].splitlines())]
-            ),
+            "/v1/batches": lambda body, _: self._of_file(body) if body else self._listed(),
             "/v1/chat/completions": self._direct(chat),
             "/v1/messages": self._direct(messages),
             "/v1/messages/batches": lambda body, _: self._create(
@@ -59,6 +57,17 @@ class BatchServer:
         assert body["fields"] == {"purpose": "batch"}
         self.files.append(body["file"])
         return {"id": f"file{len(self.files)}", "object": "file"}
+
+    def _of_file(self, body: dict[str, Any]) -> dict[str, Any]:
+        made = self._create(
+            [(line["custom_id"], line["body"]) for line in map(json.loads, self.files[-1].splitlines())]
+        )
+        self.batches[-1]["metadata"] = body["metadata"]
+        return made
+
+    def _listed(self) -> dict[str, Any]:
+        held = [{"id": f"b{n}", "metadata": batch.get("metadata")} for n, batch in enumerate(self.batches)]
+        return {"object": "list", "data": [{"id": "of another", "metadata": None}, *held], "has_more": False}
 
     def _create(self, requests: list[tuple[str, Any]]) -> dict[str, Any]:
         assert len({id for id, _ in requests}) == len(requests), "ids are unique in a batch"

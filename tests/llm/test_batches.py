@@ -18,6 +18,7 @@ from hash_model import HashModel
 import uql
 from uql.base.errors import ConfigError
 from uql.cli import main
+from uql.llm.ledger import Ledger
 from uql.llm.providers import batches
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Price
@@ -155,13 +156,51 @@ def test_a_batch_of_a_killed_process_is_waited_for_and_paid_once(kind: str, tmp_
         assert "under way" not in capsys.readouterr().out
 
 
+LOST = KILLED.replace(
+    "with test_batches",
+    """
+noted = batches.Batches._note
+async def killed(self, batch, requests):
+    if batch == "b0":
+        import os
+        os._exit(9)
+    await noted(self, batch, requests)
+batches.Batches._note = killed
+with test_batches""",
+)
+
+
+@pytest.mark.parametrize(("kind", "paid"), [("openai", ROWS), ("anthropic", 2 * ROWS)])
+def test_a_batch_whose_id_was_never_noted_is_found_by_its_mark(kind: str, paid: int, tmp_path: Path) -> None:
+    """Killed between the vendor's reply and the note of the batch; Anthropic's batches have no mark."""
+    server, ledger, here = BatchServer(), tmp_path / "l.sqlite", Path(__file__).parent
+    with serving(server) as at:
+        told = [sys.executable, "-c", LOST, str(here), str(here.parent), kind, at.url, str(ledger)]
+        assert subprocess.run(told, stdout=subprocess.PIPE, timeout=60).returncode == 9
+        assert len(server.batches) == 1
+        with connected(kind, at.url, ledger) as con:
+            result = con.uql(QUERY.format("true"))
+            assert len(result.fetchall()) == ROWS // 2 and not result.errors
+        assert len(server.billed) == paid and not server.direct
+
+
+def test_a_batch_that_never_reached_the_vendor_is_handed_in_again(tmp_path: Path) -> None:
+    server, ledger = BatchServer(), tmp_path / "l.sqlite"
+    with serving(server) as at, connected("openai", at.url, ledger) as con:
+        create, server._of_file = server._of_file, lambda body: (400, {"error": {"message": "not so"}})  # type: ignore[assignment,return-value]
+        assert con.uql(QUERY.format("true")).fetchall() == []
+        with Ledger(ledger) as held:
+            assert held.batches() == [], "what the vendor refused is not under way"
+        server._of_file = create  # type: ignore[method-assign]
+        assert len(con.uql(QUERY.format("true, fresh = true")).fetchall()) == ROWS // 2
+        assert len(server.billed) == ROWS
+
+
 def test_a_batch_that_the_vendor_has_no_longer_is_handed_in_again(tmp_path: Path) -> None:
     server = BatchServer()
     ledger = tmp_path / "l.sqlite"
     with serving(server) as at, connected("openai", at.url, ledger) as con:
         provider = model("openai", at.url)
-        from uql.llm.ledger import Ledger
-
         con.uql(QUERY.format("true")).fetchall()
         keys = [bytes.fromhex(id) for id, _ in server.batches[0]["requests"]]
         with Ledger(ledger) as held:

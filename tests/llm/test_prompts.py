@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import duckdb
 import pytest
 from scripted import row
 
 from uql.llm.prompts import fused, several
+from uql.llm.prompts.json_schema import json_form
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Summary, Write
 from uql.operators import compare, condition, label, score, summary, value, write
 from uql.operators.rows import fence, fenced, filled, tag
 from uql.operators.texts import neutral, short
 
 REVIEW = row("A fine film.")
+REVIEWS = Path(os.environ.get("UQL_DATA", "../shared/data")) / "movie_reviews" / "data.parquet"
 
 
 def test_the_words_of_each_question_alone() -> None:
@@ -232,14 +237,19 @@ def test_what_all_requests_share_comes_first_and_is_short() -> None:
     assert len(re.findall(r"\w+|[^\w\s]", alone)) <= 40, "words and marks: no tokenizer is slower to split it"
 
 
-def test_a_decision_takes_50_tokens_alone_and_45_in_a_pack() -> None:
-    """Tokens of four characters; rows of 150 characters, as long as film reviews are on the average."""
+def test_a_decision_takes_50_tokens_alone_and_56_in_a_pack_with_its_schema() -> None:
+    """Tokens of four characters over the movie reviews, or over as many rows of their mean length where they are not there."""
     question = Predicate("the review is positive")
-    rows = tuple(row((f"{n} " + "fine film " * 15)[:150]) for n in range(8))
-    words = fused.word(question, rows[0])
-    assert (len(words.system) + len(words.user)) / 4 <= 50
-    packed = several.prompt((question,), rows, 5)
-    assert (len(packed.system) + len(packed.user)) / 4 / 8 <= 45
+    texts = [("fine film " * 15 + str(n))[-150:] for n in range(2000)]
+    if REVIEWS.exists():
+        texts = [text for (text,) in duckdb.sql(f"SELECT text FROM '{REVIEWS}' WHERE text IS NOT NULL").fetchall()]
+    rows = [row(text) for text in texts[: len(texts) // 8 * 8]]
+    alone = [fused.word(question, each) for each in rows]
+    packs = [several.prompt((question,), tuple(rows[i : i + 8]), 5) for i in range(0, len(rows), 8)]
+    form = len(json.dumps(json_form("answers", several.schema((question,))))) / 4 / 8
+    one, shared = (sum(len(w.system) + len(w.user) for w in words) / 4 / len(rows) for words in (alone, packs))
+    print(f"{len(rows):,} rows: {one:.1f} alone; {shared:.1f} and {form:.1f} of the schema in packs of 8")
+    assert one <= 50 and shared <= 45 and form < 11.25
 
 
 @pytest.mark.parametrize("reply", ["true", " True. ", "yes", '{"q1": true}', '```json\n{"q1": "yes"}\n```'])

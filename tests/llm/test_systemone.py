@@ -172,3 +172,39 @@ def test_a_statement_runs_over_the_reference_server() -> None:
                 'SELECT COUNT(*) AS n FROM r WHERE "the review is about a film" WITH (rows_per_request = 8)'
             )
             assert not packed.errors and packed.cost.calls == 12
+
+
+def counted(url: str, **settings: Any) -> tuple[list[tuple[Any, ...]], Any, str]:
+    """The rows, the cost and the plan of a condition about 100 texts of 1 to 100 letters."""
+    with uql.connect(model=f"systemone:{url}#m", ledger=":memory:", budget="all", progress=False, **settings) as con:
+        con.sql("CREATE TABLE r AS SELECT i AS id, repeat('x', i::INTEGER) AS body FROM range(1, 101) t(i)")
+        result = con.uql('SELECT id FROM r WHERE "it is so" ORDER BY id')
+        plan = result.explain()
+        return result.fetchall(), result.cost, plan
+
+
+def test_by_default_rows_share_requests_and_each_has_its_answer_and_its_probability() -> None:
+    with serve({"/v1/systemone": systemone}) as told:
+        alone, one_by_one, _ = counted(told.url, rows_per_request=1)
+        shared, cost, plan = counted(told.url)
+        assert alone == shared == [(i,) for i in range(2, 101, 2)]
+        assert one_by_one.requests == cost.calls == 100 and cost.requests == 4
+        assert "32 rows a request; reads r.body" in plan and "answers have no probabilities" not in plan
+        assert "chosen: the cheapest with 32 decisions a request" in plan
+        _, soft, plan = counted(told.url, soft=True)
+        assert soft.requests == 4 and "left aside" not in plan, "their probabilities are there"
+
+
+def test_a_row_that_the_server_refuses_fails_alone_and_the_rows_beside_it_have_their_answers() -> None:
+    def handler(body: dict[str, Any], headers: dict[str, str]) -> Any:
+        texts = [body["state"], *(str(q["instructions"]) for q in body["questions"].values())]
+        if any("'xxxxx'" in str(text) or text == "xxxxx" for text in texts):
+            return 422, {"detail": [{"loc": ["body"], "msg": "bad request", "type": "missing"}]}
+        said = systemone(body, headers)
+        said["answers"].pop("3.q1", None)  # and one that the reply leaves out
+        return said
+
+    with serve({"/v1/systemone": handler}) as told:
+        rows, cost, _ = counted(told.url)
+        assert rows == [(i,) for i in range(2, 101, 2)]
+        assert cost.failed == 1

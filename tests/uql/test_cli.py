@@ -128,6 +128,40 @@ def test_dry_run_prints_the_plan_and_asks_nobody(world: Path, capsys: pytest.Cap
     assert "6 calls," not in err
 
 
+REFUSED = "the price of openai:nobody is not known"
+
+
+@pytest.mark.parametrize("words", [["--model", "openai:nobody"], ["--set", "models=oracle:oracle.toml,openai:nobody"]])
+def test_dry_run_says_that_a_run_would_be_refused_as_the_run_then_is(
+    words: list[str], world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    query = ["shop.duckdb", "-c", POSITIVE, *words, "--max-cost", "2", "--ledger", ":memory:"]
+    assert main([*query, "--dry-run"]) == 0
+    assert f"Warning: the run would be refused: UQL402: max_cost is set, and {REFUSED}" in capsys.readouterr().out
+    assert main(query) == 2
+    assert REFUSED in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (POSITIVE, ["--model", "openai:nobody"]),
+        (POSITIVE, [*ORACLE, "--max-cost", "2"]),
+        ("SELECT id FROM reviews", ["--model", "openai:nobody", "--max-cost", "2"]),
+        (POSITIVE, ["--set", "models=openai:nobody,oracle:oracle.toml", "--max-cost", "2"]),
+    ],
+    ids=["without a limit", "with a price", "without a question", "of the first of two models"],
+)
+def test_dry_run_says_nothing_of_a_refusal_where_there_is_none(
+    query: str, words: list[str], world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["shop.duckdb", "-c", query, *words, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "be refused" not in out
+    assert ("would end where it first asks openai:nobody: UQL402" in out) == ("--set" in words)
+
+
 def test_a_plan_as_json_is_json_on_stdout(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shop.duckdb", "-c", f"EXPLAIN (FORMAT JSON) {POSITIVE}", *ORACLE]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -1,7 +1,8 @@
 """Do rows that share a request keep their answers? Measured with labelled rows, for `rows_per_request = 'auto'`.
 
-The same rows are asked alone, together, together in another order, and together with rows that give orders. `auto` takes what was measured
-in the place of what is taken for the class of the model. Rows that are NULL are never sent, alone or together.
+The same rows are asked alone, together, together in another order, and together with rows that give orders. 'auto' takes the number that
+was measured; else one row a request, or several where the model's protocol makes each a decision of its own (`Capabilities.rows_apart`).
+Rows that are NULL are never sent, alone or together.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Settings:
     )
     concurrency: int | None = None  # requests in flight; None: the provider's own
     rows_per_request: Rows = (
-        "auto"  # rows that share a request; 'auto': as many as was measured (uql eval --packed) to keep answers
+        "auto"  # rows that share a request; 'auto': as many as keep answers (uql eval --packed), 32 of decision models
     )
     batch: bool = False  # rows go to the vendor's batch API: half the price, within a day; of openai: and anthropic:
     ledger: str | None = field(

@@ -33,6 +33,7 @@ from uql.llm.ledger import Ledger
 from uql.llm.ledger_keys import Chunk, Slot, collected, distinct, question_key
 from uql.llm.ledger_rows import RETRIED, Failed
 from uql.llm.limiter import Limiter
+from uql.llm.prices import unpriced
 from uql.llm.prompts import several
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import Answer, Problem, Provider, RowsProvider
@@ -269,11 +270,7 @@ class Gate:
     async def _begin(self, opened: Provider) -> None:
         """Note the run, once. Raises ModelError (UQL402) where its cost cannot be kept, ConfigError (UQL414) where it is another's."""
         if self.budget.usd is not None and opened.price is None:
-            raise ModelError(
-                f"max_cost is set, and the price of {opened.name} is not known",
-                code="UQL402",
-                help="give its price in the configuration (prices), or leave max_cost out",
-            )
+            raise unpriced(opened.name)
         if self._started:
             return
         run = self.run

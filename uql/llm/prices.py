@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 from uql.base import toml_file
 from uql.base.endpoints import origin
-from uql.base.errors import ConfigError
+from uql.base.errors import ConfigError, ModelError
 from uql.base.settings import Settings
 from uql.base.vendors import VENDORS
 from uql.llm.providers.address import LOOPBACK
 from uql.llm.providers.base import Price
 
 SELLERS = {origin(vendor.url): vendor.seller for vendor in VENDORS.values() if vendor.url}
-FREE = ("local", "ollama")  # kinds of models without a price per token
+FREE = ("local", "ollama", "scripted")  # kinds of models without a price per token
 SOLD_AS = {"azure": "openai"}  # vendors whose models cost what another's table says
 _VERSION = re.compile(r"-(latest|\d{4}-\d\d-\d\d|\d{8})$")  # of a model, at the end of its name
 
@@ -56,6 +56,15 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
     if not seller or not model:
         return None
     return _packaged(seller, model) or _shipped(seller, model)
+
+
+def unpriced(name: str) -> ModelError:
+    """The refusal of a run with a `max_cost` that asks a model whose price is unknown."""
+    return ModelError(
+        f"max_cost is set, and the price of {name} is not known",
+        code="UQL402",
+        help="give its price in the configuration (prices), or leave max_cost out",
+    )
 
 
 def _oracle_price(path: str) -> Price | None:

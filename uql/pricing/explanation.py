@@ -19,7 +19,8 @@ from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.sampling_inputs import FEWEST_ROWS
 from uql.llm.prices import price_of
 from uql.pricing.error_target import share_asked
-from uql.pricing.model_prices import price_known
+from uql.pricing.model_prices import form_of, price_known
+from uql.pricing.prompt_sizes import prompt_tokens
 from uql.sampling.promise import PILOT
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _predicted(
 ) -> tuple[PhysicalPlan, Quote, tuple[Alternative, ...]]:
     """The plan that runs, its price, and what else there was to choose from."""
     best, others = knowledge.chosen(plan)
-    quote, models = _with_cascade(best, price_alone(best, knowledge, budget), knowledge)
+    quote, models = _with_cascade(best, price_alone(best, knowledge, budget), knowledge, budget)
     cost = knowledge.price
     if cost is not None:
         others = tuple(replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in others)
@@ -212,13 +213,20 @@ def _scores(plan: PhysicalPlan, knowledge: Knowledge) -> Quote:
     for block in blocks(plan).values() if knowledge.settings.models else ():
         if not is_promised(block, knowledge.settings) or knowledge(block).rows.expected < FEWEST_ROWS:
             continue
+        known = replace(_of_small(knowledge)(block), calls=None, answers=None, rates=None)
         for column in block.filter.columns:
             where = SemFilter(Formula.of(Virtual(column)), stages((column,)), block.filter.goal)
             alone = replace(block, filter=where, values=Values(), order=Order())
-            calls = calls_of(alone, replace(knowledge(block), calls=None, answers=None, rates=None)).by_stage
-            for stage, count in calls.items():
-                scores += Quote(count, *stage_tokens(stage, count, knowledge(block)))
+            for stage, count in calls_of(alone, known).by_stage.items():
+                scores += Quote(count, *stage_tokens(stage, count, known))
     return scores
+
+
+def _of_small(knowledge: Knowledge) -> Knowledge:
+    """What is known, of the small one of two models."""
+    name = knowledge.settings.models[0]
+    model, settings = knowledge.models.get(name), knowledge.settings.with_values(model=name)
+    return knowledge.of_model(price_known(model, settings), prompt_tokens(model, settings), form_of(model, settings))
 
 
 def _by_model(quote: Quote, model: str, knowledge: Knowledge) -> Quote:
@@ -327,9 +335,14 @@ def _unsure(block: Block, knowledge: Knowledge) -> tuple[Range, Range]:
 
 
 def _with_cascade(
-    plan: PhysicalPlan, large_quote: Quote, knowledge: Knowledge
+    plan: PhysicalPlan, large_quote: Quote, knowledge: Knowledge, budget: int | None
 ) -> tuple[Quote, tuple[Alternative, ...]]:
-    """The price with a small and a large model, beside that of the large one alone, where the settings name two."""
+    """The price with a small and a large model, beside that of the large one alone, where the settings name two.
+
+    Args:
+        large_quote: of the large one alone.
+        budget: calls; None: without limit.
+    """
     settings = knowledge.settings
     if not settings.models or "cascade" in settings.disabled_rules:
         return large_quote, ()
@@ -342,19 +355,23 @@ def _with_cascade(
     conditions, more = (sum((pair[i] for pair in asked), Range.exactly(0)) for i in (0, 1))
     if not more.expected:
         return replace(large_quote, calls=large_quote.calls + more, every=large_quote.every + more), ()
-    small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
+    large = price_known(knowledge.models.get(settings.models[1]), settings.with_values(model=settings.models[1]))
+    small_quote = price_alone(plan, _of_small(knowledge), budget)
     calls = max(1.0, large_quote.calls.expected)
     part, by_small = more.times(1 / calls), min(1.0, conditions.expected / calls)
-    both = Range.exactly(1.0) + part
+
+    def both(small: Range, large: Range) -> Range:
+        return small.times(by_small) + large.times(1 - by_small) + large * part
+
+    tokens_in = both(small_quote.input_tokens, large_quote.input_tokens)
+    tokens_out = both(small_quote.output_tokens, large_quote.output_tokens)
     two = replace(large_quote, calls=large_quote.calls + more, every=large_quote.calls + more)
-    two = replace(two, input_tokens=large_quote.input_tokens * both, output_tokens=large_quote.output_tokens * both)
-    two = two.timed(knowledge.pace)
-    usd = cheap = None
-    if small is not None and large is not None:
+    two = replace(two, input_tokens=tokens_in, output_tokens=tokens_out).timed(knowledge.pace)
+    usd = None
+    if small_quote.usd is not None and large is not None:
         large_quote = large_quote.priced(large.usd(1, 0), large.usd(0, 1))
-        cheap = large_quote.priced(small.usd(1, 0), small.usd(0, 1)).usd
-        assert cheap is not None and large_quote.usd is not None
-        usd = cheap.times(by_small) + large_quote.usd.times(1 - by_small) + large_quote.usd * part
+        assert large_quote.usd is not None
+        usd = both(small_quote.usd, large_quote.usd)
     two = replace(two, usd=usd)
     cheaper = usd is None or large_quote.usd is None or usd.expected < large_quote.usd.expected
     names = settings.models
@@ -369,5 +386,5 @@ def _with_cascade(
     other = Alternative(
         f"{names[1]} alone", large_quote, not cheaper, "dearer" if cheaper else "chosen: the cheaper one"
     )
-    fast = Alternative(f"{names[0]} alone", replace(large_quote, usd=cheap), False, "nothing is stated of its answers")
+    fast = Alternative(f"{names[0]} alone", small_quote, False, "nothing is stated of its answers")
     return (two, (one, other, fast)) if cheaper else (large_quote, (other, one, fast))

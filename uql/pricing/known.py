@@ -96,6 +96,7 @@ class Knowledge:
     pace: Pace = field(default_factory=Pace)
     budget: int | None = None
     rows_at_once: int = 1  # that a request to the model may hold
+    rows_apart: bool = False  # rows of one request are decisions of their own
     rows_measured: bool = True  # else what TRIED of them would save is shown
     prompt: PromptTokens = plain_prompt_tokens
     form: float = 0.0  # tokens of a reply around each answer
@@ -121,8 +122,22 @@ class Knowledge:
         """What choices depend on besides a block."""
         unit = unit_of(self.price)
         untried = self.costs and not self.rows_measured
-        terms = terms_of(self.settings, unit, unit != Unit(), self.budget, TRIED if untried else self.rows_at_once)
+        rows = TRIED if untried else self.rows_at_once
+        terms = terms_of(self.settings, unit, unit != Unit(), self.budget, rows, self.rows_apart)
         return replace(terms, rows_measured=not untried)
+
+    def of_model(self, price: Price | None, prompt: PromptTokens, form: float) -> Knowledge:
+        """The same of another model.
+
+        Args:
+            price: its own.
+            prompt: counts its requests, in tokens.
+            form: tokens of its replies around each answer.
+        """
+        cache = {
+            i: (block, replace(known, prompt=prompt, form=form)) for i, (block, known) in self._block_cache.items()
+        }
+        return replace(self, price=price, prompt=prompt, form=form, _block_cache=cache)
 
     @property
     def costs(self) -> bool:
@@ -139,7 +154,7 @@ class Knowledge:
     @property
     def rows_left_aside(self) -> str | None:
         """Why rows share no request though the settings say so and the model could."""
-        why = needs_probabilities(self.settings)
+        why = needs_probabilities(self.settings, self.rows_apart)
         if self.rows_at_once == 1 or why is None or self.settings.rows_per_request == "auto":
             return None
         return (
@@ -644,7 +659,9 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
 
 
 # --------------------------------------------------------------------------------------------- what a choice depends on
-def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, rows: int = 1) -> Terms:
+def terms_of(
+    settings: Settings, unit: Unit, in_usd: bool, calls: int | None, rows: int = 1, apart: bool = False
+) -> Terms:
     """What choices depend on under these settings.
 
     No riders where a failure would end the run, which must not happen for a row that the query does not need, and none beside a cascade,
@@ -655,21 +672,26 @@ def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, ro
         in_usd: `unit` is in USD, else in tokens.
         calls: of the budget; None: all.
         rows: that a request may hold; one where their probabilities are needed.
+        apart: they are decisions of their own.
     """
     off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or _has_cascade(settings) else ())
-    row_by_row = needs_probabilities(settings) is not None
-    return Terms(unit, calls, off, in_usd, 1 if row_by_row else rows, settings.rows_per_request == "auto")
+    rows = 1 if needs_probabilities(settings, apart) is not None else rows
+    by_price = settings.rows_per_request == "auto" and not apart
+    return Terms(unit, calls, off, in_usd, rows, by_price, rows_apart=apart)
 
 
 def _has_cascade(settings: Settings) -> bool:
     return bool(settings.models) and "cascade" not in settings.disabled_rules
 
 
-def needs_probabilities(settings: Settings) -> str | None:
-    """What needs the probability of each answer, which answers of rows that share a request do not have; None: nothing."""
+def needs_probabilities(settings: Settings, apart: bool) -> str | None:
+    """What needs the probability of each answer, which answers of rows that share a request do not have; None: nothing.
+
+    `apart`: they are decisions of their own, which have it; not those of both models of a cascade.
+    """
     if _has_cascade(settings):
         return "a cascade"
-    return "soft = on" if settings.soft else None
+    return "soft = on" if settings.soft and not apart else None
 
 
 def pilot_rows(rows: float) -> int:

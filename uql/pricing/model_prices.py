@@ -21,6 +21,9 @@ IN_FLIGHT = {
     "ollama": 64,
     "": 8,
 }  # requests to a model that is not open yet; 64 of the others
+ROWS_APART = (
+    32  # of a request, where they are decisions of their own: Jev takes 64,000 tokens, and rows here up to 1,000
+)
 REMOTE_SECONDS = Range(0.2, 1.0, 5.0)
 
 
@@ -82,14 +85,21 @@ def takes_rows(model: Provider | None, settings: Settings) -> bool:
     return not is_in_process(settings) if model is None else isinstance(model, RowsProvider)
 
 
+def rows_apart(model: Provider | None, settings: Settings) -> bool:
+    """Are the rows of a request to this model decisions of their own? They are by the protocol of decision models."""
+    kind = (settings.model or "").partition(":")[0]
+    return kind == "systemone" if model is None else model.capabilities.rows_apart
+
+
 def rows_of(model: Provider | None, settings: Settings, measured: int | None = None) -> int:
-    """Rows that a request to this model may hold: as the settings say; under 'auto' as measured, else one.
+    """Rows that a request to this model may hold: as the settings say; under 'auto' as measured, else one, or ROWS_APART.
 
     Args:
         measured: by `uql eval --packed`; None: it was not.
     """
     rows = settings.rows_per_request
-    rows = measured or 1 if rows == "auto" else int(rows)
+    unmeasured = ROWS_APART if rows_apart(model, settings) else 1
+    rows = measured or unmeasured if rows == "auto" else int(rows)
     return rows if takes_rows(model, settings) else 1
 
 
@@ -99,8 +109,8 @@ def rows_measured(model: Provider | None, settings: Settings, measured: int | No
     Args:
         measured: by `uql eval --packed`; None: it was not.
     """
-    here = model is not None and model.is_local
-    return measured is not None or settings.rows_per_request != "auto" or here or not takes_rows(model, settings)
+    settled = (model is not None and model.is_local) or rows_apart(model, settings) or not takes_rows(model, settings)
+    return measured is not None or settings.rows_per_request != "auto" or settled
 
 
 def unit_of(price: Price | None) -> Unit:

@@ -42,7 +42,7 @@ def _of_decisions(columns: Columns, rows: int) -> float:
     if any(isinstance(q.reply(), Value | Text) for q in questions):
         return plain_prompt_tokens(columns, rows)
     sent = systemone.one_row(questions, row) if rows == 1 else systemone.many_rows(questions, (row,) * rows)
-    return WRAPPING + _tokens(map(json.dumps, sent))
+    return _tokens(map(json.dumps, sent))
 
 
 @lru_cache(maxsize=1024)
@@ -59,7 +59,7 @@ def _of_json(columns: Columns, rows: int) -> float:
     if any(q.operator.words.instruction is None for q in questions):
         return _of_single_prompts(columns, rows)
     if rows > 1:
-        prompt, schema = several.prompt(questions, (row,) * rows, 0), several.schema(questions, rows)
+        prompt, schema = several.prompt(questions, (row,) * rows, 0), several.schema(questions)
     elif fused.is_word(questions, row):
         return WRAPPING + _of(fused.word(questions[0], row))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uql.base.duckdb_connections import CurrentDatabase
@@ -55,10 +56,29 @@ class Foresight:
         from uql.pricing.explanation import explanation
 
         calls = self.limit(plan, settings)
+        sample = default_limit(plan, settings) if self._by_money(settings) else None
         with self._recalling(self.knowledge(settings, calls)) as knowledge:
-            return explanation(
-                bound, plan, knowledge, calls, default_limit(plan, settings) if self._by_money(settings) else None
-            )
+            report = explanation(bound, plan, knowledge, calls, sample)
+        refusals = self._refusals(settings) if bound.semantic else ()
+        return replace(report, warnings=(*report.warnings, *refusals))
+
+    def _refusals(self, settings: Settings) -> tuple[str, ...]:
+        """That a run would be refused, since a model has no price by which `max_cost` could be kept. A plug-in says it once it is open."""
+        from uql.llm.prices import unpriced
+        from uql.llm.providers import BUILT_IN
+        from uql.pricing.model_prices import price_known
+
+        if settings.max_cost is None:
+            return ()
+        given, asked_first = self._given(settings), settings.models[:1]
+        names = settings.models or ((settings.model,) if settings.model else ())
+        models = {given.name: given} if given is not None else {name: self._models.get(name) for name in names}
+        return tuple(
+            f"the run would {f'end where it first asks {name}' if name in asked_first else 'be refused'}: UQL402: {unpriced(name).message}"
+            for name, model in models.items()
+            if (model is not None or name.partition(":")[0] in BUILT_IN)
+            and price_known(model, settings.with_values(model=name)) is None
+        )
 
     def quoted(self, plan: PhysicalPlan, settings: Settings, *, with_ledger: bool = True) -> Quote:
         """The price.
@@ -170,6 +190,7 @@ class Foresight:
             form_of,
             pace_of,
             price_known,
+            rows_apart,
             rows_measured,
             rows_of,
             watches,
@@ -193,6 +214,7 @@ class Foresight:
             settings=settings,
             budget=calls,
             rows_at_once=rows_of(model, model_settings, memory.rows),
+            rows_apart=rows_apart(model, model_settings),
             rows_measured=rows_measured(model, model_settings, memory.rows),
             prompt=prompt_tokens(model, model_settings),
             form=form_of(model, model_settings),

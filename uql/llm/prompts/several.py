@@ -57,18 +57,16 @@ def prompt(questions: tuple[Question, ...], rows: tuple[Row, ...], seed: int) ->
 
 
 @lru_cache(maxsize=64)
-def schema(questions: tuple[Question, ...], rows: int, *, counted: bool = False) -> dict[str, Any]:
-    """The JSON schema of the reply. Not to be changed by the caller.
+def schema(questions: tuple[Question, ...], rows: int | None = None) -> dict[str, Any]:
+    """The JSON schema of the reply, as long for many rows as for two. Not to be changed by the caller.
 
     Args:
         questions: (q,) each is a key of a row's object.
-        rows: in the request.
-        counted: it states how many rows the list has; not every vendor takes a schema that does.
+        rows: of the request, where the list is held to them; None: for a vendor who takes no such schema. `read` counts them.
     """
-    properties = {"row": {"type": "integer", "enum": list(range(1, rows + 1))}}
-    properties |= {fused.key(n): q.reply().json_schema() for n, q in enumerate(questions)}
-    listed: dict[str, Any] = {"type": "array", "items": closed(properties)}
-    if counted:
+    values = {fused.key(n): q.reply().json_schema() for n, q in enumerate(questions)}
+    listed: dict[str, Any] = {"type": "array", "items": closed({"row": {"type": "integer"}, **values})}
+    if rows is not None:
         listed |= {"minItems": rows, "maxItems": rows}
     return closed({"rows": listed})
 

@@ -1,6 +1,7 @@
 """anthropic:MODEL, at the vendor's own host: Messages with a JSON schema as output format, the shared instruction cached.
 
-The API has no temperature and no log-probabilities: answers have no probability.
+The API has no temperature and no log-probabilities: answers have no probability. Its form is that of `types/message_create_params.py` and
+`types/message.py` in the Python package anthropic 2.14.0.
 """
 
 from __future__ import annotations

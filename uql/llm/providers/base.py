@@ -161,6 +161,7 @@ class Capabilities:
     shares_prefix: bool = (
         False  # what prompts begin with alike is evaluated once, for as long as no other prompt comes between
     )
+    rows_apart: bool = False  # rows of one request are decisions of their own: none changes another's answer, and each has a probability
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
     # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is
     sure_from: float | None = None

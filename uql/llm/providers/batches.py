@@ -1,15 +1,19 @@
 """Batch APIs at half the price: requests are put together, handed in, and waited for (`WITH (batch = true)`).
 
 A `Batches` takes the place of a provider's HTTP client: prompts, replies and what goes wrong with a row are read as ever. The ledger
-knows which requests are in which batch, so that a statement given again after its process was killed waits for the same batch.
+knows which requests are in which batch, so that a statement given again after its process was killed waits for the same batch. Before a
+batch is handed in the ledger notes its mark: where no reply came, the vendor's list is searched for the mark. Anthropic's batches take
+none: its list has times and counts alone, and which requests a batch holds is told by its results, once it has ended.
 
-Wire formats: OpenAI's Batch API (a file of lines, /v1/batches) and Anthropic's Message Batches, as their documentation describes them.
+Wire formats: OpenAI's Batch API (a file of lines, /v1/batches) and Anthropic's Message Batches, as `types/batch_create_params.py` of the
+Python package openai 3.57.0 and `types/messages/batch_create_params.py` of anthropic 2.14.0 have them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +31,7 @@ from uql.llm.providers.wire import call, posted, replied
 QUIET_S = 0.25  # without a new request, after which those that wait are handed in
 LOOKS_S = [1.0, 60.0]  # between two looks at a batch: a tenth of its age, in these bounds
 DAMAGED = 3  # times that results are fetched which cannot be read
+MARK = "uql-"  # begins the mark of a batch, which stands in the ledger until its id is known
 EXPIRED = 500, {"error": {"message": "the batch ended without this request", "code": "expired"}}
 Results = dict[str, tuple[int, dict[str, Any]]]  # status and body of each reply, by the id of the request
 
@@ -36,8 +41,11 @@ class _OpenAI:
 
     paths = ("/chat/completions", "/responses")  # whose requests it takes
     most = 50_000  # requests of one batch
+    marks = True  # a batch holds a mark, by which it is found
 
-    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
+    async def submit(
+        self, client: Client, path: str, requests: Mapping[str, Any], mark: str, identity: Mapping[str, str]
+    ) -> str:
         """Hand requests in, bodies by id, all of one path; the id of their batch. The identity is the provider's, for messages."""
         lines = (
             json.dumps({"custom_id": id, "method": "POST", "url": f"/v1{path}", "body": body})
@@ -45,8 +53,25 @@ class _OpenAI:
         )
         upload = partial(client.upload, "/files", fields={"purpose": "batch"}, name="uql.jsonl", data="\n".join(lines))
         file = await call(upload, **identity)
-        job = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
+        job = {
+            "input_file_id": file["id"],
+            "endpoint": f"/v1{path}",
+            "completion_window": "24h",
+            "metadata": {"mark": mark},
+        }
         return str((await posted(client, "/batches", job, **identity))["id"])
+
+    async def find(self, client: Client, mark: str, identity: Mapping[str, str]) -> str | None:
+        """The id of the batch that has this mark; None where the vendor has none."""
+        after, more = "", True
+        while more:
+            page = await call(partial(client.get, f"/batches?limit=100{after}"), **identity)
+            for job in page["data"]:
+                if (job.get("metadata") or {}).get("mark") == mark:
+                    return str(job["id"])
+                after = f"&after={job['id']}"
+            more = bool(page["data"]) and page.get("has_more") is True
+        return None
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
         """The replies; None while it is under way.
@@ -72,10 +97,16 @@ class _Anthropic:
 
     paths = ("/v1/messages",)
     most = 100_000
+    marks = False
 
-    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], identity: Mapping[str, str]) -> str:
+    async def submit(
+        self, client: Client, path: str, requests: Mapping[str, Any], mark: str, identity: Mapping[str, str]
+    ) -> str:
         job = {"requests": [{"custom_id": id, "params": body} for id, body in requests.items()]}
         return str((await posted(client, f"{path}/batches", job, **identity))["id"])
+
+    async def find(self, client: Client, mark: str, identity: Mapping[str, str]) -> str | None:
+        return None
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
         at = f"{self.paths[0]}/batches/{batch}"
@@ -187,11 +218,23 @@ class Batches:
                 for start in range(0, len(keys), self._service.most):
                     part = {key: requests[key] for key in keys[start : start + self._service.most]}
                     bodies = {key.hex(): request.body for key, request in part.items()}
-                    batch = await self._service.submit(self._client, path, bodies, self._identity)
+                    batch = await self._submit(path, bodies, part)
                     await self._note(batch, part)
                     self._follow(batch, part)
         except BaseException as error:  # nobody waits for ever
             _fail(requests.values(), error)
+            raise
+
+    async def _submit(self, path: str, bodies: Mapping[str, Any], keys: Iterable[bytes]) -> str:
+        """Hand a batch in, its mark noted before; the note goes where the vendor has refused it."""
+        mark = MARK + secrets.token_hex(16)
+        if self._service.marks:
+            await self._note(mark, keys)
+        try:
+            return await self._service.submit(self._client, path, bodies, mark, self._identity)
+        except (UQLError, CallError) as error:
+            if self._service.marks and not (isinstance(error, CallError) and error.kind in TRANSIENT):
+                await self._forget(keys)
             raise
 
     async def _under_way(self, request_keys: Iterable[bytes]) -> dict[str, list[bytes]]:
@@ -199,6 +242,11 @@ class Batches:
         keys, by_batch = list(request_keys), dict[str, list[bytes]]()
         for key, batch in await self._ledger.read(lambda db: list(db.by_key("batches", "key, batch", keys))):
             by_batch.setdefault(batch, []).append(key)
+        for mark in [batch for batch in by_batch if batch.startswith(MARK)]:  # handed in by a process that got no reply
+            held, found = by_batch.pop(mark), await self._service.find(self._client, mark, self._identity)
+            if found is not None:
+                await self._note(found, held)
+                by_batch.setdefault(found, []).extend(held)
         return by_batch
 
     async def _note(self, batch: str, requests: Iterable[bytes]) -> None:

@@ -58,7 +58,7 @@ def tokens_at_most(request: Request, *, word: bool = False) -> tuple[int, int]:
     output = output_at_most(questions)
     if n > 1:
         words = several.prompt(questions, (row,), request.seed)
-        shared = WRAPPING + size(words.system) + size(json.dumps(several.schema(questions, n, counted=True)))
+        shared = WRAPPING + size(words.system) + size(json.dumps(several.schema(questions, n)))
         return size(words.user) + ROW_TOKENS + shared // n + 1, output + ROW_TOKENS
     shown = (row, *(other for q in questions for other in q.shown))
     bound = sum(_media_tokens(cell) for each in shown for cell in media(each))

@@ -90,7 +90,7 @@ class ChatProvider:
         can = await self._ready(Row(), usage)
         body: dict[str, Any] = {"max_tokens": self._with_room(rows_output_at_most(request))}
         if can.schema:
-            schema = several.schema(request.questions, len(request.rows), counted=self.is_local)
+            schema = several.schema(request.questions, len(request.rows) if self.is_local else None)
             body["response_format"] = json_form("answers", schema)
         words = several.prompt(request.questions, request.rows, request.seed)
         reply = await self._message(words, Row(), body, usage)

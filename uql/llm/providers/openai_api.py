@@ -3,7 +3,8 @@
 Yes or no, one of some labels, and levels go to the Decisions endpoint where the model has it: up to 400 questions a request, with
 probabilities and a refusal for each question. Everything else is a chat completion with a strict JSON schema, a seed and
 log-probabilities, or a response where the model is not served as a chat: tried once and remembered, or said, as in
-openai:MODEL?api=responses.
+openai:MODEL?api=responses. Decisions have the form of `types/decision_create_params.py` and `types/decision.py` in the Python package
+openai 3.57.0: their questions share one input.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 A decision model writes no text. It answers a condition ("noul") with a probability, a choice and a score with a distribution. Many
 questions, and the records of many rows, share a request. The wire format is that of jevcompat 0.1.1 (`spec.py`, `mock.py`) and
 laya-serve 0.2.1 (`schemas.py`); many rows are laid out as by jevdb 0.1.0: what is asked in `state`, a record in each question.
+By that specification (7, `semantics.batching`) other questions of a request change no answer, so rows share requests by default.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class SystemOne:
         url = at.url if at.url.endswith("/v1") else f"{at.url}/v1"
         self.model, self.price, self.limits, self.is_local = at.model, price, at.limits, at.is_local
         self.name = f"systemone:{url}#{at.model}"
-        self.capabilities = Capabilities(probabilities=True, schema=False, images=False, audio=False)
+        self.capabilities = Capabilities(probabilities=True, schema=False, images=False, audio=False, rows_apart=True)
         self._client = client(url, api_key=at.api_key, timeout_s=timeout_s, on_limits=self._update_limits)
 
     def version(self, question: Question) -> str:
