@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
 
 from uql.features import table as table_module
-from uql.features.cache import VectorCache, content_hashes, distinct
+from uql.features.cache import VectorCache, content_hashes, distinct, own_folder
 from uql.features.lsa import Lsa, load_lsa, save_lsa
 from uql.features.similarity import with_similarity
 from uql.features.static import static_embedder
@@ -133,6 +134,27 @@ def test_threads_that_need_the_same_vectors_at_once_embed_each_text_once(tmp_pat
         found = threads.map(lambda part: table_features(part, key="t", cache_dir=tmp_path, embedder=embedder), parts)
         assert [len(features.matrix) for features in found] == [len(part) for part in parts]
     assert sorted(embedder.seen) == sorted(TEXTS)
+
+
+def test_a_folder_whose_files_are_being_moved_is_used(tmp_path):
+    """Two runs embed one table: what the first one writes is moved into its place while the second one looks."""
+    folder, looked = own_folder(tmp_path, "t"), Event()
+
+    def moved():
+        while not looked.is_set():
+            (folder / "sub").mkdir(parents=True)
+            (folder / "sub" / "new.part").write_bytes(b"half")
+            (folder / "sub" / "new.part").replace(folder / "made.npy")
+            (folder / "sub").rmdir()
+
+    with ThreadPoolExecutor(1) as thread:
+        mover = thread.submit(moved)
+        try:
+            found = {own_folder(tmp_path, "t") for _ in range(2_000)}
+        finally:
+            looked.set()
+        mover.result()
+    assert found == {folder}
 
 
 def test_texts_keep_their_features_whatever_else_of_the_table_is_read(tmp_path):

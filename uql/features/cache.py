@@ -15,6 +15,7 @@ import json
 import mmap
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
@@ -182,11 +183,18 @@ def own_folder(cache_dir: Path | None, key: str) -> Path | None:
     if cache_dir is None:
         return None
     folder = cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
-    places = (folder, folder.with_name(f"{folder.name}.lock"), *folder.rglob("*"))
-    strange = any(
-        place.is_symlink() or (place.exists() and not (place.is_file() or place.is_dir())) for place in places
-    )
-    return None if strange else folder
+    inside = (Path(root, name) for root, folders, files in os.walk(folder) for name in (*folders, *files))
+    places = (folder, folder.with_name(f"{folder.name}.lock"), *inside)
+    return folder if all(map(_is_plain, places)) else None
+
+
+def _is_plain(place: Path) -> bool:
+    """Is this a file, a folder, or nothing? Asked once: another process may move or remove it at the same moment."""
+    try:
+        mode = place.lstat().st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 @contextlib.contextmanager
