@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +179,9 @@ PACKED = {
 }
 
 
-@pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("stop_at", [3, 14, 25])
+@pytest.mark.parametrize(
+    ("name", "stop_at"), [(name, at) for name in PACKED for at in (3, 14, 25)] + [("a sample", 43), ("a sample", 55)]
+)
 def test_rows_that_share_requests_and_fail_resume_as_an_unbroken_run(tmp_path: Path, name: str, stop_at: int) -> None:
     (tmp_path / "whole").mkdir()
     model = Packed()
@@ -196,6 +200,74 @@ def test_rows_that_share_requests_and_fail_resume_as_an_unbroken_run(tmp_path: P
         assert (result.fetchall(), result.estimates, sorted(error.row for error in result.errors)) == want
     paid = first.paid + second.paid
     assert len(paid) == len(set(paid)) == len(model.paid)
+
+
+class Shaky(Counting):
+    """Answers late, in any order. Some requests about several rows fail whole, some rows are left out of one, some have no answer alone."""
+
+    def __init__(self, shares: tuple[int, int, int], stop_at: int = 0) -> None:
+        super().__init__(stop_at)
+        self.whole, self.left_out, self.alone = shares  # of 100 each
+
+    async def _late(self, rows: tuple[Any, ...]) -> list[Any]:
+        texts = [row.cells[0].value for row in rows]
+        for text in texts:
+            self.paid.append((len(texts), text))
+            if self.stop_at == len(self.paid):
+                self.con.interrupt()
+        await asyncio.sleep(random.random() * 0.003)
+        return texts
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        texts = await self._late(request.rows)
+        if _hundredth("whole", *sorted(texts)) < self.whole:
+            raise CallError("truncated", "it is cut")
+        replies = [await HashModel.answer(self, part) for part in request.single_requests()]
+        none = (Answer(problem=Problem("unreadable", "no answer")),)
+        pairs = zip(texts, replies, strict=True)
+        return RowsReply(
+            tuple(none if _hundredth("left out", text) < self.left_out else reply.answers for text, reply in pairs)
+        )
+
+    async def answer(self, request: Request) -> Reply:
+        if request.row.cells:
+            (text,) = await self._late((request.row,))
+            if _hundredth("alone", text) < self.alone:
+                raise CallError("truncated", "it is cut")
+        return await HashModel.answer(self, request)
+
+
+def _hundredth(*what: str) -> int:
+    return zlib.crc32(repr(what).encode()) % 100
+
+
+SHAKY = ('COUNT(*) AS n FROM t WHERE "it is so"', 'id FROM t WHERE "it is so"', 'id, "the name" AS name FROM t LIMIT 20')
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])
+def test_a_run_that_is_broken_off_anywhere_asks_the_rows_of_an_unbroken_one_as_often(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    rows, together, budget = (
+        rng.randint(60, 200),
+        rng.choice([1, 2, 3, 4, 8]),
+        rng.choice(["'all'", rng.randint(20, 150)]),
+    )
+    shares = rng.choice([0, 30]), rng.choice([0, 25]), rng.choice([10, 40])
+    statement = f"SELECT {rng.choice(SHAKY)} WITH (rows_per_request = {together}, budget = {budget})"
+
+    def sitting(folder: Path, stop_at: int, token: str) -> tuple[Shaky, Any]:
+        folder.mkdir(exist_ok=True)
+        model = Shaky(shares, stop_at)
+        with connect(folder, model, rows=rows) as con:
+            result = con.resume(token) if token else con.uql(statement)
+            found = sorted(result.fetchall()), result.estimates, sorted(error.row for error in result.errors)
+            return model, (found, result.run_id)
+
+    unbroken, (want, _) = sitting(tmp_path / "whole", 0, "")
+    first, (_, token) = sitting(tmp_path / "broken", rng.randint(1, len(unbroken.paid) - 1), "")
+    second, (got, _) = sitting(tmp_path / "broken", 0, token)
+    assert got == want
+    assert sorted(first.paid + second.paid) == sorted(unbroken.paid)
 
 
 @pytest.mark.parametrize("packed", [1, 4])

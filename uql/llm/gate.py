@@ -616,7 +616,7 @@ class Gate:
             if failed:
                 for slot in rest.values():
                     slot.try_again(failed)
-            for slot in _as_sent(rest, asking):
+            for slot in rest.values():
                 if any(answer is None and key in mine for key, answer in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             if self.run.replays:
@@ -776,16 +776,21 @@ class Gate:
         `waits`: they were in flight a moment ago. Returns: the rows that still are.
         """
         most = asking.limiter.most
-        turns = Turns(self.claims, self.answered_elsewhere, asking, unanswered, mine, max(CLAIMED, most), waits)
+        eager = self.settings.on_error == "raise"
+        turns = Turns(self.claims, self.answered_elsewhere, asking, unanswered, mine, max(CLAIMED, most), waits, eager)
         stop: list[BaseException] = []
 
-        def settle(slot: Slot, indices: list[int], answers: list[Answer]) -> None:
+        def settle(slot: Slot, indices: list[int], answers: list[Answer | None]) -> None:
+            if None in answers:
+                turns.put_aside(slot)
             for j, answer in zip(indices, answers, strict=True):
+                if answer is None:
+                    continue
                 slot.answers[j] = answer
                 mine.settle(slot.keys[j], answer)
                 if (
                     answer.problem
-                    and self.settings.on_error == "raise"
+                    and eager
                     and asking.questions[j] not in self.attempted
                     and answer.problem.kind not in ("budget", "interrupted")
                 ):
@@ -814,13 +819,19 @@ class Gate:
 
         workers: list[asyncio.Task[None]] = []
         try:
-            while len(workers) < min(most, len(unanswered)):
-                workers.append(asyncio.create_task(worker()))
-                if len(workers) % STARTED_AT_ONCE == 0:  # the first requests are sent while the next connections open
-                    await asyncio.sleep(0)
-            ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            for task in ended:
-                task.result()
+            n_rows = len(unanswered)
+            while n_rows and not stop:
+                workers.clear()
+                while len(workers) < min(most, n_rows):
+                    workers.append(asyncio.create_task(worker()))
+                    if (
+                        len(workers) % STARTED_AT_ONCE == 0
+                    ):  # the first requests are sent while the next connections open
+                        await asyncio.sleep(0)
+                ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+                for task in ended:
+                    task.result()
+                n_rows = turns.next_round()
         except BaseException as error:  # cancelled, or an error of the provider's own making: no worker stays behind
             self._ended = self._ended or ("interrupted" if isinstance(error, asyncio.CancelledError) else "failed")
             stop.append(error)
@@ -844,11 +855,3 @@ def _reply_summary(question: Question, problem: Problem) -> str:
         if problem.raw
         else f"asked: {question.text[:80]!r}"
     )
-
-
-def _as_sent(slots: Mapping[int, Slot], asking: Asking) -> list[Slot]:
-    """Rows by their place in a chunk, in the order in which an unbroken run sends them: the second try of a row follows the rows that
-    are in flight with its first.
-    """
-    behind = asking.limiter.most * asking.together
-    return [slots[i] for i in sorted(slots, key=lambda i: i + (behind if slots[i].calls else 0))]

@@ -23,6 +23,7 @@ from uql.operators.replies import Level, OneOf
 
 CELL = Key("Cell", ("name", "value", "table", "media_type"))
 ROW = Key("Row", ("cells", "holes"))
+ALONE = -1
 
 
 @dataclass(slots=True)
@@ -30,8 +31,9 @@ class Slot:
     """One distinct row that is asked, and the answer to each question as soon as there is one.
 
     `keys` are those of its answers in this ask, `single_keys` those of its answers where it is asked by itself: other ones where rows
-    share requests. `paid`: input and output tokens and USD (None: unknown) of the tries so far. `calls`, `tried`: those of a run
-    that was broken off before the row was asked once more, and what they failed with, by key.
+    share requests. `paid`: input and output tokens and USD (None: unknown) of the tries so far. `calls`: of these tries. `tried`:
+    what they failed with, by key. `most`: rows of its next request at most; 0: it was not tried, and shares one as the ask allows;
+    ALONE: it has failed in a request of its own.
     """
 
     row: Row
@@ -41,13 +43,16 @@ class Slot:
     paid: tuple[int, int, float | None] = (0, 0, 0.0)
     calls: int = 0
     tried: Mapping[bytes, Problem] = field(default_factory=dict)
+    most: int = 0
 
     def try_again(self, failed: Mapping[bytes, Failed]) -> None:
         """Go on after the try that a sitting before has made, where it had one."""
         missing = (key for key, answer in zip(self.keys, self.answers, strict=True) if answer is None)
         for one in (failed[key] for key in missing if key in failed and failed[key].kind == TRIED):
+            kind, _, rows = one.raw.partition(" ")
             self.calls, self.paid = one.calls, one.paid
-            self.tried = {**self.tried, one.key: Problem(one.raw, one.message)}
+            self.most = int(rows) if rows.isdecimal() and len(rows) < 6 else ALONE
+            self.tried = {**self.tried, one.key: Problem(kind, one.message)}
 
     def pay(self, event: Event) -> None:
         """Count one more try: the event of its call."""

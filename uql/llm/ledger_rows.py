@@ -147,8 +147,8 @@ class Entry:
 class Failed:
     """A row that a model gave no answer for, as a run that draws the same rows again takes it: its key, why, and what it cost.
 
-    Kind TRIED: its one reply could not be read (`raw` says how), and the run ended before it was asked once more. Kind RETRIED: it
-    was asked once more since, and has an answer.
+    Kind TRIED: its first reply could not be read; `raw` is the kind of that failure and, if it shared a request, how many rows may share
+    its next one. It stands until the row is given up, or has an answer. Kind RETRIED: it was asked once more since, and has an answer.
     """
 
     root: str  # the run that drew first

@@ -16,7 +16,7 @@ from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event
 from uql.llm.failures import FINAL, TRANSIENT, TRIES
 from uql.llm.first_steps import FailedRows
-from uql.llm.ledger_keys import Slot, row_key
+from uql.llm.ledger_keys import ALONE, Slot, row_key
 from uql.llm.ledger_rows import TRIED, Entry, Failed
 from uql.llm.providers.base import (
     Answer,
@@ -83,128 +83,97 @@ class Sender:
         self.near: chunks.Near | None = None
         self._unreachable = 0
 
-    async def answer_row(
-        self, asking: Asking, slot: Slot, indices: list[int], tried: int = 0, fault: Problem | None = None
-    ) -> list[Answer]:
-        """Send a row until each question has an answer or is given up; keep the answers in the ledger.
+    async def answer_row(self, asking: Asking, slot: Slot, indices: list[int]) -> list[Answer | None]:
+        """Send a row, and keep the answers in the ledger. What the wire breaks is sent again; a reply that cannot be read is the last one
+        if the row was tried before.
 
         Args:
             asking: with the questions that are wanted.
             indices: where their keys stand in the slot.
-            tried: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
-            fault: what the last of those failed with.
+        Returns: (questions,) None where the question is to be tried again.
         """
         questions, provider, limiter = asking.questions, asking.provider, asking.limiter
         done: list[Answer | None] = [None] * len(questions)
-        before = [fault or slot.tried.get(slot.keys[i]) for i in indices]  # what the last try failed with
-        attempt = tried or slot.calls
-        shown = not attempt or slot.keys == slot.single_keys  # else it failed beside others
-        errors = [p.message if shown and p is not None else "" for p in before]
-        faults = {"wire": 0, "reply": min(attempt, 1)}
+        before = [slot.tried.get(slot.keys[i]) for i in indices]  # what the last try failed with
+        # what failed beside others is not shown
+        errors = tuple(p.message if slot.most == ALONE and p is not None else "" for p in before)
+        is_second, faults = bool(slot.calls or slot.tried), 0
+        request = Request(questions, slot.row, self._run.seed, errors if any(errors) else (), self._settings.timeout_s)
         while None in done:
-            open_now = [j for j, answer in enumerate(done) if answer is None]
-            request = Request(
-                tuple(questions[j] for j in open_now),
-                slot.row,
-                self._run.seed,
-                tuple(errors[j] for j in open_now) if any(errors) else (),
-                self._settings.timeout_s,
-            )
-            attempt += 1
-            outcome = await self._send(asking, request, attempt)
+            outcome = await self._send(asking, request, slot.calls + 1)
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
-                for j in open_now:
-                    done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
-                attempt -= 1
+                done = [Answer(problem=self._not_again(last, outcome, provider)) for last in before]
                 break
             reply, events, error = outcome
             for event in events:
                 slot.pay(event)
-            if not events:  # nothing reached the provider: it is no call
-                attempt -= 1
-            assert reply is None or isinstance(reply, Reply)
-            entries: list[Entry] = []
+            slot.calls += bool(events)  # else nothing reached the provider: it is no call
             if error is not None:
                 await self._account.record([], events)
-                wire = error.kind in TRANSIENT
-                faults["wire" if wire else "reply"] += 1
-                last = error.kind in FINAL or (faults["wire"] >= TRIES[error.kind] if wire else faults["reply"] >= 2)
-                if last:
+                before = [Problem(error.kind, error.message)] * len(questions)
+                faults += error.kind in TRANSIENT
+                if faults < TRIES.get(error.kind, 0):
+                    request = replace(request, errors=())
+                    await limiter.pause(faults, error.retry_after_s, self._budget.seconds_left)
+                    continue
+                if is_second or error.kind in TRANSIENT or error.kind in FINAL:
                     self._give_up(error, provider)
-                for j in open_now:
-                    errors[j] = "" if wire else error.message
-                    before[j] = Problem(error.kind, error.message)
-                    if last:
-                        done[j] = Answer(problem=before[j])
-                if not last and wire:
-                    await limiter.pause(faults["wire"], error.retry_after_s, self._budget.seconds_left)
-                continue
+                    done = [Answer(problem=problem) for problem in before]
+                break
             self._unreachable = 0
-            assert reply is not None
-            (event,) = events
-            again = False
-            for j, answer in zip(open_now, reply.answers, strict=True):
+            assert isinstance(reply, Reply)
+            entries: list[Entry] = []
+            for j, answer in enumerate(reply.answers):
+                before[j] = answer.problem
                 if answer.problem is None:
+                    key = slot.single_keys[indices[j]]
+                    cost = answer.at_cost(slot.paid)
+                    entries.append(Entry(key, cost, provider.name, asking.source, self._run.id, slot.calls))
+                if answer.problem is None or is_second or answer.problem.kind in FINAL:
                     done[j] = answer
-                    entries.append(
-                        Entry(
-                            slot.single_keys[indices[j]],
-                            answer.at_cost(slot.paid),
-                            provider.name,
-                            asking.source,
-                            self._run.id,
-                            attempt,
-                        )
-                    )
-                elif faults["reply"] or answer.problem.kind in FINAL:
-                    done[j] = answer
-                else:
-                    errors[j], before[j] = answer.problem.message, answer.problem
-                    again = True
-            faults["reply"] += again
-            await self._account.record(entries, [event])
-        self._keep_failures(slot, indices, done, before, attempt)
-        if any(
-            answer is not None and answer.problem is not None and answer.problem.kind not in ("budget", "interrupted")
-            for answer in done
-        ):
-            problem = next(a.problem for a in done if a is not None and a.problem is not None)
+            await self._account.record(entries, events)
+            break
+        if None in done:
+            self._try_again(slot, indices, before, ALONE)
+        self._keep_failures(slot, indices, done, before)
+        problem = next((a.problem for a in done if a is not None and a.problem is not None), None)
+        if problem is not None and problem.kind not in ("budget", "interrupted"):
             self._account.cost.failed += 1
             failure = self._account.event(
-                "failed", asking, error=problem.kind, message=problem.message, attempt=attempt
+                "failed", asking, error=problem.kind, message=problem.message, attempt=slot.calls
             )
             await self._account.record([], [failure])
-        return [answer if answer is not None else Answer() for answer in done]
+        return done
+
+    @staticmethod
+    def _try_again(slot: Slot, indices: list[int], problems: Sequence[Problem | None], most: int) -> None:
+        """Note what a try of a row failed with, and how many rows may share its next request at most."""
+        failed = {slot.keys[i]: problem for i, problem in zip(indices, problems, strict=True) if problem is not None}
+        slot.tried, slot.most = {**slot.tried, **failed}, most
 
     def _keep_failures(
-        self,
-        slot: Slot,
-        indices: list[int],
-        done: Sequence[Answer | None],
-        before: Sequence[Problem | None],
-        calls: int,
+        self, slot: Slot, indices: list[int], done: Sequence[Answer | None], before: Sequence[Problem | None]
     ) -> None:
         """Keep which questions about a row have no answer, and which are to be asked once more, with the error of their one reply.
 
         Args:
-            done, before: of each question, and what its last try failed with.
-            calls: that the row took.
+            done: the answer to each question; None: it is to be tried again.
+            before: what its last try failed with.
         """
         if not self._run.replays or self._settings.on_error == "raise":
             return
         failed = []
-        for j, answer in enumerate(done):
+        for i, answer, last in zip(indices, done, before, strict=True):
             why = None if answer is None else answer.problem
-            last = before[j]
-            if why is None:
+            if answer is not None and why is None:
                 continue
-            if why.kind not in KEPT_OPEN:
+            if why is not None and why.kind not in KEPT_OPEN:
                 what = (why.kind, why.message, why.raw)
             elif last is not None and last.kind not in TRANSIENT:
-                what = (TRIED, last.message, last.kind)
+                what = (TRIED, last.message, f"{last.kind} {slot.most}")
             else:
                 continue
-            failed.append(Failed(self._run.drawn_by, slot.keys[indices[j]], *what, calls, *slot.paid))
+            failed.append(Failed(self._run.drawn_by, slot.keys[i], *what, slot.calls, *slot.paid))
         self._failed_rows.add(failed)
 
     def tokens_at_most(self, asking: Asking, row: Row) -> int:
@@ -232,17 +201,10 @@ class Sender:
                 help="is the server running, and its address right?",
             )
 
-    async def answer_rows(
-        self,
-        asking: Asking,
-        slots: list[Slot],
-        indices: list[int],
-        tried: int = 0,
-        faults: Sequence[Problem | None] = (),
-    ) -> list[list[Answer]]:
-        """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
+    async def answer_rows(self, asking: Asking, slots: list[Slot], indices: list[int]) -> list[list[Answer | None]]:
+        """Send several rows in one request; a row whose answer is missing or unreadable is to be asked again alone, once.
 
-        A request that fails as a whole, or whose reply holds no answer, is never repeated as it was: its halves are asked, down to
+        A request that fails as a whole, or whose reply holds no answer, is never repeated as it was: its halves are to be asked, down to
         single rows. Only where nothing was answered or billed (a refused connection, 429, 5xx) is it sent again.
 
         Where the budget has fewer calls left than there are rows, the first ones are sent; where it does not hold the tokens or USD that
@@ -250,92 +212,67 @@ class Sender:
         table's order.
 
         Args:
-            slots: (n,) the rows, all new.
+            slots: (n,) the rows, of as many calls each.
             indices: where the keys of the questions stand in a slot.
-            tried: calls made for each of these rows in larger requests.
-            faults: what the last of those failed with, a row.
-        Returns: the answers by row and question.
+        Returns: the answers by row and question; None where a row is to be tried again.
         """
         if len(slots) == 1:
-            return [await self.answer_row(asking, slots[0], indices, tried, *faults)]
+            return [await self.answer_row(asking, slots[0], indices)]
         questions, limiter = asking.questions, asking.limiter
-        answers: list[list[Answer] | None] = [None] * len(slots)
-        before = list(faults) or [None] * len(slots)
-        most, attempt, failed = len(slots), tried, 0
-        fault: CallError | None = None
-        while most:
-            order = self._shuffled(slots[:most])
-            request = RowsRequest(
-                questions, tuple(slots[i].row for i in order), self._run.seed, self._settings.timeout_s
-            )
-            attempt += 1
-            outcome = await self._send(asking, request, attempt)
+        n_sent, failed = len(slots), 0
+        while True:
+            sent = slots[:n_sent]
+            order = self._shuffled(sent)
+            rows = tuple(sent[i].row for i in order)
+            request = RowsRequest(questions, rows, self._run.seed, self._settings.timeout_s)
+            outcome = await self._send(asking, request, sent[0].calls + 1)
             if isinstance(outcome, Problem):
-                fewer = self._fewer_rows(most) if outcome.kind == "budget" else None
-                if fewer is not None:
-                    most, attempt = fewer, attempt - 1
+                n_sent = self._fewer_rows(n_sent) if outcome.kind == "budget" else 0
+                if n_sent:
                     continue
-                attempt -= 1
-                if attempt == 0:
-                    return [[Answer(problem=outcome)] * len(questions) for _ in slots]
-                return await self._each(asking, slots, indices, attempt, before)
+                return [await self.answer_row(asking, slot, indices) for slot in slots]
             reply, events, fault = outcome
             for i, event in zip(order, events, strict=False):  # none where nothing was sent
-                slots[i].pay(event)
-            if not events:
-                attempt -= 1
-            if fault is not None:
-                await self._account.record([], events)
-                before[:most] = [Problem(fault.kind, fault.message)] * most
-                failed += 1
-                if fault.kind in UNBILLED and failed < TRIES[fault.kind]:
-                    await limiter.pause(failed, fault.retry_after_s, self._budget.seconds_left)
-                    continue
+                sent[i].pay(event)
+                sent[i].calls += 1
+            if fault is None:
                 break
-            assert isinstance(reply, RowsReply)
+            await self._account.record([], events)
+            failed += 1
+            if fault.kind not in UNBILLED or failed >= TRIES[fault.kind]:
+                break
+            for slot in sent:
+                self._try_again(slot, indices, [Problem(fault.kind, fault.message)] * len(indices), slot.most)
+            await limiter.pause(failed, fault.retry_after_s, self._budget.seconds_left)
+        by_row: list[tuple[Answer, ...]] = [()] * n_sent
+        problems = [Problem(fault.kind, fault.message) if fault else None] * n_sent
+        if isinstance(reply, RowsReply):
             self._unreachable = 0
-            entries = []
-            for i, row_answers in zip(order, reply.answers, strict=True):
-                before[i] = next((answer.problem for answer in row_answers if answer.problem is not None), None)
-                if before[i] is not None:
-                    continue
-                for j, answer in zip(indices, row_answers, strict=True):
-                    key, model = slots[i].keys[j], asking.provider.name
-                    with_cost = answer.at_cost(slots[i].paid)
-                    entries.append(Entry(key, with_cost, model, asking.source, self._run.id, attempt))
-                answers[i] = list(row_answers)
+            by_row = [own for _, own in sorted(zip(order, reply.answers, strict=True), key=lambda pair: pair[0])]
+            problems = [next((a.problem for a in own if a.problem is not None), None) for own in by_row]
+            name, source = asking.provider.name, asking.source
+            entries = [
+                Entry(slot.keys[i], answer.at_cost(slot.paid), name, source, self._run.id, slot.calls)
+                for slot, own, problem in zip(sent, by_row, problems, strict=True)
+                if problem is None
+                for i, answer in zip(indices, own, strict=True)
+            ]
             await self._account.record(entries, events)
-            break
-        left_out = [i for i in range(most) if answers[i] is None]
-        parts = [[i] for i in left_out]
-        if len(left_out) == most and (fault is None or fault.kind not in UNBILLED):  # one of them may be at fault
-            parts = [part for part in (left_out[: most // 2], left_out[most // 2 :]) if part]
-        for part in parts:
-            why = [before[i] for i in part]
-            part_answers = await self.answer_rows(asking, [slots[i] for i in part], indices, attempt, why)
-            for i, own in zip(part, part_answers, strict=True):
-                answers[i] = own
-        if not most:
-            return await self._each(asking, slots, indices, tried, before)
-        if most < len(slots):
-            answers[most:] = await self.answer_rows(asking, slots[most:], indices, tried, before[most:])
-        return [own for own in answers if own is not None]
+        one_is_at_fault = None not in problems and (fault is None or fault.kind not in UNBILLED)
+        answers: list[list[Answer | None]] = [list(own) for own in by_row]
+        for n, (slot, problem) in enumerate(zip(sent, problems, strict=True)):
+            if problem is not None:
+                answers[n] = [None] * len(questions)
+                self._try_again(slot, indices, [problem] * len(indices), (n_sent + 1) // 2 if one_is_at_fault else 1)
+                self._keep_failures(slot, indices, answers[n], [problem] * len(indices))
+        return answers if n_sent == len(slots) else answers + await self.answer_rows(asking, slots[n_sent:], indices)
 
-    async def _each(
-        self, asking: Asking, slots: list[Slot], indices: list[int], tried: int, faults: Sequence[Problem | None]
-    ) -> list[list[Answer]]:
-        """The rows one after another, each in a request of its own, as far as the budget holds them."""
-        pairs = zip(slots, faults, strict=True)
-        return [await self.answer_row(asking, slot, indices, tried, fault) for slot, fault in pairs]
-
-    def _fewer_rows(self, rows: int) -> int | None:
-        """How many of `rows` to put in a request, where the budget did not hold one with all of them; 0: each alone; None: none fits."""
+    def _fewer_rows(self, rows: int) -> int:
+        """How many of `rows` to put in a request, where the budget did not hold one with all of them; 0: each alone, if at all."""
         left = self._budget.calls_left
         if left is not None and left < rows:
-            return left or None
-        if self._budget.exhausted not in ("tokens", "usd", "cap"):
-            return None
-        return rows // 2 if rows > 3 else 0
+            return left
+        return rows // 2 if rows > 3 and self._budget.exhausted in ("tokens", "usd", "cap") else 0
 
     def _shuffled(self, slots: list[Slot]) -> list[int]:
         """The positions of rows in an order that their contents and the run's seed decide."""

@@ -1,5 +1,8 @@
 """The rows of an ask in the order in which they are sent, claimed some at a time where the ledger is shared with other runs.
 
+Rows are sent in rounds: each is tried once, in order, before any is tried again. So what is left of a budget goes to the same rows
+whatever comes back first, and also where the run is broken off and goes on.
+
 The questions that it has in flight are known by their keys in the ledger: another ask of the run waits for their answers.
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from itertools import chain
 
 from uql.llm.asking import Asking, known_answers, without_answer
 from uql.llm.claims import Claimed, Claims
@@ -23,6 +27,7 @@ class Turns:
     Args:
         size: rows that are claimed at once.
         waits: they were in flight a moment ago.
+        eager: a row that failed is tried again at once.
     """
 
     def __init__(
@@ -34,12 +39,19 @@ class Turns:
         mine: InFlight,
         size: int,
         waits: bool,
+        eager: bool,
     ) -> None:
         self._claims = claims
         self._answered_elsewhere = answered_elsewhere
         self._asking = asking
         self._mine = mine
         self._waits = waits
+        self._eager = eager
+        self._slots = slots
+        self._put_aside: list[Slot] = []  # to be tried again
+        self._rest: list[
+            Slot
+        ] = []  # claimed, too few for a request: where requests begin does not depend on what is claimed at once
         self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
         self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
         self._claiming = asyncio.Lock()
@@ -47,7 +59,9 @@ class Turns:
         self.later: list[Slot] = []
 
     async def next(self) -> tuple[list[Slot], list[int]] | None:
-        """The rows of the next request and the questions that it asks; None: there are no more."""
+        """The rows of the next request and the questions that it asks; None: there are no more in this round."""
+        if self._eager:
+            self.next_round()
         turn = next(self._ready, None)
         if turn is not None:
             return turn
@@ -56,8 +70,28 @@ class Turns:
                 if not self._parts:
                     return None
                 free = await self._free(self._parts.pop())
-                self._ready = _requests(free, self._mine, self._asking.together)
+                self._put_aside += (slot for slot in free if slot.most)
+                new = [*self._rest, *(slot for slot in free if not slot.most)]
+                turns = list(_requests(new, self._mine, self._asking.together))
+                is_short = self._parts and turns and len(turns[-1][0]) < self._asking.together
+                self._rest = turns.pop()[0] if is_short else []
+                self._ready = iter(turns)
             return turn
+
+    def put_aside(self, slot: Slot) -> None:
+        """Let a row be tried again in a later round."""
+        self._put_aside.append(slot)
+
+    def next_round(self) -> int:
+        """Begin to send those rows again that have had the fewest calls; returns how many they are."""
+        if not self._put_aside:
+            return 0
+        fewest = min(slot.calls for slot in self._put_aside)
+        chosen = {id(slot) for slot in self._put_aside if slot.calls == fewest}
+        self._put_aside = [slot for slot in self._put_aside if id(slot) not in chosen]
+        in_order = [slot for slot in self._slots if id(slot) in chosen]
+        self._ready = chain(_requests(in_order, self._mine, self._asking.together), self._ready)
+        return len(in_order)
 
     async def _free(self, slots: list[Slot]) -> list[Slot]:
         """Those of some rows that are now this run's to ask."""
@@ -111,23 +145,24 @@ class Turns:
             self._claims.release(lost)
 
 
-def _requests(slots: list[Slot], mine: InFlight, together: int) -> Iterator[tuple[list[Slot], list[int]]]:
+def _requests(slots: Iterable[Slot], mine: InFlight, together: int) -> Iterator[tuple[list[Slot], list[int]]]:
     """The rows of each request, and the questions that it asks; rows that share one are asked the same."""
     group: list[Slot] = []
-    group_indices: list[int] = []
+    group_form: tuple[list[int], int] = [], 0
     for slot in slots:
         indices = [j for j, key in enumerate(slot.keys) if mine.is_open(key)]
         if not indices:
             continue
-        if slot.keys == slot.single_keys or together < 2 or slot.tried:
+        most = min(slot.most or together, together)
+        if slot.keys == slot.single_keys or most < 2:
             yield [slot], indices
             continue
-        if group and (indices != group_indices or len(group) == together):
-            yield group, group_indices
+        if group and (group_form != (indices, most) or len(group) == most):
+            yield group, group_form[0]
             group = []
-        group, group_indices = [*group, slot], indices
+        group, group_form = [*group, slot], (indices, most)
     if group:
-        yield group, group_indices
+        yield group, group_form[0]
 
 
 NOT_HERE = Answer()
