@@ -161,6 +161,20 @@ def changed(sql: str) -> Change | None:
     return Change(verb, name, stream[at].start, last, columns, by_name, head)
 
 
+def altered(sql: str) -> Change | None:
+    """The table that a statement drops, alters or empties.
+
+    >>> altered("DROP TABLE IF EXISTS s.t CASCADE").name, altered("SELECT 1")
+    (('s', 't'), None)
+    """
+    stream = tokens(sql)
+    if not stream or stream[0].word not in ("DROP", "ALTER", "TRUNCATE"):
+        return None
+    at = next((i for i, token in enumerate(stream[1:], 1) if token.word not in ("TABLE", "IF", "EXISTS")), len(stream))
+    name, end = _dotted(stream, at)
+    return Change(stream[0].word, name, stream[at].start, stream[end - 1].end) if name else None
+
+
 def executed(sql: str, prepared: Callable[[], Mapping[str, str]]) -> str:
     """The statement that one runs: what EXPLAIN ANALYZE measures, what EXECUTE names; another as it is.
 

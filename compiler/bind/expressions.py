@@ -781,7 +781,7 @@ class Expressions:
                 )
         if name in ("sum", "avg", "mean") and isinstance(bound[0], Pending):
             use = self.uses[bound[0].index]
-            if use.want.type is not None and is_numeric(use.want.type) and is_statement(use.text):
+            if use.want is NUMBER and is_statement(use.text):
                 counted_rows = f'CASE WHEN "{use.text[:40]}" THEN 1 ELSE 0 END'
                 self.statement.warn(
                     f'UQL102: "{use.text[:40]}" says what is true or false, and {name} asks for a number; '

@@ -151,7 +151,8 @@ def settle(
         conditions: texts that are conditions elsewhere in the statement: BOOLEAN, unless a place here settles another type.
         widths: the widest type of texts that need several in the statement.
         by_name: the type of texts that are calculated or compared with under a name, unless a place here settles another type.
-            (Else a statement, as "the customer is angry", is BOOLEAN; by which alone rows are ordered, it is a score.)
+            (Else a statement, as "the customer is angry", is BOOLEAN, also where it is cast to a number; by which alone rows are ordered,
+            it is a score.)
     """
     grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
@@ -170,7 +171,7 @@ def settle(
         elif (type := by_name.get(text)) is not None and all(w.place in _FREE for w in wants):
             for index in members:
                 uses[index] = replace(uses[index], want=_needed(type))
-        for chosen, want, indices in _by_cast(uses, members, widest, widths.get(text)):
+        for chosen, want, indices in _by_cast(uses, members, widest, widths.get(text), stated):
             column = _column(uses, chosen, want, indices, grouped)
             assigned.update(dict.fromkeys(indices, column))
     numbers: dict[VirtualColumn, int] = {}
@@ -218,12 +219,13 @@ def _is_open(wants: list[Want]) -> bool:
 
 
 def _by_cast(
-    uses: list[Use], members: list[int], widest: Widest, width: str | None
+    uses: list[Use], members: list[int], widest: Widest, width: str | None, stated: bool
 ) -> list[tuple[int, Want, list[int]]]:
     """(deciding use, what is asked, all uses): one where the types can be cast to one another, else one per type.
 
     A text that is cast to several types is asked once with the widest, and cast in each place. Labels, lists and structs are other
-    questions. Uses without a cast go with the first. Raises: BindError (UQL206) where a condition or BOOLEAN meets another type.
+    questions. Uses without a cast go with the first. A statement that is cast to numbers alone is BOOLEAN: they are 1 and 0.
+    Raises: BindError (UQL206) where a condition or BOOLEAN meets another type.
     """
     casts: dict[tuple[str | None, tuple[str, ...]], list[int]] = {}
     for index in members:
@@ -246,6 +248,8 @@ def _by_cast(
         types = {**{uses[i].want.type or "VARCHAR": i for i in typed}, **types}
         if width is not None and all(map(is_number_or_time, types)):
             types.setdefault(width, casts[plain[0]][0])
+        if stated and all(map(is_numeric, types)) and _is_open([uses[index].want for index in loose]):
+            types["BOOLEAN"] = casts[plain[0]][0]
         first = casts[plain[0]][0]
         widest_want = uses[first].want if len(types) == 1 else Want(Place.CAST, _common(uses, types, widest))
         groups.append((first, widest_want, [i for key in plain for i in casts[key]]))

@@ -130,3 +130,22 @@ def test_an_error_of_duckdbs_names_no_column_that_the_user_did_not_write(labels)
         ).fetchall()
     assert "__" not in error.value.message
     assert "TRY_CAST" in error.value.help
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT id, <pos>::INTEGER AS g FROM reviews",
+        "SELECT id, TRY_CAST(<pos> AS DECIMAL(4, 1)) AS g, <pos> AS p FROM reviews",
+        "SELECT sum(<pos>::INTEGER) AS n, avg(<pos>::DOUBLE) AS a FROM reviews",
+        "SELECT id FROM reviews WHERE <pos>::INTEGER = 1",
+        "SELECT id FROM reviews ORDER BY <pos>::INTEGER DESC NULLS LAST, id LIMIT 5",
+        "SELECT g::INTEGER + 1 AS h FROM (SELECT <pos>::TINYINT AS g FROM reviews) x ORDER BY 1",
+    ],
+)
+def test_a_statement_that_is_cast_to_a_number_is_1_where_it_holds_and_0_where_not(labels, statement):
+    asked, over, ordered = both(statement)
+    result = labels.uql(budget="all").uql(asked)
+    rows, want = result.fetchall(), labels.sql().execute(over).fetchall()
+    assert rows == want if ordered else sorted(map(repr, rows)) == sorted(map(repr, want))
+    assert result.exact and not result.warnings

@@ -192,6 +192,9 @@ def test_rows_that_are_numbered_anew_meanwhile_are_not_taken_for_others(tmp_path
         "INSERT INTO mine SELECT id, text, film FROM reviews WHERE <pos>",
         "MERGE INTO mine USING (SELECT id FROM reviews WHERE <pos>) s ON s.id = mine.id WHEN MATCHED THEN DELETE",
         "DELETE FROM temp.mine WHERE id < 3",
+        "DROP TABLE mine",
+        "ALTER TABLE mine ADD COLUMN x INTEGER",
+        "TRUNCATE temp.mine",
     ],
 )
 def test_a_temporary_table_of_the_users_connection_is_read_as_a_copy_and_not_changed(labels, statement):
@@ -204,3 +207,23 @@ def test_a_temporary_table_of_the_users_connection_is_read_as_a_copy_and_not_cha
             con.uql(both(statement)[0])
         assert info.value.code == "UQL509" and "CREATE TABLE" in (info.value.help or "")
     assert duck.execute("SELECT count(*) FROM mine").fetchall() == [(44,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO kept.t SELECT id, <topic> FROM reviews",
+        "UPDATE kept.t SET film = <topic film>",
+        "DELETE FROM kept.t WHERE <pos film>",
+        "CREATE TABLE kept.other AS SELECT id FROM reviews WHERE <pos>",
+    ],
+)
+def test_a_change_of_a_read_only_database_is_refused_before_anything_is_paid(labels, tmp_path, statement):
+    with duckdb.connect(tmp_path / "kept.duckdb") as file:
+        file.execute("CREATE TABLE t (id INTEGER, film VARCHAR)")
+    duck = labels._tables()
+    duck.execute(f"ATTACH '{tmp_path / 'kept.duckdb'}' AS kept (READ_ONLY)")
+    with uql.attach(duck, model=f"oracle:{labels.folder / 'oracle.toml'}", ledger=":memory:", budget="all") as con:
+        with pytest.raises(UQLError, match='the statement on database "kept" which is attached in read-only mode'):
+            con.uql(both(statement)[0])
+        assert con.uql("SELECT count(*) FROM uql_runs()").fetchall() == [(0,)]

@@ -50,7 +50,8 @@ def literal(value: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of DuckDB's says, without the place in the SQL and the columns there, which are not the user's, and without the
-    words that DuckDB puts around an error of a function in Python."""
+    """What an error of DuckDB's says, without the place in the SQL and the columns there, which are not the user's, without the words
+    that DuckDB puts around an error of a function in Python, and without the EXPLAIN by which a statement was tried."""
     text = str(error).strip() or type(error).__name__
-    return _OWN_COLUMN.sub("", _IN_PYTHON.sub("", text.splitlines()[0]))
+    line = _OWN_COLUMN.sub("", _IN_PYTHON.sub("", text.splitlines()[0]))
+    return line.replace('statement of type "EXPLAIN"', "the statement")

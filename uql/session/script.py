@@ -11,7 +11,7 @@ import duckdb
 
 from uql.base.errors import BindError, BudgetError, ConfigError, DataError, UQLError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
-from uql.compiler.statement_targets import changed
+from uql.compiler.statement_targets import altered, changed
 from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption, Statement
 from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
@@ -132,7 +132,7 @@ def prepared(session: Session, piece: Piece, statement: StatementInput | None = 
 def _of_a_copy(catalog: Catalog, piece: Piece) -> DataError | None:
     """The error of a statement that changes a temporary table of the user's own connection; None for others."""
     with suppress(duckdb.Error):  # in a transaction that has ended
-        change = changed(piece.source)
+        change = changed(piece.source) or altered(piece.source)
         if change is None or not change.name or not catalog.is_copied(change.name):
             return None
         return DataError(

@@ -194,9 +194,8 @@ def check_target(
     try:
         connection.execute("EXPLAIN " + written(statement, f"SELECT {nulls} LIMIT 0")).fetchall()
     except duckdb.Error as refused:
-        first, *rest = str(refused).strip().splitlines()
-        near = next((line for line in rest if line.startswith("Did you mean")), None)
-        raise error(f"DuckDB: {first}", "UQL509", near and near[0].lower() + near[1:]) from None
+        near = next((line for line in str(refused).splitlines() if line.startswith("Did you mean")), None)
+        raise error(f"DuckDB: {first_line(refused)}", "UQL509", near and near[0].lower() + near[1:]) from None
 
 
 def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery) -> bool:
