@@ -25,7 +25,7 @@ from uql.compiler.physical import (
     inner_plans,
     stages,
 )
-from uql.compiler.syntax import Column
+from uql.compiler.syntax import Column, IsNull
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.operators import COMPARE, SUMMARY, WRITE, Operator
 
@@ -371,6 +371,14 @@ def model_answers(formula: Formula, statistics: BlockStatistics) -> Masks:
     if statistics.answers is not None and statistics.answers.shape[1]:
         return statistics.answers
     return imagined(statistics.rates or [usual(i, leaf, statistics) for i, leaf in enumerate(formula.leaves)])
+
+
+def share_answered(leaf: Leaf) -> float | None:
+    """The share of rows that have an answer for which a term is true, where no answer matters: a condition that is asked is never NULL."""
+    term = leaf.expr
+    if isinstance(term, IsNull) and isinstance(term.operand, Virtual) and term.operand.column.is_condition:
+        return float(term.negated)
+    return None
 
 
 def usual(i: int, leaf: Leaf, statistics: BlockStatistics) -> float:

@@ -192,10 +192,10 @@ class _World:
         self.run(plan)
         self.later -= parts
 
-    def _room(self, block: Block, rows: int) -> float:
-        """The calls that a block may make which asks so many rows: its share, where it needs more than are left."""
-        per_row = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
-        if rows * per_row + len(block.values.groups) <= self.left:
+    def _room(self, block: Block, site: Site, rows: Flags) -> float:
+        """The calls that a block may make which asks these rows: its share, where it needs more than are left."""
+        asked = (*block.filter.stages, *block.filter.left_over(block.values.stages))
+        if sum(_different(site.content(s.columns)[rows]) for s in asked) + len(block.values.groups) <= self.left:
             return self.left
         room = self.left // (1 + self.later)
         if self.for_each_value:  # those whose rows were asked for others leave some of their shares
@@ -211,7 +211,7 @@ class _World:
         A sample that features guide has as many rows as fit if each of them is asked everything; others end with the calls.
         """
         own = tuple(s for s in block.filter.left_over(block.values.stages) if not s.of_pairs)
-        every, room = (*block.filter.stages, *own), self._room(block, int(rows.sum()))
+        every, room = (*block.filter.stages, *own), self._room(block, site, rows)
         if sum(np.count_nonzero(self._new(s.columns, site, rows)) for s in every) <= room:
             return rows
         known = rows.copy()
@@ -281,6 +281,8 @@ class _World:
         if statistics.rates is not None:
             off = TIMES_OFF ** (2 * self.chance(show(leaf.expr)) - 1)
             return min(1.0, float(statistics.rates[i] * off))
+        if (share := cost.share_answered(leaf)) is not None:
+            return share
         if self.number == 0:
             return cost.usual(i, leaf, statistics)
         share = self.chance(show(leaf.expr))
@@ -543,7 +545,7 @@ class _World:
                 gaps = self.rng.exponential(size=rows_alike.sum()) if at_random else np.ones(rows_alike.sum())
                 places[rows_alike] = np.cumsum(gaps) / rate
             order = order[np.argsort(places, kind="stable")]
-        if guided:  # it is given the rows that the ledger knows
+        if not block.order.keys:  # it is given the rows that are known to pass
             known = block.filter.formula.evaluate(site.leaves) == TRUE
             order = np.concatenate([order[known[order]], order[~known[order]]])
         position, hits, room = 0, 0, self.left
@@ -676,7 +678,7 @@ def _repeats(contents: Codes) -> NDArray[np.int64]:
 
 def _different(contents: Codes) -> int:
     """How many different rows a model is shown; 0 is a row with nothing to show."""
-    return int(np.count_nonzero(np.bincount(contents)[1:]))
+    return int(np.count_nonzero(np.unique(contents)))
 
 
 def own_blocks(plan: PhysicalPlan) -> tuple[int, ...]:

@@ -261,8 +261,14 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         ended, unknown = searched.ended, searched.labelled[np.isnan(searched.answers)]
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
+        any_rows = not block.order.keys  # any k rows will do
+        known = await known_rows(block, relation, ctx) if any_rows else None
+        if known is not None:  # those that pass at no call come first
+            free = known[0][known[1].yes]
+            rids = np.concatenate([free, rids[~np.isin(rids, free)]])
         matches, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
-        chosen = ended and not block.order.keys  # any k rows will do
+        matches = np.sort(matches) if any_rows else matches
+        chosen = ended and any_rows
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
     matches = matches if surest is None else surest
     pool = relation.pool if len(matches) < k else None  # fewer than wanted: what it left out may have them

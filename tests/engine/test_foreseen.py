@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
+from labels import both
 from row_model import RowModel
 
 import uql
@@ -99,3 +100,34 @@ def test_a_search_that_learns_is_expected_to_ask_fewer_rows_than_chance_would() 
         )
     assert learned["low"] <= learned["expected"] < by_order["expected"] == pytest.approx(18, abs=1)
     assert learned["high"] <= 20 * learned["low"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT id FROM reviews WHERE <pos> IS NULL LIMIT 3",
+        "SELECT id FROM reviews WHERE <pos> IS NOT TRUE LIMIT 4",
+        "SELECT id FROM reviews WHERE <pos> IS NULL OR id < 0 LIMIT 20",
+        "SELECT id FROM reviews WHERE coalesce(<topic>, 'plot') = 'plot' AND <pos> IS NULL LIMIT 2",
+        "!SELECT id FROM reviews WHERE <pos> IS NULL ORDER BY id LIMIT 3",
+        "SELECT DISTINCT film FROM quiet, films WHERE <pos quiet.text> IS NOT TRUE",
+        "!SELECT id, <pos> AS p FROM reviews WHERE stars > 2 ORDER BY id DESC LIMIT 4",
+    ],
+)
+def test_a_row_without_text_is_priced_as_the_run_takes_it(labels, statement) -> None:
+    asked, over, ordered = both(statement)
+    with labels.uql(budget="all") as con:
+        result = con.uql(asked)
+        price = result.quote().calls
+        rows = result.fetchall()
+        assert price.low == price.high == result.cost.calls and result.exact
+        wanted = labels.sql().execute(over).fetchall()
+        assert len(rows) == len(wanted) and (not ordered or rows == wanted)
+
+
+def test_a_part_whose_calls_fit_has_them_however_many_rows_have_no_text_or_the_same(labels) -> None:
+    asked, over, _ = both("SELECT id FROM reviews WHERE <joke> UNION SELECT id FROM reviews WHERE stars > 4 AND <plot>")
+    with labels.uql(budget=43) as con:  # 44 rows with 35 texts, and 5 more of the second part
+        result = con.uql(asked)
+        assert sorted(result.fetchall()) == sorted(labels.sql().execute(over).fetchall())
+        assert result.exact and 35 < result.cost.calls <= 43

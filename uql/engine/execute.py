@@ -191,8 +191,10 @@ def _remember(filter: SemFilter, formula: Formula, relation: Relation, memory: M
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
-    per_row = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
-    needed = 0 if block.filter.goal is Goal.FIRST else relation.n * per_row + len(block.values.groups)
+    stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
+    needed = 0 if block.filter.goal is Goal.FIRST else relation.n * len(stages) + len(block.values.groups)
+    if not ctx.purse.fits(needed):  # rows without text are not asked, equal ones once
+        needed = min(needed, relation.calls(stages) + len(block.values.groups))
     with ctx.purse.sharing(needed):
         if not block.aggregate.present:
             output = await select(block, relation, ctx)

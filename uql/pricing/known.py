@@ -56,9 +56,9 @@ from uql.compiler.physical import (
 )
 from uql.compiler.sql import query_sql
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
-from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
-from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import columns, is_semantic
+from uql.compiler.syntax import Call, Cast, Column, Expr, InQuery, Null, Number, Star, TypeName
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.compiler.walk import columns, is_semantic, rewrite
 from uql.compiler.worlds import simulate
 from uql.engine.execute import Pilot
 from uql.kernels.duck import Duck, quote as quoted
@@ -323,10 +323,15 @@ class Knowledge:
         groups_by = block.project.items if block.stops_at_first else block.aggregate.keys
         keys = [] if pairs or any(open_(key.expr) for key in groups_by) else [key.expr for key in groups_by]
         inputs = dict.fromkeys(c.inputs for c in virtuals)
-        by_answers = [leaf.expr for leaf in leaves if leaf.semantic and not any(in_expressions(leaf.expr))]
+        asked = {i: leaf for i, leaf in enumerate(leaves) if leaf.semantic and not any(in_expressions(leaf.expr))}
+        by_answers = [leaf.expr for leaf in asked.values()]
+        unasked = {
+            i: rewrite(leaf.expr, _without_answer) for i, leaf in asked.items() if all(c.by_row for c in leaf.columns)
+        }
+        unasked = {i: expr for i, expr in unasked.items() if not open_(expr)}
         needed = dict.fromkeys(c for one in (*inputs, *map(columns, by_answers)) for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]
-        items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
+        items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in {**own, **unasked}.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
         items += [BoundItem(Column(alias, ROW), f"__r{i}", "UBIGINT") for i, alias in enumerate(change)]
         join = block.scan.join
@@ -334,12 +339,13 @@ class Knowledge:
         numbered = one_side or (not pairs and join is None)
         numbered = numbered and len(block.scan.columns) <= MOST_NUMBERED
         items += [BoundItem(_row_number(block), ROW, "UBIGINT")] if numbered else []
-        order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
+        in_order = block.filter.goal is Goal.FIRST or (block.filter.formula is None and not block.aggregate.present)
+        order = block.order.keys if in_order and not pairs else ()
         order = tuple(takewhile(lambda key: not open_(key.expr), order))
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
         fields = fields_read(block)
-        parts = [content(one, fields) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
+        parts = [content(one, fields) for one in inputs] + [f"CAST(__l{i} AS BOOLEAN)" for i in (*own, *unasked)]
         parts += [f"__r{i}" for i in range(len(change))] + ([ROW] if numbered else [])
         parts += [number_of((f"__k{i}", "") for i in range(len(keys)))] if keys else []
         sql = f"SELECT * FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
@@ -355,13 +361,16 @@ class Knowledge:
         for j, i in enumerate(own, start=len(inputs)):
             masks[i] = masks_of(rows.column(j).to_pylist())
         cells = {one: np.asarray(rows.column(j), dtype=np.uint64) for j, one in enumerate(inputs)}
+        for j, i in enumerate(unasked, start=len(inputs) + len(own)):
+            empty = np.flatnonzero(np.logical_and.reduce([cells[c.inputs] == 0 for c in leaves[i].columns]))
+            masks[i, empty] = masks_of(rows.column(j).take(empty).to_pylist())
         groups = np.asarray(rows.column(rows.num_columns - 1), dtype=np.uint64) if keys else None
         selectivity = Range.exactly(1)
         for term in terms:
             if term not in plain:
                 after = inner or block.scan.join is not None
                 selectivity = selectivity * (UNKNOWN if after else self._subquery_selectivity(term, block, plain))
-        first = len(inputs) + len(own)
+        first = len(inputs) + len(own) + len(unasked)
         of_rows = (rows.column(first + i) for i in range(len(change) + numbered))
         numbers = [np.asarray(n.fill_null(0), dtype=np.uint64) for n in of_rows]  # NULL: no partner in an outer join
         of_inner = tuple(zip(change, numbers, strict=False))
@@ -603,6 +612,11 @@ class Knowledge:
                     float(Duck(self.cursor).scalar(f"SELECT system.main.count(*) FROM ({query_sql(query)})") or 0)
                 )
         raise TypeError(f"not a physical plan: {plan!r}")
+
+
+def _without_answer(node: Expr) -> Expr:
+    """A text whose row has nothing to show is NULL at no call."""
+    return Cast(Null(), TypeName(node.column.type)) if isinstance(node, Virtual) else node
 
 
 def parts_of(plan: PhysicalPlan) -> tuple[PhysicalPlan, ...]:
