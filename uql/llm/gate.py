@@ -496,8 +496,8 @@ class Gate:
             answers = {key: answer for key, answer in answers.items() if key not in alone}
             answers |= {key: without_answer(one) for key, one in gone.items()}
             paid = {key: calls for key, calls in paid.items() if key not in alone}
-            asked_again = (own for pair in pairs if pair[0] in failed and not failed[pair[0]].is_final for own in pair)
-            paid |= {key: abs(paid[key]) for key in asked_again if key in paid}
+            again = {key for key, one in failed.items() if not one.is_final and one.at <= self.run.until}
+            paid |= {key: abs(paid[key]) for pair in pairs if pair[0] in again for key in pair if key in paid}
         if self.run.until < math.inf:
             late |= {key for key, calls in paid.items() if calls < 0}
         if late:
