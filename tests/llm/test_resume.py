@@ -241,7 +241,11 @@ def _hundredth(*what: str) -> int:
     return zlib.crc32(repr(what).encode()) % 100
 
 
-SHAKY = ('COUNT(*) AS n FROM t WHERE "it is so"', 'id FROM t WHERE "it is so"', 'id, "the name" AS name FROM t LIMIT 20')
+SHAKY = (
+    'COUNT(*) AS n FROM t WHERE "it is so"',
+    'id FROM t WHERE "it is so"',
+    'id, "the name" AS name FROM t LIMIT 20',
+)
 
 
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])
