@@ -13,7 +13,7 @@ from uql.base.errors import BindError
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Query, Span
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import walk
-from uql.operators.statement_text import is_statement
+from uql.operators.statement_text import is_statement, names_quantity
 
 Widest = Callable[[str, str], str | None]
 NONE = "none of these"  # the label of a Choice that says no label fits, as in uql.llm.questions
@@ -171,7 +171,9 @@ def settle(
         elif (type := by_name.get(text)) is not None and all(w.place in _FREE for w in wants):
             for index in members:
                 uses[index] = replace(uses[index], want=_needed(type))
-        for chosen, want, indices in _by_cast(uses, members, widest, widths.get(text), stated):
+        for chosen, want, indices in _by_cast(
+            uses, members, widest, widths.get(text), stated and not names_quantity(text)
+        ):
             column = _column(uses, chosen, want, indices, grouped)
             assigned.update(dict.fromkeys(indices, column))
     numbers: dict[VirtualColumn, int] = {}

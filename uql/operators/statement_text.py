@@ -41,6 +41,7 @@ _RELATIVE_ENDS = _words(
     "has had have did does made got gave took bought paid left lost won saw said use like want need"
 )
 _SUBORDINATE = _words("who whom whose that which what how where when why whether if because while as than")
+_QUANTITIES = _words("how many much number numbers amount score rating rate scale percent percentage years")
 _TIMES = _words("day week month year night time morning evening hour season quarter")
 _LINKS = _words(
     "of in on at by for with from to about and or under over after before between into through during without against"
@@ -75,6 +76,16 @@ def is_statement(text: str) -> bool:
     if words[0] in _VERBS and words[1] in ("a", "an", "no", "any"):
         return True
     return any(_is_subject(words[:at], words[at]) and _is_verb(words, at) for at in range(1, len(words)))
+
+
+def names_quantity(text: str) -> bool:
+    """Does a statement that is cast to a number speak of that number?
+
+    >>> names_quantity("the review gives a rating from 1 to 5"), names_quantity("it says how many came"), names_quantity("it is good")
+    (True, True, False)
+    """
+    words = _WORD.findall(text.lower())
+    return any(word in _QUANTITIES or word[0].isdigit() for word in words)
 
 
 def _is_clause(words: list[str]) -> bool:
