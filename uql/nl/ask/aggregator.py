@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uql.base.errors import BudgetError, QuestionError
+from uql.base.errors import BackendError, BudgetError, QuestionError
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.node_runners import preview
 from uql.nl.ask.outputs import Output, caveats, says_nothing, without_bounds
@@ -24,6 +24,7 @@ SPEAKS = 20  # values or rows of a result that is written as it is
 MOST_WORDS = 4_000  # characters of it
 CHARS_A_TOKEN = 3  # of findings in a prompt: measured low
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+_PARTS = re.compile(r"\d+(?:\.\d+)?")  # of a day or a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ async def aggregate(
     prompt_text, notes = await _findings_for_prompt(ctx, usable, frozenset(hidden))
     try:
         reply = await ctx.say(words.wording(question, prompt_text, sources, ctx.rules, style))
-    except (QuestionError, BudgetError) as error:
+    except (QuestionError, BudgetError, BackendError) as error:
         text = spoken or "; ".join(map(in_words, usable))
         extra = f"written without a model: {error.message}"
         return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(usable))
@@ -121,9 +122,14 @@ async def aggregate(
             "", {**reply, "summary": ""}, reply["reason"].strip() or "the findings do not hold it", reply["need_more"]
         )
     text = " ".join(reply["summary"].split())
-    if style == "short" and len(text.split()) > words.SHORT_WORDS:
-        text = spoken if spoken is not None else " ".join(text.split()[: words.SHORT_WORDS])
     json_fields = {key: reply[key] for key in ("summary", "details", "source", "inference", "extra")}
+    if style == "short" and len(text.split()) > words.SHORT_WORDS:
+        if spoken is None:
+            json_fields["details"] = "\n".join(filter(None, [text, reply["details"]]))
+            notes.append("the answer was cut: its details have it whole")
+        text = spoken or " ".join(text.split()[: words.SHORT_WORDS]) + "…"
+    made_up = [figure for figure in citations(text, usable)[1] if figure not in _NUMBER.findall(question)]
+    notes += [f"figures that stand in no result: {', '.join(made_up)}"] if made_up else []
     reply_sources = [s for s in reply["source"] if s in sources]
     return Words(
         text, {**json_fields, "summary": text, "source": reply_sources}, rests_on=_nodes(usable), notes=tuple(notes)
@@ -373,4 +379,4 @@ def _same(value: Any, number: float, digits: int) -> bool:
     try:
         return abs(float(value) - number) <= 0.5 * 10**-digits + 1e-9 if digits else round(float(value)) == number
     except (TypeError, ValueError):
-        return str(value).startswith(str(int(number))) if number == int(number) else False
+        return number in map(float, _PARTS.findall(str(value)))  # a day, a time

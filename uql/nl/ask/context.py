@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from uql.base.errors import BudgetError, QuestionError
+from uql.base.errors import BackendError, BudgetError, QuestionError
+from uql.llm.failures import TRANSIENT
 from uql.llm.questions import Row, Write
 from uql.llm.run_record import Cost
 from uql.nl.ask.room import Room
@@ -131,8 +132,8 @@ class AskContext:
                 cut at `max_tokens` is asked for once more, with all the room that there is.
             row: shown whole, with its images.
         Returns: a str, or the parsed JSON value where there is a schema.
-        Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
-            provider raises for every row.
+        Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; BackendError
+            where none came, however often it was asked for; what the provider raises for every row.
         """
         room, schema = await self.room(), wording.schema
         fault, parameters = (
@@ -153,6 +154,7 @@ class AskContext:
             )
             reply = await self._written(question, row or Row(), prompt, most=room.output)
             fault = (misfit(reply, schema) if schema is not None else None) or ""
+            fault = fault or (wording.check(reply) if wording.check is not None else "")
             if not fault:
                 return reply
         raise QuestionError(f"the model gave no usable reply ({wording.task}): {fault}", code="UQL632")
@@ -182,6 +184,11 @@ class AskContext:
                     help="raise budget, max_seconds, max_cost or max_tokens",
                 )
             self.prompts.append(Prompted(task, prompt, f"{failure.kind}: {failure.message}"))
+            if failure.kind in TRANSIENT:
+                raise BackendError(
+                    f"the model that plans did not answer ({task}): {failure.kind}: {failure.message}",
+                    help="ask again later: answers that were paid for are kept",
+                )
             if failure.kind == "truncated" and question.max_tokens < most:
                 return await self._written(replace(question, max_tokens=most), row, prompt, most=most)
             raise QuestionError(

@@ -47,6 +47,7 @@ from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.route import CANDIDATES, plan_by_vote
 from uql.nl.small.vote import is_empty, switched_off
+from uql.operators.replies import well_formed
 from uql.session.events import finished
 from uql.session.session import Session
 
@@ -142,7 +143,7 @@ class QuestionSession:
             where there is nothing to ask about.
         """
         chosen, settings = self._options(options)
-        words = " ".join(question.split()) if isinstance(question, str) else ""
+        words = well_formed(" ".join(question.split())) if isinstance(question, str) else ""
         if not words:
             raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
@@ -287,7 +288,7 @@ class _Asking:
         except BudgetError as error:
             limit = limit_of(self.ctx)
             self.result.partial = self.result.partial or (self.ctx.gate.budget.exhausted if limit else "") or "budget"
-            ended = f"{limit} was reached before there was a plan" if limit else error.message
+            ended = f"{limit} was reached before there was a plan" if limit else error_line(error)
             self.result.cannot = self.result.cannot or ended
             self._note_found()
         except FATAL:
@@ -368,6 +369,12 @@ class _Asking:
             self.doubts = decision.doubts
             self.result.readings = self.result.readings or decision.readings
             return decision.planned
+        proposal = await self._replanned(step, done_nodes, why)
+        self.doubts = (f"not in the plan: {proposal.left_out}",) if proposal.left_out else ()
+        return proposal
+
+    async def _replanned(self, step: AskContext | None, done_nodes: Sequence[Node], why: str) -> Planned:
+        """The planner's plan; after one that has run, what is still needed."""
         run = self.executor
         if run.plan is None:
             return await self.planner.plan(step=step)
@@ -525,7 +532,8 @@ class _Asking:
         if plan is None:
             return []
         outputs = self.executor.outputs
-        names = [n for n in plan.answer if n in outputs]
+        to_failed = {i for node in plan.nodes if node.name in self.executor.failed for i in node.inputs}
+        names = [n for n in plan.answer if n in outputs and n not in to_failed]  # a step to a part is not the part
         if len(names) < len(plan.answer) and self.options.mode == "dag" and self.executor.failed:
             return []  # a part of it would pass for the whole
         for name in list(names):  # a plot is about the rows it shows

@@ -1,0 +1,197 @@
+"""What large models write that is no plan: too much, too little, names that nobody has, numbers from nought. It goes back, or is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from nl.shop import PLAN, Connected, plan, uql_node
+from nl.test_every_model import COMPLEX, OPERATORS, SAID, mapped, over, parts, steps, uql_of
+
+from uql.base.errors import BackendError, QuestionError
+from uql.llm.providers import chat_reply
+from uql.llm.providers.scripted import Scripted
+from uql.nl.plan import read_plan
+from uql.operators.replies import Text
+
+RIGHT = steps(("SQL: the first", ["t"], "first"), ("SQL: how many", ["first"], "n"))
+FIRST = mapped("SELECT id, name FROM t WHERE id < 40", when="Output: first")
+COUNT = mapped("SELECT count(*) AS n FROM first", when="Output: n")
+
+
+def asked_for(model: Any, task: str) -> list[str]:
+    return [prompt for name, prompt in model.asked if name == task]
+
+
+# ------------------------------------------------------------------------------------------------------------ steps
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (steps(*((f"step {n}", ["t"], f"s{n}") for n in range(200))), "there are 200 steps (1 to 10)"),
+        (steps(), "there are 0 steps (1 to 10)"),
+        (steps(("a", ["t"], "first"), ("b", ["step 1"], "n")), "step 2 reads 'step 1', which is not there"),
+        (steps(("a", ["stores"], "first"), ("b", ["first"], "n")), "step 1 reads 'stores', which is not there"),
+        (steps(("a", ["b"], "a"), ("b", ["a"], "b")), "wait for each other"),
+        (steps(("a", ["a"], "a")), "step 1 reads 'a', which is not there"),
+        (steps(("a", ["t"], "first; DROP")), "an output is called 'first; DROP'"),
+    ],
+)
+def test_steps_that_cannot_be_run_go_back_before_any_of_them_runs(wrong: Scripted, said: str) -> None:
+    con, model = over(90, wrong, RIGHT, FIRST, COUNT)
+    answer = con.ask("How many are first?", mode="interleaved")
+    assert answer.value == 40 and answer.exact and len(model.asked) == 4
+    assert said in asked_for(model, "steps")[1]
+
+
+def test_steps_that_stay_wrong_cost_two_requests_and_say_why() -> None:
+    wrong = Scripted("steps", steps(("a", ["stores"], "first")).reply, again=True)
+    con, model = over(90, wrong)
+    answer = con.ask("How many are first?", mode="interleaved")
+    assert not answer.answered and "step 1 reads 'stores'" in answer.cannot and len(model.asked) == 2
+
+
+def test_a_step_may_write_names_in_other_letters_and_with_their_schema() -> None:
+    con, _ = over(90, steps(("a", ["main.T"], "First"), ("b", ["first"], "n")), FIRST_UPPER, COUNT_UPPER)
+    answer = con.ask("How many are first?", mode="interleaved")
+    assert answer.value == 40 and answer.exact and set(answer.tables) == {"n"}
+
+
+FIRST_UPPER = mapped("SELECT id, name FROM t WHERE id < 40", when="Output: First")
+COUNT_UPPER = mapped("SELECT count(*) AS n FROM first", when="Output: n")
+
+
+def test_a_budget_that_ends_between_steps_gives_what_was_found() -> None:
+    con, _ = over(90, RIGHT, FIRST, COUNT)
+    answer = con.ask("How many are first?", mode="interleaved", budget=2)
+    assert answer.partial == "budget" and "raise budget" in answer.cannot
+    assert answer.notes == ["found before the limit: first: 40 rows: id, name"]
+
+
+# ------------------------------------------------------------------------------------------------------- sub-queries
+TWO = (("Which are first?", []), ("How many of those found in sub-query 1 are there?", [1]))
+REFINED = Scripted("refine", {"query": "How many rows of part1 are there?"})
+BY_PARTS = (
+    uql_of("SELECT id, name FROM t WHERE id < 40", "Which are first?"),
+    REFINED,
+    OPERATORS,
+    uql_of("SELECT count(*) AS n FROM part1", "rows of part1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (parts(*((f"What is {n}?", []) for n in range(5))), "there are 5 sub-queries, 3 are the most"),
+        (parts(TWO[0], ("How many of those found in sub-query 0 are there?", [0])), "sub-query 2 uses 0"),
+        (parts((TWO[1][0], [2]), TWO[0]), "sub-query 1 uses 1"),
+    ],
+)
+def test_sub_queries_too_many_or_that_use_none_before_them_go_back(wrong: Scripted, said: str) -> None:
+    con, model = over(90, COMPLEX, wrong, parts(*TWO), OPERATORS, *BY_PARTS)
+    answer = con.ask("How many are first?", mode="meta", adapters=["uql"], aggregate=False)
+    assert answer.results["part2"].sub.value == 40
+    assert said in asked_for(model, "decomposer")[1]
+
+
+def test_what_a_sub_query_uses_is_also_known_by_its_words() -> None:
+    con, model = over(90, COMPLEX, parts(TWO[0], (TWO[1][0], [])), OPERATORS, *BY_PARTS)
+    answer = con.ask("How many are first?", mode="meta", adapters=["uql"], aggregate=False)
+    assert answer.results["part2"].sub.value == 40 and asked_for(model, "refine")
+
+
+def test_a_sub_query_is_not_refined_to_the_few_rows_that_the_prompt_shows() -> None:
+    few = Scripted("refine", {"query": "How many are name 0, name 1 and name 2?"})
+    con, model = over(90, COMPLEX, parts(*TWO), OPERATORS, BY_PARTS[0], few, *BY_PARTS[1:])
+    answer = con.ask("How many are first?", mode="meta", adapters=["uql"], aggregate=False)
+    assert answer.results["part2"].sub.value == 40
+    assert "not all rows of part1 are shown" in asked_for(model, "refine")[1]
+
+
+def test_a_step_to_a_part_that_failed_is_not_the_answer() -> None:
+    con, _ = over(90, COMPLEX, parts(*TWO), OPERATORS, BY_PARTS[0], REFINED, OPERATORS)
+    answer = con.ask("How many are first?", mode="meta", adapters=["uql"], aggregate=False)
+    assert not answer.answered and "part2: no adapter answered" in answer.cannot and not answer.text
+
+
+# ------------------------------------------------------------------------------------------------------------- plans
+def test_a_plan_of_hundreds_of_nodes_is_refused_before_its_statements_are_read() -> None:
+    nodes = [uql_node(f"n{n}", "SELECT 1") for n in range(200)]
+    with pytest.raises(QuestionError, match="a plan of 200 nodes"):
+        read_plan.from_json({"nodes": nodes}, {}, shapes=lambda name, body: pytest.fail("it was read"))
+
+
+def test_what_a_plan_leaves_out_is_noted() -> None:
+    node = uql_node("n", "SELECT count(*) AS n FROM shops")
+    shop = Connected([plan(node, cannot="there are no refunds in the data")])
+    answer = shop.con.ask("How many shops are there, and how many refunds?")
+    assert answer.value == 3 and not answer.exact
+    assert answer.notes == ["not in the plan: there are no refunds in the data"]
+    shop = Connected([plan(node, cannot="None.")])
+    assert shop.con.ask("How many shops are there?").exact
+
+
+def test_a_model_that_is_not_there_is_asked_for_one_reply_and_no_other_plan() -> None:
+    shop = Connected([Scripted(PLAN, fail="timeout", again=True)])
+    with pytest.raises(BackendError, match="the model that plans did not answer \\(planner\\): timeout") as error:
+        shop.con.ask("How many shops are there?")
+    assert len(shop.model.asked) == 3 and "ask again later" in str(error.value)
+
+
+def test_what_was_found_is_said_where_the_model_that_writes_is_not_there() -> None:
+    node = uql_node("n", "SELECT count(*) AS n FROM shops")
+    shop = Connected([plan(node), Scripted("aggregator", fail="timeout", again=True)])
+    answer = shop.con.ask("How many shops are there?", aggregate=True)
+    assert answer.text == "3" and "written without a model" in answer.json["extra"]
+
+
+def test_an_error_repeats_no_more_than_a_line_of_what_the_model_wrote() -> None:
+    shop = Connected([Scripted(PLAN, {"cannot": "", "nodes": [{"kind": "x" * 100_000}]}, again=True)])
+    answer = shop.con.ask("How many shops are there?")
+    assert not answer.answered and all(len(prompt) < 20_000 for _, prompt in shop.model.asked)
+
+
+# ----------------------------------------------------------------------------------------------------------- replies
+def test_words_in_place_of_json_are_quoted_and_not_asked_for_at_greater_length() -> None:
+    shop = Connected([Scripted(PLAN, "I'm sorry, but I can't help with that.", again=True)])
+    answer = shop.con.ask("How many shops are there?")
+    assert "I'm sorry" in answer.cannot and len(shop.model.asked) == 6
+    problem = Text("{}").read('{"cannot": "", "nod').problem
+    assert problem is not None and problem.kind == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('<think>a plan like {"nodes": []}?</think>\n{"a": 1}', '{"a": 1}'),
+        ("\n<think>\n</think>\n\nyes", "yes"),
+        ("it says </think>", "it says </think>"),
+        ("<think>and no end", "<think>and no end"),
+    ],
+)
+def test_reasoning_that_a_server_leaves_in_the_text_is_no_part_of_the_reply(text: str, said: str) -> None:
+    message = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": text}}]}
+    assert chat_reply.formed(chat_reply.completion, message).text == said
+
+
+# ----------------------------------------------------------------------------------------------------------- answers
+def test_a_figure_that_a_model_made_up_makes_an_answer_inexact() -> None:
+    node = uql_node("n", "SELECT count(*) AS n, DATE '2024-01-05' AS day FROM shops")
+    for summary, exact in (("77 of them", False), ("3 of 12 on 2024-01-05", True)):
+        shop = Connected([plan(node), Scripted("aggregator", {**SAID, "summary": summary})])
+        answer = shop.con.ask("How many of the 12 shops?", aggregate=True)
+        assert answer.exact is exact, answer.notes
+        assert exact or answer.notes == ["figures that stand in no result: 77"]
+
+
+def test_an_answer_that_is_cut_says_so_and_stands_whole_in_its_details() -> None:
+    nodes = (uql_node("a", "SELECT * FROM letters"), uql_node("b", "SELECT name FROM shops"))
+    whole = "the shops are Ada and Bo and then after all of these Cy"
+    shop = Connected([plan(*nodes), Scripted("aggregator", {**SAID, "summary": whole})])
+    answer = shop.con.ask("What is there?")
+    assert answer.text == "the shops are Ada and Bo and then after all…" and answer.json["details"] == whole
+    assert "the answer was cut: its details have it whole" in answer.notes and not answer.exact
+
+
+def test_half_a_surrogate_pair_in_a_question_is_no_fault_of_the_engine() -> None:
+    shop = Connected([plan(uql_node("n", "SELECT count(*) AS n FROM shops"))])
+    assert shop.con.ask("How many shops \ud800?").value == 3
