@@ -195,3 +195,18 @@ def test_an_answer_that_is_cut_says_so_and_stands_whole_in_its_details() -> None
 def test_half_a_surrogate_pair_in_a_question_is_no_fault_of_the_engine() -> None:
     shop = Connected([plan(uql_node("n", "SELECT count(*) AS n FROM shops"))])
     assert shop.con.ask("How many shops \ud800?").value == 3
+
+
+@pytest.mark.parametrize("adapter", ["single_model", "structgpt"])
+def test_texts_of_which_a_model_was_shown_the_beginning_are_noted(adapter: str) -> None:
+    found = Scripted("single_model", {"found": True, "answer": "late", "sources": ["t"]})
+    grounded = Scripted("structgpt_schema", {"table": "t", "columns": ["name"]})
+    replies = (grounded, Scripted("structgpt_rows", {"conditions": []}), Scripted("structgpt_answer", found.reply))
+    for times, exact in ((10, True), (200, False)):
+        con, _ = over(3, OPERATORS, *((found,) if adapter == "single_model" else replies))
+        con.sql(f"SELECT id, repeat('late ', {times}) AS name FROM t").create("u")
+        con.execute("DROP TABLE t")
+        con.execute("ALTER TABLE u RENAME TO t")
+        answer = con.ask("What do they say?", mode="meta", decomposer=False, adapters=[adapter])
+        assert answer.text == "late" and answer.exact is exact
+        assert exact or answer.notes == ["the model was shown 600 characters of longer texts of t: name"]

@@ -128,7 +128,19 @@ def evidence(
             names.append(name)
         if left > 0:
             notes.append(shown_of(name, len(first_lines), source.row_count))
+        notes += cut_cells(name, rows, columns)
     return "\n\n".join(parts), tuple(names), notes
+
+
+def cut_cells(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:
+    """The note on cells that `written` does not show whole, where there are any.
+
+    Args:
+        name: of the table.
+        columns: that are shown.
+    """
+    cut = [c for c in columns if any(isinstance(row[c], str) and len(row[c]) > LONGEST_CELL for row in rows)]
+    return [f"the model was shown {LONGEST_CELL} characters of longer texts of {name}: {', '.join(cut)}"] if cut else []
 
 
 def shown_of(name: str, n_rows: int, rows: int) -> str:

@@ -12,7 +12,7 @@ from uql.base.errors import GuardError
 from uql.base.schema import Field, Modality
 from uql.compiler.sql import literal, quote
 from uql.llm.prompts.json_schema import closed
-from uql.nl.adapters.base import answer_schema, fitting, shown_of, sub_answer, tokens_of, written
+from uql.nl.adapters.base import answer_schema, cut_cells, fitting, shown_of, sub_answer, tokens_of, written
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.prompts import Wording, array, one_of, text
@@ -49,7 +49,8 @@ class StructGPT:
         tokens = room.context - room.reply(NAME) - OTHER - tokens_of(subquery)
         row_texts = fitting([f"- {written(row, columns)}" for row in rows], tokens)
         lines, left = "\n".join(row_texts), len(rows) - len(row_texts)
-        notes = (shown_of(table.name, len(row_texts), len(rows)),) if left or len(rows) == ROWS else ()
+        notes = [shown_of(table.name, len(row_texts), len(rows))] if left or len(rows) == ROWS else []
+        notes += cut_cells(table.name, rows, columns)
         more = f"\n({left:,} more rows)" if left else ""
         wording = Wording(
             "structgpt_answer",
@@ -60,7 +61,7 @@ class StructGPT:
             answer_schema([table.name]),
         )
         answer = sub_answer(await ctx.say(wording), NAME)
-        return replace(answer, sources=(table.name,), extra={"sql": statement}, notes=notes)
+        return replace(answer, sources=(table.name,), extra={"sql": statement}, notes=tuple(notes))
 
     async def _ground(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> tuple[Source, list[str]]:
         """The table and the columns that the sub-query needs."""
