@@ -31,6 +31,7 @@ def asked_for(model: Any, task: str) -> list[str]:
         (steps(), "there are 0 steps (1 to 10)"),
         (steps(("a", ["t"], "first"), ("b", ["step 1"], "n")), "step 2 reads 'step 1', which is not there"),
         (steps(("a", ["stores"], "first"), ("b", ["first"], "n")), "step 1 reads 'stores', which is not there"),
+        (steps(("a", ["t"], "first"), ("b", [], "n")), "step 2 reads nothing"),
         (steps(("a", ["b"], "a"), ("b", ["a"], "b")), "wait for each other"),
         (steps(("a", ["a"], "a")), "step 1 reads 'a', which is not there"),
         (steps(("a", ["t"], "first; DROP")), "an output is called 'first; DROP'"),
@@ -210,3 +211,16 @@ def test_texts_of_which_a_model_was_shown_the_beginning_are_noted(adapter: str) 
         answer = con.ask("What do they say?", mode="meta", decomposer=False, adapters=[adapter])
         assert answer.text == "late" and answer.exact is exact
         assert exact or answer.notes == ["the model was shown 600 characters of longer texts of t: name"]
+
+
+@pytest.mark.parametrize("mode", ["dag", "interleaved"])
+def test_where_a_step_fails_the_others_are_told_and_are_not_the_answer(mode: str) -> None:
+    good, bad = "SELECT count(*) AS n FROM t", "SELECT CAST(name AS INTEGER) AS m FROM t"
+    one = [steps(("SQL: a", ["t"], "a"), ("SQL: b", ["t"], "b")), mapped(good, when="Output: a")]
+    one += [mapped(bad, when="Output: b", again=True)]
+    con, _ = over(9, *(one if mode == "interleaved" else [plan(uql_node("a", good), uql_node("b", bad))]))
+    answer = con.ask("How many are there, and which is the last?", mode=mode, aggregate=False)
+    assert not answer.answered and not answer.text and "b" not in answer.tables
+    assert "b: DuckDB: Conversion Error" in answer.cannot
+    ended = {"dag": "the limit", "interleaved": "it failed"}[mode]  # of two re-plans
+    assert answer.notes == [f"found before {ended}: a: 9"]

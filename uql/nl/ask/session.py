@@ -506,12 +506,13 @@ class _Asking:
         self._keep(answer, findings)
 
     def _note_found(self) -> None:
-        """Notes what was found before a limit ended the run."""
+        """Notes what was found before a limit, or a failure, ended the run."""
         run = self.executor
-        if (run.limit or self.ctx.gate.budget.exhausted) and not self.result.notes:
+        end = "the limit" if run.limit or self.ctx.gate.budget.exhausted else "it failed"
+        if not self.result.notes:
             findings = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
             self.result.notes += [
-                f"found before the limit: {f.node}: {in_words(f)}" for f in findings if not f.output.plots
+                f"found before {end}: {f.node}: {in_words(f)}" for f in findings if not f.output.plots
             ]
 
     def _writes(self) -> bool | None:
@@ -534,7 +535,8 @@ class _Asking:
         outputs = self.executor.outputs
         to_failed = {i for node in plan.nodes if node.name in self.executor.failed for i in node.inputs}
         names = [n for n in plan.answer if n in outputs and n not in to_failed]  # a step to a part is not the part
-        if len(names) < len(plan.answer) and self.options.mode == "dag" and self.executor.failed:
+        in_part = len(names) < len(plan.answer) if self.options.mode == "dag" else self.options.mode == "interleaved"
+        if in_part and self.executor.failed:
             return []  # a part of it would pass for the whole
         for name in list(names):  # a plot is about the rows it shows
             if outputs[name].plots:

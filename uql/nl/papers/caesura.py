@@ -270,6 +270,8 @@ def logical_steps(items: Sequence[Mapping[str, Any]], known: Collection[str]) ->
         made = list(zip(names, outputs, strict=True))
         # of one name the last before it counts, a table more than a later step
         places = {name.lower(): at for name, at in (*made[n + 1 :], *((name, name) for name in known), *made[:n])}
+        if not item["inputs"]:
+            raise QuestionError(f"step {n + 1} reads nothing", help=f"tables and results: {', '.join(known)}")
         inputs = {i: places.get(i.lower()) or places.get(i.lower().rpartition(".")[2]) for i in item["inputs"]}
         if missing := [name for name, at in inputs.items() if at is None]:
             there = f"tables and results: {', '.join(known)}; outputs: {', '.join(names)}"
