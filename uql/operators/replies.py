@@ -314,10 +314,14 @@ def json_value(text: str) -> Any:
 
 
 def not_json(text: str, error: Exception) -> Problem:
-    """What is wrong with a reply that should be JSON: it was cut, or it is other words, as those of a model that declines."""
-    if "{" in text or "[" in text:
+    """What is wrong with a reply that should be JSON: it was cut, or it is other words, as those of a model that declines.
+
+    >>> not_json('{"a": [1, ', ValueError()).kind, not_json("{'a': 1}", ValueError()).kind, not_json("I cannot.", ValueError()).kind
+    ('truncated', 'wrong_type', 'wrong_type')
+    """
+    if ("{" in text or "[" in text) and not text.rstrip("` \n").endswith(("}", "]")):
         return Problem("truncated", f"the reply is not JSON: {error}", text)
-    return Problem("wrong_type", f"the reply is not JSON but {short(text)!r}", text)
+    return Problem("wrong_type", f"the reply is not JSON ({error}): {short(text)!r}", text)
 
 
 def well_formed(text: str) -> str:

@@ -168,7 +168,7 @@ class Answerer:
     router: Router | None = None
     operators: dict[str, tuple[Ranked, ...]] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
-    _same: dict[tuple[str, tuple[str, ...]], asyncio.Future[Output]] = field(default_factory=dict)
+    _same: dict[tuple[Any, ...], asyncio.Future[Output]] = field(default_factory=dict)
 
     async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, report: Step) -> Output:
         """The first valid answer over operators and adapters in their order; equal sub-queries are answered once.
@@ -183,7 +183,7 @@ class Answerer:
         if earlier:
             report.body = await self._refined(step, node.body, earlier)
         text = report.body
-        key = (text.casefold(), tuple(sorted(node.sources)))
+        key = (text.casefold(), tuple(sorted(node.sources)), node.operator, node.adapters)
         waiting = self._same.get(key)
         if waiting is not None:
             output = await asyncio.shield(waiting)
