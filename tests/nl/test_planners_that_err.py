@@ -224,3 +224,35 @@ def test_where_a_step_fails_the_others_are_told_and_are_not_the_answer(mode: str
     assert "b: DuckDB: Conversion Error" in answer.cannot
     ended = {"dag": "the limit", "interleaved": "it failed"}[mode]  # of two re-plans
     assert answer.notes == [f"found before {ended}: a: 9"]
+
+
+RULE = "A first one has an id below 40."
+
+
+@pytest.mark.parametrize(
+    ("options", "replies", "tasks"),
+    [
+        (
+            {"mode": "meta", "adapters": ["uql"]},
+            (COMPLEX, parts(*TWO), OPERATORS, *BY_PARTS),
+            ("decomposer", "uql", "uql"),
+        ),
+        (
+            {"mode": "meta", "adapters": ["single_model"], "decomposer": False},
+            (OPERATORS, Scripted("single_model", {"found": True, "answer": "40", "sources": ["t"]})),
+            ("single_model",),
+        ),
+        ({"mode": "interleaved"}, (RIGHT, mapped("SELECT nobody FROM t"), FIRST, COUNT), ("steps", *["mapping"] * 3)),
+        (
+            {"mode": "dag"},
+            (plan(uql_node("n", "SELECT CAST(name AS INTEGER) FROM t")), Scripted("debug", {"body": "SELECT 40 AS n"})),
+            (PLAN, "debug"),
+        ),
+    ],
+)
+def test_rules_of_the_use_case_stand_before_whoever_writes_a_part(options: Any, replies: Any, tasks: Any) -> None:
+    """And so do metrics and verified questions of the semantic model, and the reading of an ambiguous question, which are rules too."""
+    con, model = over(90, *replies)
+    answer = con.ask("How many are first?", rules=RULE, aggregate=False, **options)
+    assert answer.answered and "40" in answer.text
+    assert tuple(task for task, prompt in model.asked if RULE in prompt) == tasks

@@ -12,7 +12,7 @@ from uql.llm.failures import TRANSIENT
 from uql.llm.questions import Row, Write
 from uql.llm.run_record import Cost
 from uql.nl.ask.room import Room
-from uql.nl.prompts import Wording, misfit
+from uql.nl.prompts import Wording, misfit, rules_text
 from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope, Source
 from uql.operators.texts import neutral
@@ -136,6 +136,7 @@ class AskContext:
             where none came, however often it was asked for; what the provider raises for every row.
         """
         room, schema = await self.room(), wording.schema
+        user = rules_text(self.rules if wording.ruled else ()) + wording.user
         fault, parameters = (
             "",
             {"system": neutral(wording.system), "version": wording.version, "grammar": wording.grammar},
@@ -143,7 +144,7 @@ class AskContext:
         if wording.temperature:
             parameters |= {"temperature": f"{wording.temperature:g}", "seed": str(wording.seed)}
         for _ in (1, 2):
-            prompt = f"{wording.user}\n\n(Your last reply could not be used: {fault})" if fault else wording.user
+            prompt = f"{user}\n\n(Your last reply could not be used: {fault})" if fault else user
             prompt = neutral(prompt)
             question = Write(
                 prompt.replace("{", "{{").replace("}", "}}"),

@@ -17,7 +17,8 @@ class Wording:
 
     `task` names the prompt, for traces and scripted replies; `version` is that of the words, where they may change. `max_tokens` 0 leaves
     the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
-    from models that take one. `check` says what of a reply that fits the schema is wrong all the same; "": nothing.
+    from models that take one. `check` says what of a reply that fits the schema is wrong all the same; "": nothing. The rules of the use
+    case stand before the words of one that is `ruled`.
     """
 
     task: str
@@ -30,6 +31,7 @@ class Wording:
     temperature: float = 0.0
     seed: int = 0
     check: Callable[[Any], str] | None = field(default=None, compare=False)
+    ruled: bool = False
 
 
 def text(most: int = 300) -> Schema:
