@@ -256,3 +256,19 @@ def test_rules_of_the_use_case_stand_before_whoever_writes_a_part(options: Any, 
     answer = con.ask("How many are first?", rules=RULE, aggregate=False, **options)
     assert answer.answered and "40" in answer.text
     assert tuple(task for task, prompt in model.asked if RULE in prompt) == tasks
+
+
+@pytest.mark.parametrize(("most", "exact"), [("LIMIT 5", False), ("LIMIT 500", True), ("ORDER BY id LIMIT 5", True)])
+@pytest.mark.parametrize("mode", ["dag", "interleaved", "meta"])
+def test_a_limit_in_the_middle_that_leaves_rows_to_chance_is_noted(mode: str, most: str, exact: bool) -> None:
+    some = f"SELECT id, name FROM t {most}"
+    by_mode = {
+        "dag": (plan(uql_node("first", some), uql_node("n", "SELECT count(*) AS n FROM first")),),
+        "interleaved": (RIGHT, mapped(some, when="Output: first"), COUNT),
+        "meta": (COMPLEX, parts(*TWO), OPERATORS, uql_of(some, "Which are first?"), *BY_PARTS[1:]),
+    }
+    con, _ = over(90, *by_mode[mode])
+    answer = con.ask("How many are first?", mode=mode, aggregate=False)
+    name = "part1" if mode == "meta" else "first"
+    assert answer.exact is exact
+    assert exact or answer.notes == [f"{name}: LIMIT 5 without ORDER BY: other rows may be left out"]

@@ -28,7 +28,7 @@ from uql.nl.ask.answer_metrics import semantic_hit
 from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.executor import FATAL, Executor, Limits, limit_of
 from uql.nl.ask.node_runners import plan_text, result_text
-from uql.nl.ask.outputs import Output, Step, caveats
+from uql.nl.ask.outputs import Output, Step, caveats, left_out
 from uql.nl.ask.plan_checks import Checked, brief, check_plan, error_line
 from uql.nl.ask.planner import Planned, Planner
 from uql.nl.ask.pricing import PlanPrice, price_of
@@ -602,6 +602,7 @@ class _Asking:
         """Remarks on the results of these nodes and on everything they were made from."""
         plan = self.executor.plan
         nodes = {node.name: node for node in plan.nodes} if plan is not None else {}
+        read = {i for node in nodes.values() if node.kind is not NodeKind.ANSWER for i in node.inputs} & set(nodes)
         remarks: list[str] = []
         visited: list[str] = []
         waiting = list(names)
@@ -613,8 +614,14 @@ class _Asking:
             output = self.executor.outputs[name]
             lines = caveats(output.outcome) + list(output.sub.notes if output.sub is not None else ())
             remarks += lines if name in names else [f"{name}: {line}" for line in lines]
+            if name in read and (cut := left_out(self._statement(nodes[name], output), output.rows)):
+                remarks.append(f"{name}: {cut}")
             waiting += nodes[name].inputs if name in nodes else ()
         return list(dict.fromkeys(remarks))
+
+    @staticmethod
+    def _statement(node: Node, output: Output) -> str:
+        return node.body if node.kind in forms.SELECTS else (output.sub.uql or "") if output.sub is not None else ""
 
     async def _trace(self) -> None:
         """The rows behind each cell that the answer cites, and of its results, while they can still be read; at most 30."""
