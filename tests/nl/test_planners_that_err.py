@@ -272,3 +272,19 @@ def test_a_limit_in_the_middle_that_leaves_rows_to_chance_is_noted(mode: str, mo
     name = "part1" if mode == "meta" else "first"
     assert answer.exact is exact
     assert exact or answer.notes == [f"{name}: LIMIT 5 without ORDER BY: other rows may be left out"]
+
+
+@pytest.mark.parametrize("adapter", ["single_model", "structgpt"])
+def test_a_figure_that_a_model_computes_from_rows_it_reads_is_noted(adapter: str) -> None:
+    for said, exact in (("note 14", True), ("the sum is 315", False), ("9 of the 40 rows", False)):
+        found = Scripted("single_model", {"found": True, "answer": said, "sources": ["t"]})
+        replies = (
+            Scripted("structgpt_schema", {"table": "t", "columns": ["name", "note"]}),
+            Scripted("structgpt_rows", {"conditions": []}),
+            Scripted("structgpt_answer", found.reply),
+        )
+        con, _ = over(10, OPERATORS, *((found,) if adapter == "single_model" else replies))
+        answer = con.ask("What is there?", mode="meta", decomposer=False, adapters=[adapter])
+        assert answer.text == said and answer.exact is exact, answer.notes
+        figure = said.split()[-1] if "sum" in said else "40"
+        assert exact or answer.notes == [f"the model says figures that stand in no row: {figure}"]

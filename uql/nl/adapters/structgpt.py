@@ -12,7 +12,7 @@ from uql.base.errors import GuardError
 from uql.base.schema import Field, Modality
 from uql.compiler.sql import literal, quote
 from uql.llm.prompts.json_schema import closed
-from uql.nl.adapters.base import answer_schema, cut_cells, fitting, shown_of, sub_answer, tokens_of, written
+from uql.nl.adapters.base import answer_schema, cut_cells, fitting, shown_of, sub_answer, tokens_of, unseen, written
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.prompts import Wording, array, one_of, text
@@ -62,6 +62,7 @@ class StructGPT:
             ruled=True,
         )
         answer = sub_answer(await ctx.say(wording), NAME)
+        notes += unseen(answer.text, f"{len(rows)} {lines}\n{subquery}")
         return replace(answer, sources=(table.name,), extra={"sql": statement}, notes=tuple(notes))
 
     async def _ground(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> tuple[Source, list[str]]:

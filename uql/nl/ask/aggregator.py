@@ -23,7 +23,7 @@ NO_ROWS = "none: no rows match"
 SPEAKS = 20  # values or rows of a result that is written as it is
 MOST_WORDS = 4_000  # characters of it
 CHARS_A_TOKEN = 3  # of findings in a prompt: measured low
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 _PARTS = re.compile(r"\d+(?:\.\d+)?")  # of a day or a time
 
 
@@ -128,7 +128,7 @@ async def aggregate(
             json_fields["details"] = "\n".join(filter(None, [text, reply["details"]]))
             notes.append("the answer was cut: its details have it whole")
         text = spoken or " ".join(text.split()[: words.SHORT_WORDS]) + "…"
-    made_up = [figure for figure in citations(text, usable)[1] if figure not in _NUMBER.findall(question)]
+    made_up = [figure for figure in citations(text, usable)[1] if figure not in NUMBER.findall(question)]
     notes += [f"figures that stand in no result: {', '.join(made_up)}"] if made_up else []
     reply_sources = [s for s in reply["source"] if s in sources]
     return Words(
@@ -338,7 +338,7 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
             cells += [(finding.node, *leaf) for leaf in _leaves(finding.output.value)]
     places: list[Citation] = []
     loose: list[str] = []
-    for match in _NUMBER.finditer(text):
+    for match in NUMBER.finditer(text):
         number = float(match.group().replace(",", ""))
         digits = len(match.group().partition(".")[2])
         at = next(((n, i, c) for n, i, c, v in cells if _same(v, number, digits)), None)
@@ -375,7 +375,7 @@ def _same(value: Any, number: float, digits: int) -> bool:
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, str):
-        return any(float(m.replace(",", "")) == number for m in _NUMBER.findall(value))
+        return any(float(m.replace(",", "")) == number for m in NUMBER.findall(value))
     try:
         return abs(float(value) - number) <= 0.5 * 10**-digits + 1e-9 if digits else round(float(value)) == number
     except (TypeError, ValueError):
