@@ -507,13 +507,12 @@ class _Asking:
 
     def _note_found(self) -> None:
         """Notes what was found before a limit, or a failure, ended the run."""
-        run = self.executor
+        run, plan = self.executor, self.executor.plan
+        if plan is None or self.result.notes:
+            return
         end = "the limit" if run.limit or self.ctx.gate.budget.exhausted else "it failed"
-        if not self.result.notes:
-            findings = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
-            self.result.notes += [
-                f"found before {end}: {f.node}: {in_words(f)}" for f in findings if not f.output.plots
-            ]
+        findings = [self._finding(plan, n.name, run.outputs[n.name]) for n in plan.nodes if n.name in run.outputs]
+        self.result.notes += [f"found before {end}: {f.node}: {in_words(f)}" for f in findings if not f.output.plots]
 
     def _writes(self) -> bool | None:
         """Does the model write the answer? The results of a small one stand side by side."""
