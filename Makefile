@@ -10,16 +10,17 @@ SPREAD := -n $(JOBS) --dist worksteal
 # The tests start hundreds of processes, and each would compile the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install model test test-all test-oldest test-dbt check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
+.PHONY: help install model test test-thorough test-all test-oldest test-dbt check demo lint types generated startup soak page-vendor bench-offline bench-long bench-runs bench-check bench-keep docs clean
 
 help:
 	@echo 'make demo      fetch a local model and print answers with their truth beside them'
 	@echo 'make test      style, types, generated files, tests (a few minutes)'
+	@echo 'make test-thorough  the longer tests that make test leaves to CI'
 	@echo 'make test-all  the same with the slow tests'
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
 	@echo 'make test-dbt  builds the example project of docs/examples/dbt with dbt-duckdb'
 	@echo 'make soak      2,000 statements under faults, kills and full disks (for every night)'
-	@echo 'make check     what CI runs: test, demo, test-oldest, test-dbt'
+	@echo 'make check     what CI runs: test, test-thorough, demo, test-oldest, test-dbt'
 	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes benchmarks/tables-short.md'
 	@echo 'make bench-long  all of the benchmarks with labels as the model; writes benchmarks/tables-long.md'
 	@echo 'make bench-check  the runs kept of the last release beside the same runs now; needs the labelled data'
@@ -56,8 +57,12 @@ model: $(STAMP)
 	$(BIN)/uql models pull || echo 'no local model: its tests are skipped'
 
 test: lint types generated model
-	$(BIN)/python -m pytest -q $(SPREAD) -m 'not slow and not local_model'
+	$(BIN)/python -m pytest -q $(SPREAD) -m 'not slow and not thorough and not local_model'
 	$(BIN)/python -m pytest -q -m 'local_model and not slow'
+
+# The tests of a second or more that are near to others: many seeds, many cases, processes that are started and killed.
+test-thorough: $(STAMP)
+	$(BIN)/python -m pytest -q $(SPREAD) -m 'thorough and not slow and not local_model'
 
 test-all: lint types generated model
 	$(BIN)/python -m pytest -q $(SPREAD) -m 'not local_model'

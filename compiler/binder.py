@@ -23,13 +23,14 @@ from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bind.uses import is_numeric
-from uql.compiler.bound import BoundQuery, BoundSelect, BoundStatement
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundStatement, BoundTable
 from uql.compiler.other_systems import add_translation
-from uql.compiler.subqueries import named_apart, selects
-from uql.compiler.syntax import Option, OrderKey, Query, Quoted, Select, Union
+from uql.compiler.subqueries import expressions, leaves, named_apart, selects
+from uql.compiler.syntax import Call, Option, OrderKey, Query, Quoted, Select, Span, Union
 from uql.compiler.walk import is_semantic, walk, with_children
 
 _NONE: Mapping[str, object] = {}
+_DRAWING = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval"})
 
 
 def bind(
@@ -67,8 +68,9 @@ def bind(
         with_constants = substitute(with_orders, parameters)
         plain = not any(isinstance(node, Quoted) for node in walk(with_constants, queries=True))
         statement, bound = _bound(with_constants, Statement(text, catalog, frames, settings, types, plain), into)
-        if statement.semantic and any(map(_calculates, selects(bound))):
-            bound = named_apart(bound)
+        if statement.semantic:
+            _check_read_once(statement)
+            bound = named_apart(bound) if any(map(_calculates, selects(bound))) else bound
         _check_precision(query.options, bound)
     except UQLError as error:
         add_translation(error, query, text)
@@ -101,6 +103,36 @@ def _name_group(error: UQLError, query: Any, text: str) -> None:
     group = next((key.expr for key in keys if isinstance(key.expr, Quoted) and key.alias is None), None)
     if group is not None:
         error.help = f'GROUP BY "{group.text[:40]}" AS {name} names the groups; {error.help}'
+
+
+def _check_read_once(statement: Statement) -> None:
+    """Raises BindError (UQL212) where a table of WITH that has other rows, or values, at each reading is named twice: it is read at each
+    place, there without the texts that are not used."""
+    first: dict[int, Span] = {}
+    for query, source in statement.commons:
+        if first.setdefault(id(query), source.span) != source.span and _is_drawn(query):
+            name = source.parts[0]
+            raise BindError(
+                f"{name} is drawn by chance and named twice: each place would have rows of its own",
+                code="UQL212",
+                span=source.span,
+                help=f"CREATE TEMP TABLE {name} AS … before the statement, in the place of WITH",
+            )
+
+
+def _is_drawn(query: BoundQuery) -> bool:
+    """Are its rows, or values in them, drawn anew whenever it is read?"""
+    calls = (
+        node.name
+        for part in selects(query)
+        for expr in expressions(part)
+        for node in walk(expr)
+        if isinstance(node, Call)
+    )
+    tables = (leaf.table.sql for part in selects(query) for leaf in leaves(part.source) if isinstance(leaf, BoundTable))
+    return any(name in _DRAWING for name in calls) or any(
+        "TABLESAMPLE" in sql and "REPEATABLE" not in sql.upper() for sql in tables
+    )
 
 
 def _calculates(query: BoundSelect) -> bool:

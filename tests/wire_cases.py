@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from uql.base.errors import ConfigError
 from uql.llm.prompts import several
-from uql.llm.providers import compatible, local
+from uql.llm.providers import compatible, local, systemone
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import CallError, Capabilities, Provider, Request, RowsProvider, RowsRequest
 from uql.llm.providers.compatible import Compatible
@@ -27,6 +28,7 @@ from uql.llm.providers.gemini_api import Gemini
 from uql.llm.providers.local import Local
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Compare, Duplicate, Extract, Predicate, Question, Row, Score, Summary, Write
+from uql.operators.rows import media
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFUlEQVR42mP8//8/AzbAxIADDE4JAFbUAw3/dxQWAAAAAElFTkSuQmCC"
@@ -271,6 +273,17 @@ def decisions(body: dict[str, Any]) -> dict[str, Any]:
     return {"answers": answers, "usage": {"input_tokens": 40, "output_tokens": len(answers)}}
 
 
+def systemone_answers(body: dict[str, Any]) -> dict[str, Any]:
+    """What a decision model says."""
+    forms = {"noul": {"noul": 0.75}, "score": {"score": 2.0, "probabilities": {"0": 0.5, "1": 0.5}}}
+    answers = {}
+    for key, question in body["questions"].items():
+        names = list(question.get("criteria") or ())
+        chosen = {"choice": names[0] if names else "", "probabilities": {name: 1 / len(names) for name in names}}
+        answers[key] = forms.get(question["type"], chosen)
+    return {"answers": answers, "usage": {"input_tokens": 9, "output_tokens": 3}}
+
+
 def messages(body: dict[str, Any]) -> dict[str, Any]:
     form = body.get("output_config", {}).get("format")
     text = json.dumps(value_for(form["schema"])) if form else true_or_text(body["system"][0]["text"]) or "a text"
@@ -298,6 +311,7 @@ ROUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "/chat/completions": chat,
     "/responses": responses,
     "/decisions": decisions,
+    "/systemone": systemone_answers,
     "/v1/messages": messages,
     "/models/gemini-x:generateContent": generate,
 }
@@ -342,6 +356,29 @@ PROTOCOLS: dict[str, Callable[[], Provider]] = {
 }
 
 
+DECIDES: dict[str, Callable[[], Provider]] = {  # protocols of models that write no text
+    "systemone": lambda: systemone.SystemOne(
+        systemone.Address("https://decide.example/v1", "m", None, systemone.LIMITS), None, 10.0
+    ),
+}
+
+
+def takes(protocol: str, case: Case) -> bool:
+    """llama.cpp shows no pictures and never two rows at once; a decision model no pictures, and it is asked for decisions alone."""
+    if protocol == "llama":
+        return len(case.rows) == 1 and "image" not in case.name
+    return protocol not in DECIDES or _is_decision(case)
+
+
+def _is_decision(case: Case) -> bool:
+    try:
+        for question in case.questions:
+            systemone.decisions("q", question, question.reply(case.rows[0]), "")
+    except ConfigError:
+        return False
+    return not any(media(row) for row in case.rows)
+
+
 @contextmanager
 def opened(protocol: str, transport: Transport | None = None) -> Iterator[tuple[Provider, Transport]]:
     """A provider of the protocol, over a transport in this process."""
@@ -352,7 +389,7 @@ def opened(protocol: str, transport: Transport | None = None) -> Iterator[tuple[
             return transport
 
         patch.setattr(local, "engine", engine)
-        provider = PROTOCOLS[protocol]()
+        provider = (PROTOCOLS | DECIDES)[protocol]()
         if hasattr(provider, "_client"):
             patch.setattr(provider, "_client", transport)
         yield provider, transport

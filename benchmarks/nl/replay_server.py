@@ -1,8 +1,8 @@
-"""The replaying model behind the protocols of OpenAI and Anthropic, on this machine only, with the limits of a real one.
+"""The replaying model behind the protocols of OpenAI, Anthropic and Gemini, on this machine only, with the limits of a real one.
 
-`uql plans serve FOLDER` serves /v1/chat/completions, /v1/messages and /v1/models. A prompt longer than the context is refused as the
-vendors refuse it, a reply longer than `max_tokens` ends in its middle. Plans come from the folder's files (`plans.py`); rows are read
-from the labels of an oracle file where one is given.
+`uql plans serve FOLDER` serves /v1/chat/completions, /v1/responses, /v1/messages, /models/NAME:generateContent and /v1/models. A prompt
+longer than the context is refused as the vendors refuse it, a reply longer than `max_tokens` ends in its middle. Plans come from the
+folder's files (`plans.py`); rows are read from the labels of an oracle file where one is given.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TYPES = {"boolean": "BOOLEAN", "integer": "BIGINT", "number": "DOUBLE"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request of either protocol: words, images, the schema of the reply, and its longest length in tokens."""
+    """A request of any protocol: words, images, the schema of the reply, and its longest length in tokens."""
 
     system: str
     user: str
@@ -201,11 +201,36 @@ def app(service: Service) -> Starlette:
         stop = "max_tokens" if cut else "end_turn"
         return {**made, "content": [{"type": "text", "text": said}], "stop_reason": stop, "stop_sequence": None}
 
+    def response(asked: Asked, said: str, cut: bool, model: str) -> dict[str, Any]:
+        used = {"input_tokens": asked.tokens, "output_tokens": tokens(said)}
+        item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said}]}
+        why = {"reason": "max_output_tokens"} if cut else None
+        made = {"id": MODEL, "object": "response", "created_at": int(time.time()), "model": model, "error": None}
+        state = {"status": "incomplete" if cut else "completed", "incomplete_details": why}
+        return {**made, **state, "output": [item], "usage": {**used, "total_tokens": sum(used.values())}}
+
+    def generated(asked: Asked, said: str, cut: bool, model: str) -> dict[str, Any]:
+        candidate = {
+            "content": {"role": "model", "parts": [{"text": said}]},
+            "finishReason": "MAX_TOKENS" if cut else "STOP",
+        }
+        used = {"promptTokenCount": asked.tokens, "candidatesTokenCount": tokens(said)}
+        return {"candidates": [candidate], "usageMetadata": used, "modelVersion": MODEL}
+
     async def chat(request: HttpRequest) -> Response:
         return await replied(request, of_chat, completion)
 
     async def messages(request: HttpRequest) -> Response:
         return await replied(request, of_messages, message)
+
+    async def responses(request: HttpRequest) -> Response:
+        return await replied(request, of_responses, response)
+
+    async def contents(request: HttpRequest) -> Response:
+        return await replied(request, of_contents, generated)
+
+    async def stated(request: HttpRequest) -> Response:
+        return JSONResponse({"name": f"models/{MODEL}", "inputTokenLimit": service.context})
 
     async def models(request: HttpRequest) -> Response:
         one = {"id": MODEL, "object": "model", "created": 0, "owned_by": "uql", "context_length": service.context}
@@ -214,7 +239,10 @@ def app(service: Service) -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/responses", responses, methods=["POST"]),
             Route("/v1/messages", messages, methods=["POST"]),
+            Route("/models/{model}:generateContent", contents, methods=["POST"]),
+            Route("/models/{model}", stated),
             Route("/v1/models", models),
         ]
     )
@@ -253,18 +281,46 @@ def of_messages(held: Mapping[str, Any]) -> Asked:
         raise DataError(f"the request cannot be read: {error}", code="UQL502") from None
 
 
+def of_responses(held: Mapping[str, Any]) -> Asked:
+    """A request of OpenAI's Responses. Raises DataError (UQL502) on one that cannot be read."""
+    try:
+        text, images = _content([part for message in held["input"] for part in message["content"]])
+        schema = ((held.get("text") or {}).get("format") or {}).get("schema") or {}
+        return Asked(held.get("instructions") or "", text, tuple(images), schema, int(held["max_output_tokens"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the request cannot be read: {error}", code="UQL502") from None
+
+
+def of_contents(held: Mapping[str, Any]) -> Asked:
+    """A request of Gemini's generateContent. Raises DataError (UQL502) on one that cannot be read."""
+    try:
+        system = "".join(part["text"] for part in held["systemInstruction"]["parts"])
+        text, images = _content([part for message in held["contents"] for part in message["parts"]])
+        config = held["generationConfig"]
+        return Asked(
+            system, text, tuple(images), config.get("responseJsonSchema") or {}, int(config["maxOutputTokens"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the request cannot be read: {error}", code="UQL502") from None
+
+
 def _content(content: Any) -> tuple[str, list[bytes]]:
-    """The words and images of a message's content, of either protocol."""
+    """The words and images of a message's content, of any protocol."""
     if isinstance(content, str):
         return content, []
     text, images = "", []
     for part in content:
-        if part["type"] == "text":
-            text += part["text"]
-        elif part["type"] == "image_url":
-            images.append(base64.b64decode(part["image_url"]["url"].partition(",")[2], validate=True))
-        else:
-            images.append(base64.b64decode(part["source"]["data"], validate=True))
+        match part:
+            case {"text": str(words)}:
+                text += words
+                continue
+            case {"image_url": {"url": str(url)}} | {"image_url": str(url)}:
+                data = url.partition(",")[2]
+            case {"inlineData": {"data": str(data)}} | {"source": {"data": str(data)}}:
+                pass
+            case _:
+                raise ValueError(f"a part of another kind: {sorted(part)}")
+        images.append(base64.b64decode(data, validate=True))
     return text, images
 
 

@@ -19,14 +19,8 @@ Cell = float | None
 Lines = list[tuple[str, ...]]
 NONE = "–"
 QUALITY = {"F1-score": "f1", "Hit": "hit", "Semantic Hit": "semantic"}  # Semantic Hit where a judge was given
-SYSTEMS = (
-    "lotus",
-    "single_model",
-    "llamaindex",
-    "dspy",
-    "ml_router",
-    "stat_router",
-)  # of Meta Engine's table 2, in its order
+ALONE = ("lotus", "single_model", "llamaindex", "dspy")
+SYSTEMS = (*(f"{name}_apart" for name in ALONE), "ml_router", "stat_router")  # of Meta Engine's table 2, in its order
 PARTS = {
     "Meta-Engine": "",
     "Meta-Engine w/o Aggregator": "_no_aggregator",
@@ -78,6 +72,16 @@ def meta_engine(rows: Sequence[Row], model: str | None) -> str:
         for router, first in (("MLRouter", "ml_router"), ("StatRouter", "stat_router"), ("uql first", "meta"))
         for method, part in PARTS.items()
         if (held := _of(rows, suite, (part.removeprefix("_") or first) if first == "meta" else first + part))
+    ]
+    ablated += [
+        (
+            f"{suite}, Single-Adapter ({name})",
+            "Meta-Engine",
+            *(_percent(_mean(getattr(r, measure) for r in held)) for measure in QUALITY.values()),
+        )
+        for suite in suites
+        for name in ALONE
+        if (held := _of(rows, suite, name))
     ]
     heads = ("suite, router", "method", *papers.META_3.columns)
     parts.append(_table("Meta Engine, tables 3–5: ours, without a part", heads, [], ablated))

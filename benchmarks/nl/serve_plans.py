@@ -21,7 +21,7 @@ def serve(
     context: Annotated[int, typer.Option(min=1, help="Tokens of a request and its reply.")] = 128_000,
     fault: Annotated[str | None, typer.Option(help="An error once a question: step, truncated or column.")] = None,
 ) -> None:
-    """Plan the questions of the files, by the protocols of OpenAI (/v1/chat/completions) and Anthropic (/v1/messages)."""
+    """Plan the questions of the files, by OpenAI (/v1/chat/completions, /v1/responses), Anthropic (/v1/messages) and Gemini."""
     from uql.base.errors import ConfigError
     from uql.benchmarks.nl import plans, replay_server
     from uql.benchmarks.nl.replay import FAULTS, Replay

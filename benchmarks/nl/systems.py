@@ -1,8 +1,9 @@
 """The systems that answer the questions of a suite, and what is told of each answer.
 
-`dag`, `meta`, `interleaved` are the three modes; the others are Meta Engine with one adapter alone (the baselines of the papers) and its
-ablations, each also with either router. All need a model that plans; the suite's own reader answers what is asked of texts and images,
-so that planning is measured apart from reading. `uql.benchmarks.nl.handwritten` measures what the language can express, without a model.
+`dag`, `meta`, `interleaved` are the three modes; the others are adapters that are asked about each modality apart (the baselines of Meta
+Engine's table 2), Meta Engine with one adapter alone, and its ablations, each also with either router. All need a model that plans; the
+suite's own reader answers what is asked of texts and images, so that planning is measured apart from reading.
+`uql.benchmarks.nl.handwritten` measures what the language can express, without a model.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, UQLError
 from uql.benchmarks.nl import metrics
+from uql.benchmarks.nl.apart import separately
 from uql.benchmarks.nl.suites import SUITES, Asked, Score, opened
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ MODES = ("dag", "meta", "interleaved")
 ROUTERS = ("stat_router", "ml_router")
 CROSSED = tuple(f"{router}_{part}" for router in ROUTERS for part in ABLATIONS)  # a router, and a part left out
 ALONE = ("uql_alone", *BASELINES)  # one adapter leaves a router no choice
-SYSTEMS = (*MODES, *ROUTERS, *ABLATIONS, *CROSSED, *ALONE)
+_APART = "_apart"
+APART = tuple(f"{name}{_APART}" for name in BASELINES)  # each modality apart, then aggregated
+SYSTEMS = (*MODES, *ROUTERS, *ABLATIONS, *CROSSED, *ALONE, *APART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,9 @@ def reason(suite: str, system: str, model: str | Provider | None) -> str:
         return found.absent
     if model is None:
         return "needs a model that plans: --model (of `uql bench run`: --models)"
-    if system in BASELINES and system not in available():
-        return f"not installed: uql adapters install {system}"
+    adapter = system.removesuffix(_APART)
+    if adapter in BASELINES and adapter not in available():
+        return f"not installed: uql adapters install {adapter}"
     return ""
 
 
@@ -97,12 +102,19 @@ def takes_router(system: str) -> bool:
     return system in (*ROUTERS, *CROSSED)
 
 
-def options_of(system: str, router: Any = None) -> dict[str, Any]:
-    """The options of `ask` that make a system."""
+def options_of(system: str, router: Any = None, *, question: str = "", tables: Sequence[str] = ()) -> dict[str, Any]:
+    """The options of `ask` that make a system.
+
+    Args:
+        router: of a system that takes one.
+        question, tables: what is asked, and the names of all tables, of a system that asks about each modality apart.
+    """
     from uql.nl.adapters import open_adapter, open_adapters
 
     if system in ("dag", "interleaved"):
         return {"mode": system}
+    if system in APART:
+        return separately(open_adapter(system.removesuffix(_APART)), question, tables)
     made: dict[str, Any] = {"mode": "meta", "adapters": open_adapters(), "aggregate": True}
     if system == "meta":
         return made
@@ -161,10 +173,10 @@ def run(
             if (asked.id, system, called) in there:
                 continue
             with opened(found, asked, shared, Path(folder) / str(number), model) as con:
-                given = {**options_of(system, router), **settings}
+                tables = con.catalog.names()
+                given = {**options_of(system, router, question=asked.words, tables=tables), **settings}
                 if found.reader == "labels":
                     given["planner"] = model
-                tables = con.catalog.names()
                 began = time.perf_counter()
                 try:
                     answer = con.ask(asked.words, **given)

@@ -101,6 +101,7 @@ class Sources:
                         help="write TABLESAMPLE inside WITH, behind the table that is sampled",
                     )
                 fields = renamed(common.fields, source.columns, alias, source.span)
+                self.statement.commons.append((common.query, source))
                 return self._derived(common.query, fields, alias, source.span, False)
         try:
             table = self.statement.catalog.table(

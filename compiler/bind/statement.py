@@ -12,8 +12,8 @@ from uql.base.settings import Settings
 from uql.base.sql_text import quote
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.types import DuckTypes
-from uql.compiler.bound import Reading
-from uql.compiler.syntax import Span
+from uql.compiler.bound import BoundQuery, Reading
+from uql.compiler.syntax import Span, TableName
 from uql.operators.statement_text import is_statement
 
 MOST_COPIES = 2_000  # in one statement
@@ -42,6 +42,9 @@ class Statement:
     needed: set[str] = field(default_factory=set)  # texts that stand as conditions, by themselves or under a name
     open: set[str] = field(default_factory=set)  # texts whose type nothing settles in some block
     copies: int = 0  # of what names stand for, made inside another copy
+    commons: list[tuple[BoundQuery, TableName]] = field(
+        default_factory=list
+    )  # those of WITH, at each place that names one
 
     def copy(self, copies: int, span: Span) -> None:
         """Counts copies of what a name stands for. Raises: BindError (UQL212) where names of names double too often."""

@@ -117,6 +117,26 @@ def test_systems_with_adapters_are_judged_by_what_these_answer(system: str, righ
     assert (row.right, row.valid, row.attempts) == (right, None, 1), row.said
 
 
+def test_a_baseline_is_asked_about_each_modality_apart_and_what_it_says_is_aggregated() -> None:
+    said = {"answerable": True, "reason": "", "need_more": False, "summary": "Predella of the Barbadori altarpiece"}
+    seen: list[tuple[str, bool, str]] = []
+
+    def by_modality(request: Request, number: int) -> list[Answer]:
+        for question in request.questions:
+            if isinstance(question, Write):
+                seen.append((question.task, bool(request.row.cells), question.text))
+                if question.task == "aggregator":
+                    return [Answer({**said, "details": "", "source": [], "inference": "", "extra": ""})]
+        return by_parts(request, number)
+
+    model = Scripted(by_modality)
+    (row,) = systems.run("artwork", SHARED, system="single_model_apart", model=model, only=["art101-000"])
+    assert [task for task, *_ in seen] == ["single_model", "single_model", "aggregator"]
+    assert sorted(pictured for _, pictured, _ in seen[:2]) == [False, True]
+    assert seen[2][2].count("answer: Predella of the Barbadori altarpiece") == 2
+    assert row.attempts == 3 and row.said == said["summary"]  # there are no texts
+
+
 def test_a_question_may_spend_what_max_cost_leaves_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
     row = systems.run("artwork", SHARED, model=planner("SELECT title FROM paintings LIMIT 1"), only=["art101-000"])[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from datetime import UTC, datetime
 from typing import Any
 
 from loopback import chat, messages, serve
@@ -18,10 +20,12 @@ class BatchServer:
         expire: requests of the first batch that it ends without, by their place.
         refused: what the vendor says against a batch as a whole.
         damaged: results that are no lines of JSON.
+        strange: id, requests and time of batches of other programs that Anthropic's list has.
     """
 
     def __init__(self) -> None:
         self.looks, self.held, self.expire, self.refused, self.damaged = 1, False, (), "", False
+        self.strange: list[tuple[str, int, float]] = []
         self.batches: list[dict[str, Any]] = []
         self.files: list[str] = []
         self.direct = 0
@@ -36,8 +40,8 @@ class BatchServer:
             "/v1/batches": lambda body, _: self._of_file(body) if body else self._listed(),
             "/v1/chat/completions": self._direct(chat),
             "/v1/messages": self._direct(messages),
-            "/v1/messages/batches": lambda body, _: self._create(
-                [(r["custom_id"], r["params"]) for r in body["requests"]]
+            "/v1/messages/batches": lambda body, _: (
+                self._create([(r["custom_id"], r["params"]) for r in body["requests"]]) if body else self._of_messages()
             ),
             **{f"/v1/batches/b{n}": self._look(n) for n in range(40)},
             **{f"/v1/files/out{n}/content": self._output(n, failed=False) for n in range(40)},
@@ -69,9 +73,20 @@ class BatchServer:
         held = [{"id": f"b{n}", "metadata": batch.get("metadata")} for n, batch in enumerate(self.batches)]
         return {"object": "list", "data": [{"id": "of another", "metadata": None}, *held], "has_more": False}
 
+    def _of_messages(self) -> dict[str, Any]:
+        """Anthropic's list, the newest first, with batches of other programs."""
+        made = [(f"b{n}", len(batch["requests"]), batch["at"]) for n, batch in enumerate(self.batches)]
+        n, at = made[-1][1:]
+        strange = [("of another", n, at - 86_400), ("a larger one", n + 1, at), *self.strange]
+        listed = [
+            {"id": id, "created_at": datetime.fromtimestamp(at, UTC).isoformat(), "request_counts": {"processing": n, "errored": 0}}
+            for id, n, at in sorted([*made, *strange], key=lambda batch: -batch[2])
+        ]  # fmt: skip
+        return {"data": listed, "has_more": False}
+
     def _create(self, requests: list[tuple[str, Any]]) -> dict[str, Any]:
         assert len({id for id, _ in requests}) == len(requests), "ids are unique in a batch"
-        self.batches.append({"requests": requests, "looks": 0})
+        self.batches.append({"requests": requests, "looks": 0, "at": time.time()})
         return {"id": f"b{len(self.batches) - 1}", "status": "validating", "processing_status": "in_progress"}
 
     def _look(self, n: int) -> Any:

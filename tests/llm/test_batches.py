@@ -170,9 +170,9 @@ with test_batches""",
 )
 
 
-@pytest.mark.parametrize(("kind", "paid"), [("openai", ROWS), ("anthropic", 2 * ROWS)])
-def test_a_batch_whose_id_was_never_noted_is_found_by_its_mark(kind: str, paid: int, tmp_path: Path) -> None:
-    """Killed between the vendor's reply and the note of the batch; Anthropic's batches have no mark."""
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_whose_id_was_never_noted_is_found(kind: str, tmp_path: Path) -> None:
+    """Killed between the vendor's reply and the note of the batch: by its mark, and at Anthropic by its size and time."""
     server, ledger, here = BatchServer(), tmp_path / "l.sqlite", Path(__file__).parent
     with serving(server) as at:
         told = [sys.executable, "-c", LOST, str(here), str(here.parent), kind, at.url, str(ledger)]
@@ -181,7 +181,26 @@ def test_a_batch_whose_id_was_never_noted_is_found_by_its_mark(kind: str, paid: 
         with connected(kind, at.url, ledger) as con:
             result = con.uql(QUERY.format("true"))
             assert len(result.fetchall()) == ROWS // 2 and not result.errors
-        assert len(server.billed) == paid and not server.direct
+        assert len(server.billed) == ROWS and not server.direct
+
+
+def test_a_batch_of_another_program_is_not_taken_for_one_whose_id_was_never_noted(tmp_path: Path) -> None:
+    """As large as the one that never reached the vendor, and made at the same time."""
+    server, ledger = BatchServer(), tmp_path / "l.sqlite"
+    with serving(server) as at, connected("anthropic", at.url, ledger) as con:
+        con.uql(QUERY.format("true")).fetchall()
+        mine = server.batches.pop()["requests"]
+        server._create([(f"r{n}", body) for n, (_, body) in enumerate(mine)])
+        server.strange = [("made before", ROWS, time.time() - 300)]
+        name = model("anthropic", at.url).name
+        lost = [(bytes.fromhex(id), "uql-lost", name, time.time()) for id, _ in mine]
+        with Ledger(ledger) as held:
+            held.work(lambda db: db.executemany("INSERT INTO batches VALUES (?, ?, ?, ?)", lost).rowcount)
+            held.work(lambda db: db.execute("DELETE FROM answer_rows").rowcount)
+        result = con.uql(QUERY.format("true, fresh = true"))
+        assert len(result.fetchall()) == ROWS // 2 and not result.errors
+        assert server.batches[0]["looks"] > 0, "it could have been the one"
+        assert [len(batch["requests"]) for batch in server.batches] == [ROWS, ROWS]
 
 
 def test_a_batch_that_never_reached_the_vendor_is_handed_in_again(tmp_path: Path) -> None:

@@ -7,22 +7,18 @@ import copy
 import json
 import random
 from collections.abc import Callable
-from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from wire_cases import PROTOCOLS, ROUTES, Case, Transport, asked, cases, llama, opened
+from wire_cases import DECIDES, PROTOCOLS, ROUTES, Transport, asked, cases, llama, opened, takes
 
-from uql.base.errors import ConfigError
 from uql.llm import codec
-from uql.llm.providers import systemone
 from uql.llm.providers.anthropic_api import message
 from uql.llm.providers.base import Answer, CallError
 from uql.llm.providers.chat_reply import ChatReply, completion, formed, response
 from uql.llm.providers.gemini_api import generated
 from uql.llm.providers.wire import posted
-from uql.operators.rows import media
 
 CHAT = {
     "choices": [
@@ -191,42 +187,11 @@ class Spoiling(Transport):
         return dict(self.last)
 
 
-def decided(body: dict[str, Any]) -> dict[str, Any]:
-    """What a decision model says."""
-    forms = {"noul": {"noul": 0.75}, "score": {"score": 2.0, "probabilities": {"0": 0.5, "1": 0.5}}}
-    answers = {}
-    for key, question in body["questions"].items():
-        names = list(question.get("criteria") or ())
-        chosen = {"choice": names[0] if names else "", "probabilities": {name: 1 / len(names) for name in names}}
-        answers[key] = forms.get(question["type"], chosen)
-    return {"answers": answers, "usage": {"input_tokens": 9, "output_tokens": 3}}
-
-
-def decides(case: Case) -> bool:
-    """Is it a request that a decision model takes?"""
-    try:
-        for question in case.questions:
-            systemone.decisions("q", question, question.reply(case.rows[0]), "")
-    except ConfigError:
-        return False
-    return not any(media(row) for row in case.rows)
-
-
-TAKES: dict[str, Callable[[Case], bool]] = {
-    "llama": lambda case: len(case.rows) == 1 and "image" not in case.name,
-    "systemone": decides,
-}
-
-
 def fuzz_provider(protocol: str, count: int) -> None:
     """Every reply ends in answers that the ledger can keep, or in a failure of the row."""
     draw = random.Random(11)
-    held = [case for case in cases() if TAKES.get(protocol, lambda case: True)(case)]
-    at = systemone.Address("https://decide.example/v1", "m", None, systemone.LIMITS)
-    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
-        patch.setitem(PROTOCOLS, "systemone", lambda: systemone.SystemOne(at, None, 10.0))
-        patch.setitem(ROUTES, "/systemone", decided)
-        provider, transport = stack.enter_context(opened(protocol, Spoiling(draw)))
+    held = [case for case in cases() if takes(protocol, case)]
+    with opened(protocol, Spoiling(draw)) as (provider, transport):
         for _ in range(count):
             case = draw.choice(held)
             found = asked(provider, case)
@@ -241,12 +206,12 @@ def fuzz_provider(protocol: str, count: int) -> None:
                         codec.loads(codec.dumps(answer).encode())
 
 
-@pytest.mark.parametrize("protocol", [*PROTOCOLS, "systemone"])
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, *DECIDES])
 def test_spoiled_replies_of_every_provider_are_answers_or_failures_of_the_row(protocol: str) -> None:
     fuzz_provider(protocol, 150)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", [*PROTOCOLS, "systemone"])
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, *DECIDES])
 def test_10_000_spoiled_replies_of_every_provider_are_answers_or_failures_of_the_row(protocol: str) -> None:
     fuzz_provider(protocol, 10_000)

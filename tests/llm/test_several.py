@@ -421,3 +421,15 @@ def test_a_long_reply_that_was_cut_is_read_in_time_linear_in_its_length() -> Non
     ((first,), (second,)) = several.read(reply, (LONG,), tuple(ROWS[:2]))
     assert time.process_time() - began < 4
     assert "is there twice" in first.problem.message and "is not there" in second.problem.message
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_rows_that_a_reply_numbers_from_nought_are_not_taken_for_those_before_them(whole: bool) -> None:
+    listed = [{"row": n, "q1": n % 2 == 0} for n in range(3 if whole else 2)]
+    answers = several.read(json.dumps({"rows": listed}), (LONG,), tuple(ROWS[:3]))
+    problems = [row[0].problem for row in answers]
+    assert [p.kind if p is not None else None for p in problems] == ["wrong_type"] * 3
+    assert problems[0] is not None and "they begin with 1" in problems[0].message
+    more = [*listed, {"row": 3, "q1": True}] if whole else [{"row": n, "q1": True} for n in range(4)]
+    answers = several.read(json.dumps({"rows": more}), (LONG,), tuple(ROWS[:3]))
+    assert answers[2][0].problem is None

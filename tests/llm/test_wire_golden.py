@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wire_cases import PROTOCOLS, Case, asked, cases, opened, plain
+from wire_cases import DECIDES, PROTOCOLS, Case, asked, cases, opened, plain, takes
 
 from uql.llm.ledger import keyed
 from uql.llm.ledger_keys import question_key, row_key
@@ -42,12 +42,7 @@ def keys(provider: Provider, case: Case) -> str:
     return " ".join(keyed(SECRET, head, content).hex() for head in heads)
 
 
-def takes(protocol: str, case: Case) -> bool:
-    """llama.cpp shows no pictures and never two rows at once."""
-    return protocol != "llama" or (len(case.rows) == 1 and not case.name.endswith("image"))
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, *DECIDES])
 def test_what_a_provider_sends_reads_and_keeps_is_as_it_was(protocol: str, update_golden: bool) -> None:
     lines, whole = [], {}
     with opened(protocol) as (provider, transport):
@@ -66,6 +61,6 @@ def test_what_a_provider_sends_reads_and_keeps_is_as_it_was(protocol: str, updat
         shown.parent.mkdir(parents=True, exist_ok=True)
         golden.write_text(text, encoding="utf-8")
         shown.write_text(examples, encoding="utf-8")
-    assert len(lines) >= 150
+    assert len(lines) >= (60 if protocol in DECIDES else 150)
     assert examples == shown.read_text(encoding="utf-8")
     assert lines == golden.read_text(encoding="utf-8").splitlines()

@@ -351,6 +351,7 @@ SELECT id FROM reviews WHERE "is good" WITH (on_error = 'drop')
 SELECT id FROM reviews WHERE id = $id
 PIVOT reviews ON film USING count(*)
 ATTACH 'x'
+SELECT count(*) FROM reviews TABLESAMPLE reservoir(10 PERCENT) REPEATABLE (1)
 INSTALL httpfs
 CALL pragma_version()
 PRAGMA database_list

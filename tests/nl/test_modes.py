@@ -10,6 +10,7 @@ from nl.shop import Connected, uql_node
 from uql.llm.providers.scripted import Scripted
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
+from uql.nl.prompts import aggregator, meta_engine
 from uql.nl.schema.scope import Source
 
 
@@ -366,3 +367,28 @@ def test_what_a_small_model_is_not_sure_of_in_a_step_is_said_with_the_answer() -
     answer = shop.con.ask("Which shop is in York?", mode="interleaved")
     assert answer.text == "Bo" and not answer.exact
     assert answer.notes[0].startswith("result1: not sure: 2 of 5 candidates give this; others: Ada by")
+
+
+def test_the_checker_knows_the_papers_six_signs_of_a_complex_question_and_four_of_a_simple_one() -> None:
+    assert (len(meta_engine.COMPLEX), len(meta_engine.SIMPLE)) == (6, 4)
+    prompt = meta_engine.checking("Where is Bo?", "shops").user
+    for sign, meaning in {**meta_engine.COMPLEX, **meta_engine.SIMPLE}.items():
+        assert f"- {sign}: {meaning}" in prompt
+        said = Scripted("checker", {"signs": [sign], "verdict": "simple"})
+        shop = Connected([said, parts(("Where is Bo?", [])), operators(TABLE)])
+        shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": Fixed("uql", {"Where is Bo?": "York"})})
+        assert ("decomposer" in shop.tasks()) is (sign in meta_engine.COMPLEX), sign
+
+
+def test_parts_that_contradict_each_other_go_to_the_model_with_the_papers_rules() -> None:
+    asked = parts(("Where is Bo?", []), ("Is Bo in Leeds?", []))
+    told = Fixed("uql", {"Where is Bo?": "York", "Is Bo in Leeds?": "Leeds"})
+    shop = Connected(
+        [COMPLEX, asked, operators(TABLE, again=True), Scripted("aggregator", {**SAID, "extra": "two towns"})]
+    )
+    answer = shop.con.ask("Where is Bo, in Leeds?", mode="meta", adapters={"uql": told})
+    (prompt,) = shop.prompts("aggregator")
+    assert "answer: York" in prompt and "answer: Leeds" in prompt
+    rules = aggregator.wording("", "", (), (), "short").system  # figure 7: with earlier parts, then more specific
+    assert rules.index("agrees with what earlier parts found") < rules.index("more specific")
+    assert answer.text == "York" and "two towns" in answer.json["extra"]

@@ -117,6 +117,39 @@ def test_what_is_no_query_is_not_run_to_describe_it(connection: duckdb.DuckDBPyC
     assert connection.execute("SHOW ALL TABLES").fetchall() == before
 
 
+ADVANCING = [
+    "SELECT nextval('tickets')",
+    "SELECT nextval('tickets') AS n FROM places",
+    "SELECT setval('tickets', 40)",
+    "FROM taken",
+    "SELECT take()",
+    "WITH a AS (SELECT nextval('tickets') AS n) SELECT * FROM a",
+    "VALUES (nextval('tickets'))",
+    "INSERT INTO places SELECT nextval('tickets')",
+    "INSERT INTO places VALUES (nextval('tickets')) RETURNING place",
+    "CREATE TABLE made AS SELECT nextval('tickets') AS n",
+    "UPDATE places SET place = nextval('tickets')",
+    "WITH a AS (INSERT INTO places VALUES (7) RETURNING place) SELECT * FROM a",
+    "EXPLAIN SELECT nextval('tickets')",
+    "DESCRIBE SELECT nextval('tickets')",
+]
+
+
+@pytest.mark.parametrize("statement", ADVANCING)
+def test_a_statement_changes_as_much_as_in_duckdb(statement: str) -> None:
+    found = []
+    for run in (lambda con: con.execute(statement).fetchall(), lambda con: con.uql(statement).fetchall()):
+        with uql.connect(ledger=":memory:") as con:
+            con.execute("CREATE SEQUENCE tickets")
+            con.execute("CREATE TABLE places AS SELECT range AS place FROM range(4)")
+            con.execute("CREATE VIEW taken AS SELECT nextval('tickets') AS n")
+            con.execute("CREATE MACRO take() AS nextval('tickets')")
+            rows = run(con)
+            after = con.execute("SELECT nextval('tickets'), (SELECT list(place) FROM places)").fetchall()
+            found.append((after, [] if statement.startswith(("EXPLAIN", "CREATE")) else rows))
+    assert found[0] == found[1]
+
+
 def test_an_exact_spelling_goes_before_another_case(connection: duckdb.DuckDBPyConnection) -> None:
     table = Catalog(connection).table(("Reviews",))
     assert table.sql == '"memory"."main"."Reviews"'

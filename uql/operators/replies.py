@@ -251,11 +251,7 @@ class Text:
             return Answer(json_value(text))
         except ValueError as error:
             json_object = parsed(text)
-            return (
-                Answer(json_object)
-                if json_object is not None
-                else Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", value))
-            )
+            return Answer(json_object) if json_object is not None else Answer(problem=not_json(text, error))
 
 
 Shape = YesNo | OneOf | Level | Value | Text
@@ -315,6 +311,17 @@ def json_value(text: str) -> Any:
     if "\\ud" in text.lower():
         value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
     return value
+
+
+def not_json(text: str, error: Exception) -> Problem:
+    """What is wrong with a reply that should be JSON: it was cut, or it is other words, as those of a model that declines.
+
+    >>> not_json('{"a": [1, ', ValueError()).kind, not_json("{'a': 1}", ValueError()).kind, not_json("I cannot.", ValueError()).kind
+    ('truncated', 'wrong_type', 'wrong_type')
+    """
+    if ("{" in text or "[" in text) and not text.rstrip("` \n").endswith(("}", "]")):
+        return Problem("truncated", f"the reply is not JSON: {error}", text)
+    return Problem("wrong_type", f"the reply is not JSON ({error}): {short(text)!r}", text)
 
 
 def well_formed(text: str) -> str:

@@ -3,7 +3,8 @@
 A `Batches` takes the place of a provider's HTTP client: prompts, replies and what goes wrong with a row are read as ever. The ledger
 knows which requests are in which batch, so that a statement given again after its process was killed waits for the same batch. Before a
 batch is handed in the ledger notes its mark: where no reply came, the vendor's list is searched for the mark. Anthropic's batches take
-none: its list has times and counts alone, and which requests a batch holds is told by its results, once it has ended.
+none: its list has times and counts alone, so a batch of as many requests that was made at that time is waited for, and its results
+tell whether it holds them.
 
 Wire formats: OpenAI's Batch API (a file of lines, /v1/batches) and Anthropic's Message Batches, as `types/batch_create_params.py` of the
 Python package openai 3.57.0 and `types/messages/batch_create_params.py` of anthropic 2.14.0 have them.
@@ -15,8 +16,9 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -33,7 +35,25 @@ LOOKS_S = [1.0, 60.0]  # between two looks at a batch: a tenth of its age, in th
 DAMAGED = 3  # times that results are fetched which cannot be read
 MARK = "uql-"  # begins the mark of a batch, which stands in the ledger until its id is known
 EXPIRED = 500, {"error": {"message": "the batch ended without this request", "code": "expired"}}
+CLOCKS_S = 600  # at most between the note of a batch and the time that its vendor says it was made
 Results = dict[str, tuple[int, dict[str, Any]]]  # status and body of each reply, by the id of the request
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What the ledger says of a batch whose id it never learnt.
+
+    Attributes:
+        mark: that the batch was handed in with.
+        requests: how many it holds.
+        at: when it was handed in, in seconds since 1970.
+        others: ids of the batches that the ledger knows.
+    """
+
+    mark: str
+    requests: int
+    at: float
+    others: frozenset[str]
 
 
 class _OpenAI:
@@ -41,7 +61,6 @@ class _OpenAI:
 
     paths = ("/chat/completions", "/responses")  # whose requests it takes
     most = 50_000  # requests of one batch
-    marks = True  # a batch holds a mark, by which it is found
 
     async def submit(
         self, client: Client, path: str, requests: Mapping[str, Any], mark: str, identity: Mapping[str, str]
@@ -61,16 +80,11 @@ class _OpenAI:
         }
         return str((await posted(client, "/batches", job, **identity))["id"])
 
-    async def find(self, client: Client, mark: str, identity: Mapping[str, str]) -> str | None:
-        """The id of the batch that has this mark; None where the vendor has none."""
-        after, more = "", True
-        while more:
-            page = await call(partial(client.get, f"/batches?limit=100{after}"), **identity)
-            for job in page["data"]:
-                if (job.get("metadata") or {}).get("mark") == mark:
-                    return str(job["id"])
-                after = f"&after={job['id']}"
-            more = bool(page["data"]) and page.get("has_more") is True
+    async def find(self, client: Client, note: _Note, identity: Mapping[str, str]) -> str | None:
+        """The id of the batch that has the mark; None where the vendor has none."""
+        async for job in _listed(client, "/batches", "after", identity):
+            if (job.get("metadata") or {}).get("mark") == note.mark:
+                return str(job["id"])
         return None
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
@@ -97,7 +111,6 @@ class _Anthropic:
 
     paths = ("/v1/messages",)
     most = 100_000
-    marks = False
 
     async def submit(
         self, client: Client, path: str, requests: Mapping[str, Any], mark: str, identity: Mapping[str, str]
@@ -105,8 +118,16 @@ class _Anthropic:
         job = {"requests": [{"custom_id": id, "params": body} for id, body in requests.items()]}
         return str((await posted(client, f"{path}/batches", job, **identity))["id"])
 
-    async def find(self, client: Client, mark: str, identity: Mapping[str, str]) -> str | None:
-        return None
+    async def find(self, client: Client, note: _Note, identity: Mapping[str, str]) -> str | None:
+        """The id of the batch that can be the one: of as many requests, made at the time nearest to the note."""
+        found: dict[str, float] = {}
+        async for job in _listed(client, f"{self.paths[0]}/batches", "after_id", identity):
+            apart_s = datetime.fromisoformat(job["created_at"]).timestamp() - note.at
+            if apart_s < -CLOCKS_S:  # those that follow are older
+                break
+            if apart_s <= CLOCKS_S and sum(job["request_counts"].values()) == note.requests:
+                found[str(job["id"])] = abs(apart_s)
+        return min(found.keys() - note.others, key=found.__getitem__, default=None)
 
     async def results(self, client: Client, batch: str, identity: Mapping[str, str]) -> Results | None:
         at = f"{self.paths[0]}/batches/{batch}"
@@ -127,6 +148,21 @@ class _Anthropic:
 
 OPENAI, ANTHROPIC = _OpenAI(), _Anthropic()
 Service = _OpenAI | _Anthropic
+
+
+async def _listed(client: Client, path: str, after: str, identity: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    """The vendor's batches, the newest first. Raises what a call raises.
+
+    Args:
+        after: the parameter that names the batch after which a page begins.
+    """
+    at, more = "", True
+    while more:
+        page = await call(partial(client.get, f"{path}?limit=100{at}"), **identity)
+        for job in page["data"]:
+            yield job
+            at = f"&{after}={job['id']}"
+        more = bool(page["data"]) and page.get("has_more") is True
 
 
 async def _lines(client: Client, path: str, identity: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -228,12 +264,11 @@ class Batches:
     async def _submit(self, path: str, bodies: Mapping[str, Any], keys: Iterable[bytes]) -> str:
         """Hand a batch in, its mark noted before; the note goes where the vendor has refused it."""
         mark = MARK + secrets.token_hex(16)
-        if self._service.marks:
-            await self._note(mark, keys)
+        await self._note(mark, keys)
         try:
             return await self._service.submit(self._client, path, bodies, mark, self._identity)
         except (UQLError, CallError) as error:
-            if self._service.marks and not (isinstance(error, CallError) and error.kind in TRANSIENT):
+            if not (isinstance(error, CallError) and error.kind in TRANSIENT):
                 await self._forget(keys)
             raise
 
@@ -243,7 +278,8 @@ class Batches:
         for key, batch in await self._ledger.read(lambda db: list(db.by_key("batches", "key, batch", keys))):
             by_batch.setdefault(batch, []).append(key)
         for mark in [batch for batch in by_batch if batch.startswith(MARK)]:  # handed in by a process that got no reply
-            held, found = by_batch.pop(mark), await self._service.find(self._client, mark, self._identity)
+            note = await self._ledger.read(partial(_noted, mark))
+            held, found = by_batch.pop(mark), await self._service.find(self._client, note, self._identity)
             if found is not None:
                 await self._note(found, held)
                 by_batch.setdefault(found, []).extend(held)
@@ -308,6 +344,13 @@ class Batches:
             finally:
                 _fail(requests.values(), error)
             raise
+
+
+def _noted(mark: str, db: Database) -> _Note:
+    """What the ledger says of the batch that has a mark."""
+    [(requests, at)] = db.execute("SELECT COUNT(*), MIN(at) FROM batches WHERE batch = ?", (mark,)).fetchall()
+    others = db.execute("SELECT DISTINCT batch FROM batches WHERE batch <> ?", (mark,)).fetchall()
+    return _Note(mark, requests, at, frozenset(id for (id,) in others))
 
 
 def _reply(request: _Request, status: Any, body: Any) -> None:

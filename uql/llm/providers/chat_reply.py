@@ -70,8 +70,18 @@ def formed(read: Callable[[dict[str, Any]], ChatReply], reply: dict[str, Any]) -
     """What `read` makes of a reply. Raises as `reading`."""
     with reading():
         chat_reply = read(reply)
-        text = well_formed(chat_reply.text)
+        text = well_formed(without_thinking(chat_reply.text))
         return chat_reply if text == chat_reply.text else replace(chat_reply, text=text)
+
+
+def without_thinking(text: str) -> str:
+    """A reply without the reasoning before it, which some servers leave in its text.
+
+    >>> without_thinking("<think>is it {red}?</think> yes")
+    'yes'
+    """
+    head, end, said = text.partition("</think>")
+    return said.lstrip() if end and head.lstrip().startswith("<think>") else text
 
 
 def counts(reply: dict[str, Any], *names: str) -> tuple[int, ...]:

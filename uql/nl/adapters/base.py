@@ -10,6 +10,7 @@ from uql.base.media_types import media_type
 from uql.base.schema import Modality
 from uql.llm.prompts.json_schema import closed
 from uql.llm.questions import Cell
+from uql.nl.ask.aggregator import NUMBER
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.prompts import BOOLEAN, Schema, array, one_of, text
@@ -128,7 +129,30 @@ def evidence(
             names.append(name)
         if left > 0:
             notes.append(shown_of(name, len(first_lines), source.row_count))
+        notes += cut_cells(name, rows, columns)
     return "\n\n".join(parts), tuple(names), notes
+
+
+def cut_cells(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:
+    """The note on cells that `written` does not show whole, where there are any.
+
+    Args:
+        name: of the table.
+        columns: that are shown.
+    """
+    cut = [c for c in columns if any(isinstance(row[c], str) and len(row[c]) > LONGEST_CELL for row in rows)]
+    return [f"the model was shown {LONGEST_CELL} characters of longer texts of {name}: {', '.join(cut)}"] if cut else []
+
+
+def unseen(answer: str, shown: str) -> list[str]:
+    """The note on figures of an answer that stand nowhere in what the model was shown: it has computed them, or made them up.
+
+    >>> unseen("1,200 of 40", "- total: 1200.0"), unseen("all", "")
+    (['the model says figures that stand in no row: 40'], [])
+    """
+    there = {float(figure.replace(",", "")) for figure in NUMBER.findall(shown)}
+    said = [figure for figure in NUMBER.findall(answer) if float(figure.replace(",", "")) not in there]
+    return [f"the model says figures that stand in no row: {', '.join(said)}"] if said else []
 
 
 def shown_of(name: str, n_rows: int, rows: int) -> str:

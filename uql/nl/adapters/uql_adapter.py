@@ -60,7 +60,7 @@ class Uql:
             prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
             statement = ""
             try:
-                reply = await ctx.say(Wording(NAME, "", SQL, prompt, closed({"sql": text(1500)})))
+                reply = await ctx.say(Wording(NAME, "", SQL, prompt, closed({"sql": text(1500)}), ruled=True))
                 statement = completed(statement_of(str(reply.get("sql", ""))), fields)
                 Shapes(sources).of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uql.base.errors import BudgetError, QuestionError
+from uql.base.errors import BackendError, BudgetError, QuestionError
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.node_runners import preview
 from uql.nl.ask.outputs import Output, caveats, says_nothing, without_bounds
@@ -23,7 +23,8 @@ NO_ROWS = "none: no rows match"
 SPEAKS = 20  # values or rows of a result that is written as it is
 MOST_WORDS = 4_000  # characters of it
 CHARS_A_TOKEN = 3  # of findings in a prompt: measured low
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
+_PARTS = re.compile(r"\d+(?:\.\d+)?")  # of a day or a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ async def aggregate(
     prompt_text, notes = await _findings_for_prompt(ctx, usable, frozenset(hidden))
     try:
         reply = await ctx.say(words.wording(question, prompt_text, sources, ctx.rules, style))
-    except (QuestionError, BudgetError) as error:
+    except (QuestionError, BudgetError, BackendError) as error:
         text = spoken or "; ".join(map(in_words, usable))
         extra = f"written without a model: {error.message}"
         return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(usable))
@@ -121,9 +122,14 @@ async def aggregate(
             "", {**reply, "summary": ""}, reply["reason"].strip() or "the findings do not hold it", reply["need_more"]
         )
     text = " ".join(reply["summary"].split())
-    if style == "short" and len(text.split()) > words.SHORT_WORDS:
-        text = spoken if spoken is not None else " ".join(text.split()[: words.SHORT_WORDS])
     json_fields = {key: reply[key] for key in ("summary", "details", "source", "inference", "extra")}
+    if style == "short" and len(text.split()) > words.SHORT_WORDS:
+        if spoken is None:
+            json_fields["details"] = "\n".join(filter(None, [text, reply["details"]]))
+            notes.append("the answer was cut: its details have it whole")
+        text = spoken or " ".join(text.split()[: words.SHORT_WORDS]) + "…"
+    made_up = [figure for figure in citations(text, usable)[1] if figure not in NUMBER.findall(question)]
+    notes += [f"figures that stand in no result: {', '.join(made_up)}"] if made_up else []
     reply_sources = [s for s in reply["source"] if s in sources]
     return Words(
         text, {**json_fields, "summary": text, "source": reply_sources}, rests_on=_nodes(usable), notes=tuple(notes)
@@ -332,7 +338,7 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
             cells += [(finding.node, *leaf) for leaf in _leaves(finding.output.value)]
     places: list[Citation] = []
     loose: list[str] = []
-    for match in _NUMBER.finditer(text):
+    for match in NUMBER.finditer(text):
         number = float(match.group().replace(",", ""))
         digits = len(match.group().partition(".")[2])
         at = next(((n, i, c) for n, i, c, v in cells if _same(v, number, digits)), None)
@@ -369,8 +375,8 @@ def _same(value: Any, number: float, digits: int) -> bool:
     if isinstance(value, bool) or value is None:
         return False
     if isinstance(value, str):
-        return any(float(m.replace(",", "")) == number for m in _NUMBER.findall(value))
+        return any(float(m.replace(",", "")) == number for m in NUMBER.findall(value))
     try:
         return abs(float(value) - number) <= 0.5 * 10**-digits + 1e-9 if digits else round(float(value)) == number
     except (TypeError, ValueError):
-        return str(value).startswith(str(int(number))) if number == int(number) else False
+        return number in map(float, _PARTS.findall(str(value)))  # a day, a time

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from uql.base.errors import BudgetError, QuestionError
+from uql.base.errors import BackendError, BudgetError, QuestionError
+from uql.llm.failures import TRANSIENT
 from uql.llm.questions import Row, Write
 from uql.llm.run_record import Cost
 from uql.nl.ask.room import Room
-from uql.nl.prompts import Wording, misfit
+from uql.nl.prompts import Wording, misfit, rules_text
 from uql.nl.schema.name_words import Near, in_common
 from uql.nl.schema.scope import Scope, Source
 from uql.operators.texts import neutral
@@ -131,10 +132,11 @@ class AskContext:
                 cut at `max_tokens` is asked for once more, with all the room that there is.
             row: shown whole, with its images.
         Returns: a str, or the parsed JSON value where there is a schema.
-        Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
-            provider raises for every row.
+        Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; BackendError
+            where none came, however often it was asked for; what the provider raises for every row.
         """
         room, schema = await self.room(), wording.schema
+        user = rules_text(self.rules if wording.ruled else ()) + wording.user
         fault, parameters = (
             "",
             {"system": neutral(wording.system), "version": wording.version, "grammar": wording.grammar},
@@ -142,7 +144,7 @@ class AskContext:
         if wording.temperature:
             parameters |= {"temperature": f"{wording.temperature:g}", "seed": str(wording.seed)}
         for _ in (1, 2):
-            prompt = f"{wording.user}\n\n(Your last reply could not be used: {fault})" if fault else wording.user
+            prompt = f"{user}\n\n(Your last reply could not be used: {fault})" if fault else user
             prompt = neutral(prompt)
             question = Write(
                 prompt.replace("{", "{{").replace("}", "}}"),
@@ -153,6 +155,7 @@ class AskContext:
             )
             reply = await self._written(question, row or Row(), prompt, most=room.output)
             fault = (misfit(reply, schema) if schema is not None else None) or ""
+            fault = fault or (wording.check(reply) if wording.check is not None else "")
             if not fault:
                 return reply
         raise QuestionError(f"the model gave no usable reply ({wording.task}): {fault}", code="UQL632")
@@ -182,6 +185,11 @@ class AskContext:
                     help="raise budget, max_seconds, max_cost or max_tokens",
                 )
             self.prompts.append(Prompted(task, prompt, f"{failure.kind}: {failure.message}"))
+            if failure.kind in TRANSIENT:
+                raise BackendError(
+                    f"the model that plans did not answer ({task}): {failure.kind}: {failure.message}",
+                    help="ask again later: answers that were paid for are kept",
+                )
             if failure.kind == "truncated" and question.max_tokens < most:
                 return await self._written(replace(question, max_tokens=most), row, prompt, most=most)
             raise QuestionError(

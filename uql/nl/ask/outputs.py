@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from uql.base.schema import Field
+from uql.compiler.parser import tree_of
+from uql.compiler.syntax import Number, Select, Union
 from uql.llm.run_record import Cost
 from uql.nl.ask.context import Prompted
 from uql.nl.plan.dag import Node, NodeKind, SubAnswer
@@ -167,6 +169,22 @@ def caveats(outcome: Outcome | None) -> list[str]:
     if outcome.errors and not any("gave no answer" in note for note in outcome.notes):
         remarks.append(f"{len(outcome.errors):,} answers of the model are missing")
     return remarks
+
+
+def left_out(statement: str, rows: int | None) -> str:
+    """The remark on a statement whose LIMIT, without ORDER BY, may have left out any of its rows; "": it has left out none.
+
+    Args:
+        rows: that it gave.
+
+    >>> [left_out(f"SELECT id FROM t {end}", 5) for end in ("LIMIT 5", "LIMIT 6", "ORDER BY id LIMIT 5")]
+    ['LIMIT 5 without ORDER BY: other rows may be left out', '', '']
+    """
+    tree = tree_of(statement)
+    if not isinstance(tree, Select | Union) or not isinstance(tree.limit, Number) or tree.order_by:
+        return ""
+    whole = not tree.percent and str(rows) != tree.limit.text
+    return "" if whole else f"LIMIT {tree.limit.text} without ORDER BY: other rows may be left out"
 
 
 def says_nothing(value: Any) -> bool:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from uql.base.errors import QuestionError, UQLError
 from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.plan_checks import Checked, Problem, check_plan, checked_node, error_line
+from uql.nl.ask.outputs import says_nothing
+from uql.nl.ask.plan_checks import Checked, Problem, brief, check_plan, checked_node, error_line
 from uql.nl.ask.room import Room
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
@@ -45,6 +46,7 @@ class Planned:
     checked: Checked
     tries: int
     cannot: str = ""  # why the question cannot be answered from this data, where the planner says so
+    left_out: str = ""  # what of it the plan leaves out, as the planner says
 
 
 @dataclass(slots=True)
@@ -100,8 +102,9 @@ class Planner:
             nodes_text = ""
             try:
                 reply = await ctx.say(self._wording(results or self._done_nodes_text(done_nodes), back))
-                if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
-                    return _cannot(str(reply["cannot"]).strip(), n)
+                left_out = "" if says_nothing(reply["cannot"]) else brief(reply["cannot"].strip())
+                if left_out and not reply["nodes"]:
+                    return _cannot(left_out, n)
                 nodes_text = json.dumps(reply["nodes"], ensure_ascii=False)
                 plan = self._read(reply, done_nodes, stay)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
@@ -110,7 +113,7 @@ class Planner:
                 problems = (Problem("plan", error_line(error)),)
             else:
                 if not problems:
-                    return Planned(checked, n)
+                    return Planned(checked, n, left_out=left_out)
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
             back = (why + "\n\n" if why else "") + words.repaired(nodes_text[:SHOWN], listed)

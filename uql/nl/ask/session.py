@@ -28,7 +28,7 @@ from uql.nl.ask.answer_metrics import semantic_hit
 from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.executor import FATAL, Executor, Limits, limit_of
 from uql.nl.ask.node_runners import plan_text, result_text
-from uql.nl.ask.outputs import Output, Step, caveats
+from uql.nl.ask.outputs import Output, Step, caveats, left_out
 from uql.nl.ask.plan_checks import Checked, brief, check_plan, error_line
 from uql.nl.ask.planner import Planned, Planner
 from uql.nl.ask.pricing import PlanPrice, price_of
@@ -47,6 +47,7 @@ from uql.nl.schema.scope import Scope
 from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.route import CANDIDATES, plan_by_vote
 from uql.nl.small.vote import is_empty, switched_off
+from uql.operators.replies import well_formed
 from uql.session.events import finished
 from uql.session.session import Session
 
@@ -142,7 +143,7 @@ class QuestionSession:
             where there is nothing to ask about.
         """
         chosen, settings = self._options(options)
-        words = " ".join(question.split()) if isinstance(question, str) else ""
+        words = well_formed(" ".join(question.split())) if isinstance(question, str) else ""
         if not words:
             raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
@@ -287,7 +288,7 @@ class _Asking:
         except BudgetError as error:
             limit = limit_of(self.ctx)
             self.result.partial = self.result.partial or (self.ctx.gate.budget.exhausted if limit else "") or "budget"
-            ended = f"{limit} was reached before there was a plan" if limit else error.message
+            ended = f"{limit} was reached before there was a plan" if limit else error_line(error)
             self.result.cannot = self.result.cannot or ended
             self._note_found()
         except FATAL:
@@ -368,6 +369,12 @@ class _Asking:
             self.doubts = decision.doubts
             self.result.readings = self.result.readings or decision.readings
             return decision.planned
+        proposal = await self._replanned(step, done_nodes, why)
+        self.doubts = (f"not in the plan: {proposal.left_out}",) if proposal.left_out else ()
+        return proposal
+
+    async def _replanned(self, step: AskContext | None, done_nodes: Sequence[Node], why: str) -> Planned:
+        """The planner's plan; after one that has run, what is still needed."""
         run = self.executor
         if run.plan is None:
             return await self.planner.plan(step=step)
@@ -499,13 +506,13 @@ class _Asking:
         self._keep(answer, findings)
 
     def _note_found(self) -> None:
-        """Notes what was found before a limit ended the run."""
-        run = self.executor
-        if (run.limit or self.ctx.gate.budget.exhausted) and not self.result.notes:
-            findings = [self._finding(run.plan, name, o) for name, o in run.outputs.items()] if run.plan else []
-            self.result.notes += [
-                f"found before the limit: {f.node}: {in_words(f)}" for f in findings if not f.output.plots
-            ]
+        """Notes what was found before a limit, or a failure, ended the run."""
+        run, plan = self.executor, self.executor.plan
+        if plan is None or self.result.notes:
+            return
+        end = "the limit" if run.limit or self.ctx.gate.budget.exhausted else "it failed"
+        findings = [self._finding(plan, n.name, run.outputs[n.name]) for n in plan.nodes if n.name in run.outputs]
+        self.result.notes += [f"found before {end}: {f.node}: {in_words(f)}" for f in findings if not f.output.plots]
 
     def _writes(self) -> bool | None:
         """Does the model write the answer? The results of a small one stand side by side."""
@@ -525,8 +532,10 @@ class _Asking:
         if plan is None:
             return []
         outputs = self.executor.outputs
-        names = [n for n in plan.answer if n in outputs]
-        if len(names) < len(plan.answer) and self.options.mode == "dag" and self.executor.failed:
+        to_failed = {i for node in plan.nodes if node.name in self.executor.failed for i in node.inputs}
+        names = [n for n in plan.answer if n in outputs and n not in to_failed]  # a step to a part is not the part
+        in_part = len(names) < len(plan.answer) if self.options.mode == "dag" else self.options.mode == "interleaved"
+        if in_part and self.executor.failed:
             return []  # a part of it would pass for the whole
         for name in list(names):  # a plot is about the rows it shows
             if outputs[name].plots:
@@ -592,6 +601,7 @@ class _Asking:
         """Remarks on the results of these nodes and on everything they were made from."""
         plan = self.executor.plan
         nodes = {node.name: node for node in plan.nodes} if plan is not None else {}
+        read = {i for node in nodes.values() if node.kind is not NodeKind.ANSWER for i in node.inputs} & set(nodes)
         remarks: list[str] = []
         visited: list[str] = []
         waiting = list(names)
@@ -603,8 +613,14 @@ class _Asking:
             output = self.executor.outputs[name]
             lines = caveats(output.outcome) + list(output.sub.notes if output.sub is not None else ())
             remarks += lines if name in names else [f"{name}: {line}" for line in lines]
+            if name in read and (cut := left_out(self._statement(nodes[name], output), output.rows)):
+                remarks.append(f"{name}: {cut}")
             waiting += nodes[name].inputs if name in nodes else ()
         return list(dict.fromkeys(remarks))
+
+    @staticmethod
+    def _statement(node: Node, output: Output) -> str:
+        return node.body if node.kind in forms.SELECTS else (output.sub.uql or "") if output.sub is not None else ""
 
     async def _trace(self) -> None:
         """The rows behind each cell that the answer cites, and of its results, while they can still be read; at most 30."""

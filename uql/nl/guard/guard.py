@@ -240,6 +240,8 @@ def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
     if isinstance(node, TableName):
         if node.file or len(node.parts) != 1 or node.parts[0].lower() not in tables:
             raise _refused(f"FROM names {'.'.join(node.parts)!r}, which was not given")
+        if node.sample:  # it would pass for the whole
+            raise _refused("TABLESAMPLE is not allowed")
     elif isinstance(node, TableFunction):
         if node.call.name not in TABLE_FUNCTIONS:
             raise _refused(f"the function {node.call.name} is not allowed in FROM")

@@ -10,12 +10,13 @@ Source: CAESURA (Urban and Binnig, 2023).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from uql.base.errors import QuestionError, UQLError
-from uql.base.names import free_name
+from uql.base.names import free_name, free_names
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import Executor
 from uql.nl.ask.node_runners import plan_text, result_text
@@ -28,6 +29,7 @@ from uql.nl.plan.fill_holes import completed
 from uql.nl.prompts import interleaved as words
 from uql.nl.schema.discover import schema_text
 from uql.nl.small.route import plan_by_vote
+from uql.operators.texts import short
 
 TRIES = 2  # re-plans, and new mappings of a step
 MAPPED_AGAIN = ("UQL620", "UQL621", "UQL1", "UQL2")  # codes of errors that another statement may mend
@@ -84,8 +86,10 @@ class Interleaved:
         self.logical = await self._steps("")
         while True:
             self.executor.plan = self._plan()
-            failure = await self._pass()
-            self.executor.plan = self._plan()
+            try:
+                failure = await self._pass()
+            finally:  # what has run is part of it, also where the budget ended
+                self.executor.plan = self._plan()
             if failure is None:
                 return
             if not failure.asks_for_plan or self.replans >= TRIES:
@@ -103,15 +107,7 @@ class Interleaved:
             waiting = [s for s in self.logical if s.output not in there]
             if not waiting:
                 return None
-            step_outputs = {s.output for s in self.logical}
-            ready = [
-                s
-                for s in waiting
-                if all(i in there or i in self.ctx.sources or i not in step_outputs for i in s.inputs)
-            ]
-            if not ready:
-                error = "its inputs wait for each other"
-                return Failure(waiting[0], error, await self._diagnose(waiting[0], error))
+            ready = [s for s in waiting if all(i in there or i in self.ctx.sources for i in s.inputs)]
             failures = await asyncio.gather(*(self._do(step) for step in ready))
             if first := next((failure for failure in failures if failure is not None), None):
                 return first
@@ -207,25 +203,25 @@ class Interleaved:
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens - 900)
         is_small = (await inner.can()).small
         names = [*self.planner.scope.sources, *outputs] if is_small else []
+        known = [*self.ctx.sources, *outputs]
+
+        def misplanned(reply: Mapping[str, Any]) -> str:
+            try:
+                logical_steps(reply["steps"], known)
+            except QuestionError as error:
+                return error_line(error)
+            return ""
+
+        wording = words.steps(self.ctx.question, schema, self.ctx.rules, why, results, names=names)
         try:
-            reply = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, results, names=names))
-            if is_small and not reply["steps"]:
-                raise QuestionError("there are no steps", code="UQL632")
+            reply = await inner.say(replace(wording, check=misplanned))
         except QuestionError:
             if not is_small:
                 raise
             whole = {"description": self.ctx.question, "inputs": [*self.planner.scope.sources], "output": "result1"}
             reply = {"steps": [whole]}
         self.ctx.prompts += inner.prompts
-        steps: list[LogicalStep] = []
-        used_names = {*self.ctx.sources, *outputs}
-        renamed: dict[str, str] = {}
-        for item in reply["steps"]:
-            name = free_name(item["output"], used_names)
-            used_names.add(name)
-            inputs = tuple(renamed.get(i, i) for i in item["inputs"])
-            renamed[item["output"]] = name
-            steps.append(LogicalStep(item["description"], inputs, name, tuple(item.get("new_columns", ()))))
+        steps = logical_steps(reply["steps"], known)
         self.ends = (self.ends & set(outputs)) | {
             s.output for s in steps if not any(s.output in o.inputs for o in steps)
         }
@@ -253,6 +249,40 @@ class Interleaved:
         read = {i for n in done for i in n.inputs} | {i for s in self.logical for i in s.inputs}
         last = tuple(n.name for n in done if n.name in self.ends and n.name not in read)
         return Plan((*done, Node(free_name(forms.ANSWER, names), NodeKind.ANSWER, "", last)))
+
+
+def logical_steps(items: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[LogicalStep]:
+    """The steps of a reply, each with an output of its own, and its inputs by the names that tables, results and outputs have.
+
+    Args:
+        items: as the schema of the prompt says.
+        known: names of the tables and results that are there.
+    Raises: QuestionError (UQL630) where there are too few or too many, a name is none, or an input is made by nobody or too late.
+    """
+    if not 0 < len(items) <= words.MOST:
+        raise QuestionError(f"there are {len(items)} steps", help=f"1 to {words.MOST}")
+    names = [item["output"] for item in items]
+    if strange := [name for name in names if not (name.isascii() and name.isidentifier())]:
+        raise QuestionError(f"an output is called {short(strange[0])!r}", help="letters, digits and _")
+    outputs = free_names(names, known)
+    steps = []
+    for n, item in enumerate(items):
+        made = list(zip(names, outputs, strict=True))
+        # of one name the last before it counts, a table more than a later step
+        places = {name.lower(): at for name, at in (*made[n + 1 :], *((name, name) for name in known), *made[:n])}
+        if not item["inputs"]:
+            raise QuestionError(f"step {n + 1} reads nothing", help=f"tables and results: {', '.join(known)}")
+        inputs = {i: places.get(i.lower()) or places.get(i.lower().rpartition(".")[2]) for i in item["inputs"]}
+        if missing := [name for name, at in inputs.items() if at is None]:
+            there = f"tables and results: {', '.join(known)}; outputs: {', '.join(names)}"
+            raise QuestionError(f"step {n + 1} reads {short(missing[0])!r}, which is not there", help=there)
+        read = tuple(dict.fromkeys(filter(None, inputs.values())))
+        steps.append(LogicalStep(item["description"], read, outputs[n], tuple(item.get("new_columns", ()))))
+    try:
+        TopologicalSorter({s.output: set(s.inputs) & set(outputs) for s in steps}).prepare()
+    except CycleError as cycle:
+        raise QuestionError(f"the steps {' → '.join(cycle.args[1])} wait for each other") from None
+    return steps
 
 
 def _advice(verdict: Mapping[str, Any] | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,7 +18,7 @@ from uql.base.names import free_name
 from uql.nl.adapters.base import Adapter
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import FATAL
-from uql.nl.ask.node_runners import result_text
+from uql.nl.ask.node_runners import OBSERVED, result_text
 from uql.nl.ask.outputs import Output, Step, problem_of
 from uql.nl.ask.plan_checks import brief, error_line
 from uql.nl.papers.operators import Ranked, captions, generate
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 FIRST = "uql"  # the adapter that is tried first where no router says otherwise
 EXAMPLES = 3  # values of a result's column that a prompt shows
+_USED = re.compile(r"\bsub-query (\d{1,3})\b")
 
 
 class Router(Protocol):
@@ -82,19 +84,35 @@ async def decompose(ctx: AskContext, question: str, captions: str) -> tuple[SubQ
         question: as the user wrote it.
         captions: one line a source.
     """
-    reply = await ctx.say_or(words.decomposing(question, captions), {"sub_queries": ()})
+    wording = replace(words.decomposing(question, captions), check=_misparted)
+    reply = await ctx.say_or(wording, {"sub_queries": ()})
     parts: list[SubQuery] = []
     place: list[int] = []  # of each reply's sub-query among the parts
-    for item in reply["sub_queries"][: words.MOST]:
+    for item in reply["sub_queries"]:
         text = " ".join(item["query"].split())
         same = next((i for i, part in enumerate(parts) if part.text.casefold() == text.casefold()), None)
         if not text or same is not None:
             place.append(same if same is not None else -1)
             continue
-        uses = {place[n - 1] for n in item.get("uses", ()) if 0 < n <= len(place) and place[n - 1] >= 0}
+        uses = {place[n - 1] for n in _uses(item) if place[n - 1] >= 0}
         place.append(len(parts))
         parts.append(SubQuery(text, tuple(sorted(uses))))
     return tuple(parts) or (SubQuery(question),)
+
+
+def _uses(item: Mapping[str, Any]) -> set[int]:
+    """The numbers of the sub-queries that one uses, as it lists them or says in its words."""
+    return {*item["uses"], *map(int, _USED.findall(item["query"]))}
+
+
+def _misparted(reply: Mapping[str, Any]) -> str:
+    """What is wrong with sub-queries, which the schema does not say."""
+    parts = reply["sub_queries"]
+    if len(parts) > words.MOST:
+        return f"there are {len(parts)} sub-queries, {words.MOST} are the most"
+    wrong = ((n, use) for n, part in enumerate(parts, 1) for use in sorted(_uses(part)) if not 0 < use < n)
+    faults = (f"sub-query {n} uses {use}, which is none before it: they are numbered from 1" for n, use in wrong)
+    return next(faults, "")
 
 
 async def planned(
@@ -150,7 +168,7 @@ class Answerer:
     router: Router | None = None
     operators: dict[str, tuple[Ranked, ...]] = field(default_factory=dict)
     hidden: frozenset[str] = frozenset()
-    _same: dict[tuple[str, tuple[str, ...]], asyncio.Future[Output]] = field(default_factory=dict)
+    _same: dict[tuple[Any, ...], asyncio.Future[Output]] = field(default_factory=dict)
 
     async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, report: Step) -> Output:
         """The first valid answer over operators and adapters in their order; equal sub-queries are answered once.
@@ -165,7 +183,7 @@ class Answerer:
         if earlier:
             report.body = await self._refined(step, node.body, earlier)
         text = report.body
-        key = (text.casefold(), tuple(sorted(node.sources)))
+        key = (text.casefold(), tuple(sorted(node.sources)), node.operator, node.adapters)
         waiting = self._same.get(key)
         if waiting is not None:
             output = await asyncio.shield(waiting)
@@ -188,8 +206,15 @@ class Answerer:
         answers = "\n".join(
             f"{i}. {result_text(n, o, hidden=self.hidden)}" for i, (n, o) in enumerate(earlier.items(), 1)
         )
-        reply = await ctx.say_or(words.refining(text, answers), {"query": text})
-        return " ".join(reply["query"].split()) or text
+        in_part = [n for n, o in earlier.items() if o.table is not None and o.table.num_rows > OBSERVED]
+
+        def unnamed(reply: Mapping[str, Any]) -> str:
+            missing = [n for n in in_part if n not in reply["query"]]
+            return f"not all rows of {missing[0]} are shown: write 'the rows of {missing[0]}'" if missing else ""
+
+        whole = f"{text} (found: the rows of {', '.join(earlier)})"
+        reply = await ctx.say_or(replace(words.refining(text, answers), check=unnamed), {"query": whole})
+        return " ".join(reply["query"].split()) or whole
 
     async def _run_with_retry(
         self, node: Node, text: str, earlier: Mapping[str, Output], step: AskContext, report: Step

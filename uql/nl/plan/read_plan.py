@@ -15,7 +15,7 @@ from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Call, Quoted, Select, String, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import rebuilt, tables_named
-from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
+from uql.nl.plan.dag import MAX_NODES, Node, NodeKind, Operator, Plan
 from uql.nl.plan.fill_holes import completed
 
 ANSWER = "answer"  # name of the node that ends a plan
@@ -41,6 +41,8 @@ def from_json(
         shapes: called with the name and text of each query, gives the columns it makes.
     Raises: QuestionError (UQL630) saying what is wrong.
     """
+    if len(reply["nodes"]) > MAX_NODES:  # before they are read
+        raise QuestionError(f"a plan of {len(reply['nodes'])} nodes", help=f"at most {MAX_NODES}")
     nodes: list[Node] = []
     columns = dict(tables)
     for n, item in enumerate(reply["nodes"], 1 + len(done_nodes)):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from uql.operators.texts import short
 
 Schema = dict[str, Any]
 
@@ -15,7 +17,8 @@ class Wording:
 
     `task` names the prompt, for traces and scripted replies; `version` is that of the words, where they may change. `max_tokens` 0 leaves
     the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
-    from models that take one.
+    from models that take one. `check` says what of a reply that fits the schema is wrong all the same; "": nothing. The rules of the use
+    case stand before the words of one that is `ruled`.
     """
 
     task: str
@@ -27,6 +30,8 @@ class Wording:
     grammar: str = ""
     temperature: float = 0.0
     seed: int = 0
+    check: Callable[[Any], str] | None = field(default=None, compare=False)
+    ruled: bool = False
 
 
 def text(most: int = 300) -> Schema:
@@ -86,7 +91,7 @@ def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
     if not any(type(value) is python_type for python_type in _KINDS[kind]):
         return f"{where} is not of the type {kind}"
     if "enum" in schema and value not in schema["enum"]:
-        return f"{where} is {value!r}, none of {', '.join(map(str, schema['enum'][:12]))}"
+        return f"{where} is {short(repr(value))}, none of {', '.join(map(str, schema['enum'][:12]))}"
     if kind == "object":
         for name, part in schema["properties"].items():
             if name not in value:

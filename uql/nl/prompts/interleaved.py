@@ -150,6 +150,7 @@ def mapping(question: str, step: str, schema: str, observed: str, why: str = "")
         f"Tables:\n{schema}\n\nResults so far, with rows:\n{observed}\n\nThe whole question: {question}\n\n{again}The step: {step}"
         "\n\nThe node:",
         closed({"node": {"anyOf": node_forms()}}),
+        ruled=True,
     )
 
 

@@ -77,6 +77,7 @@ def decomposing(question: str, sources: str) -> Wording:
         "earlier one says 'found in sub-query N' and lists N under uses. Together they answer the question, and none repeats another.",
         f"{SHOTS}\n\nData:\n{sources}\n\nQuestion: {question}",
         closed({"sub_queries": array(part, MOST, 1)}),
+        ruled=True,
     )
 
 

@@ -95,6 +95,7 @@ def debugging(question: str, kind: str, body: str, error: str, schema: str, inpu
         SQL if kind in ("uql", "sql") else "You mend one step of a plan.",
         f"Database:\n{schema}\n\n{read}Question: {question}\n\nThis {what} failed:\n{body}\n\nWhy: {error}\n\nThe {what}, mended:",
         closed({"body": text(2000)}),
+        ruled=True,
     )
 
 
