@@ -120,11 +120,11 @@ def runs(
 
 def _engine(truth: Floats, score: Floats, seed: int) -> tuple[Indices, int, bool, float]:
     """The rows returned, the calls, whether both targets are stated, and CPU seconds of the statement."""
-    duck = duckdb.connect()
-    duck.register("held", pa.table({"id": np.arange(len(truth)), "score": score}))
-    duck.execute("CREATE TABLE reviews AS SELECT id, id || ' is the number of a review' AS body, score FROM held")
     model = Labels(truth)
-    with uql.attach(duck, model=model, ledger=":memory:", examples=False) as con:
+    with duckdb.connect() as duck, uql.attach(duck, model=model, ledger=":memory:", examples=False) as con:
+        duck.register("held", pa.table({"id": np.arange(len(truth)), "score": score}))
+        duck.execute("CREATE TABLE reviews AS SELECT id, id || ' is the number of a review' AS body, score FROM held")
+        duck.unregister("held")
         began = time.process_time()
         result = con.uql(QUERY.format(seed=seed))
         found = result.arrow()["id"].to_numpy()

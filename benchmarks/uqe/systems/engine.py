@@ -42,9 +42,9 @@ def ask(source: str, model: str, choice: Choice, query: str, **settings: Any) ->
 
 
 def seconds_again(source: str, model: str, choice: Choice, query: str, **settings: Any) -> float:
-    """The seconds of a query that `ask` has run before: the ledger answers it, and a call is an error."""
+    """The processor's seconds of a query that `ask` has run before: the ledger answers it, and a call is an error."""
     con = connection(source, model, choice)
     with con.settings(**settings, offline=True):
-        began = time.perf_counter()
+        began = time.process_time()
         con.uql(query).run()
-        return time.perf_counter() - began
+        return time.process_time() - began
