@@ -51,15 +51,16 @@ An exponent of 1 says that time or memory grows as the rows do, 0 that it does n
 STAGES_NOTES = (
     "`uql bench run speed --rows 10_000_000`: processor time of one thread, median of up to five runs, and in brackets what "
     "Python and NumPy allocate at the most.",
-    "Two cores, beside other programs. There 10,000,000 answers were replayed in 93 to 110 s "
-    "(91,000 to 107,000 a second, four runs), the process 1.4 GB at its peak, of which 0.38 GB are itself and the table, "
-    "and the ledger 117 bytes an answer with its call.",
+    "sample, surrogate update, first LIMIT, next LIMIT and replay were measured on two cores beside other programs, the others on a "
+    "machine of 16 cores. On two cores 10,000,000 answers were replayed in 93 to 110 s (91,000 to 107,000 a second, four runs), the "
+    "process 1.4 GB at its peak, of which 0.38 GB are itself and the table, and the ledger 117 bytes an answer with its call.",
     '"First" has read none of the rows before, "next" has the features of the statement before.',
     'Not measured, "–": of columns what DuckDB itself takes long for: it reads the one row of 10,000 columns in 0.3 CPU seconds and '
-    "describes it in 0.3, of 100,000 in 24 and 33, since its time grows with the square of the columns; of joins and the gate what "
-    "would take more than a quarter of an hour.",
-    "sample is of a sampler that is given all n rows. In a statement it is given a first stage, 32,768 rows or 64 a call: first COUNT "
-    "is what the engine takes.",
+    "describes it in 0.3, of 100,000 in 24 and 33, since its time grows with the square of the columns; joins and the gate "
+    "with more rows, which take minutes a run.",
+    "sample is of a sampler that is given all n rows and holds 196 bytes of each: what four waves predict, count for and sort. From "
+    "1,000,000 rows on its time grows faster than they do: sorting them leaves the processor's caches (NumPy's argsort takes 33 times as "
+    "long for ten times the rows). In a statement it is given a first stage, 32,768 rows or 64 a call: first COUNT is what the engine takes.",
 )
 CLUSTER_NOTES = (
     "`python -m uql.benchmarks.scale sizes`: CPU seconds of the driver and all shards, 128 calls a statement, Ray with nodes of "

@@ -16,6 +16,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 
 import duckdb
 import numpy as np
@@ -156,20 +157,28 @@ def _least(hits: int, n: int, delta: float) -> float:
 
 
 def table(found: list[Run]) -> list[tuple[str, ...]]:
-    """A row for each method and share: means over the seeds, and the runs that state what does not hold."""
+    """A row for each method and share: means over the seeds; the least precision and recall of the runs that state both, else of all."""
     rows = []
     for share in dict.fromkeys(run.share for run in found):
         for method in METHODS:
             own = [run for run in found if (run.method, run.share) == (method, share)]
+            shown = [run for run in own if run.states] or [run for run in own if run.returned]
             if own:
-                mean = {
-                    name: float(np.mean([getattr(run, name) for run in own]))
-                    for name in ("calls", "precision", "recall", "cpu_s")
-                }
-                cpu = f"{mean['cpu_s']:.0f}" if mean["cpu_s"] else "–"
-                counts = (f"{sum(run.states for run in own)} of {len(own)}", str(sum(run.missed for run in own)))
-                least = f"{min(run.precision for run in own):.3f}", f"{min(run.recall for run in own):.3f}"
-                rows.append((f"{100 * share:.0f} %", method, f"{mean['calls']:,.0f}", *counts, *least, cpu))
+                calls, cpu_s = (fmean(getattr(run, name) for run in own) for name in ("calls", "cpu_s"))
+                stating, missed = (sum(getattr(run, name) for run in own) for name in ("states", "missed"))
+                least = (
+                    f"{min((getattr(run, name) for run in shown), default=0):.3f}" for name in ("precision", "recall")
+                )
+                shares = least if shown else ("–", "–")
+                line = (
+                    f"{100 * share:.0f} %",
+                    method,
+                    f"{calls:,.0f}",
+                    f"{stating} of {len(own)}",
+                    str(missed),
+                    *shares,
+                )
+                rows.append((*line, f"{cpu_s:.0f}" if cpu_s else "–"))
     return rows
 
 
