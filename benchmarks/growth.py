@@ -60,7 +60,8 @@ STAGES_NOTES = (
     "with more rows, which take minutes a run.",
     "sample is of a sampler that is given all n rows and holds 196 bytes of each: what four waves predict, count for and sort. From "
     "1,000,000 rows on its time grows faster than they do: sorting them leaves the processor's caches (NumPy's argsort takes 33 times as "
-    "long for ten times the rows). In a statement it is given a first stage, 32,768 rows or 64 a call: first COUNT is what the engine takes.",
+    "long for ten times the rows). In a statement it is given a first stage, 32,768 rows or 64 a call: first COUNT is what the engine "
+    "takes.",
 )
 CLUSTER_NOTES = (
     "`python -m uql.benchmarks.scale sizes`: CPU seconds of the driver and all shards, 128 calls a statement, Ray with nodes of "
