@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uql.benchmarks.runner.records import Record
+from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe import paper
 from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES, World
@@ -390,3 +390,17 @@ def test_the_seconds_of_the_engine_and_of_the_model_stand_apart() -> None:
         ("5.00", "0.25", "3.00", "0.50"),
     ]
     assert shown[0]["retrieval: first, s"] == "–" and shown[0]["paper: COUNT, s"] == "5.83"
+
+
+@needs_data
+def test_a_run_knows_nothing_of_the_runs_of_other_seeds(tmp_path: Path) -> None:
+    condition = next(c for c in CONDITIONS if c.name == "airdialogue_book")
+
+    def counted(folder: str, seed: int) -> Measured:
+        return count_with_engine(
+            "uql", condition, "labels", replace(CHOICE, work=tmp_path / folder, rows=400), 64, seed
+        )
+
+    counted("both", 0)
+    after, alone = counted("both", 1), counted("alone", 1)
+    assert (after.cached, after.calls, after.answer) == (0, alone.calls, alone.answer)

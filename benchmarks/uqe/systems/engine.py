@@ -33,6 +33,8 @@ def connection(source: str, model: str, choice: Choice) -> uql.Connection:
 def ask(source: str, model: str, choice: Choice, query: str, **settings: Any) -> tuple[Result, float, float]:
     """The result of a query, already run, the seconds it took, and the processor's seconds of this process."""
     con = connection(source, model, choice)
+    with con.session.ledgers.open(con.session.settings.ledger) as ledger:
+        ledger.clear()  # answers of another seed would be rows that this one knows
     with con.settings(**settings, **PURSE.settings()):
         began, busy = time.perf_counter(), time.process_time()
         result = con.uql(query)
