@@ -118,19 +118,20 @@ bench-offline: $(STAMP)
 bench-long: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.long
 
-# The same runs as those kept of the last release: calls, scores and answers beside each other, seconds as a ratio. On the machine that kept
-# them calls are equal; another one rounds otherwise and may ask a few other rows, hence the bounds. `make bench-keep` keeps what a change
-# is meant to change.
+# The same runs as those kept of the last release: every run asks as many calls as it did, scores and answers stand beside each other, seconds
+# as a ratio. NumPy, BLAS and faiss take their AVX2 kernels, so that all processors of x86-64 round alike and draw the same rows.
+# Bounds of scores are twice what other seeds move their means by. `make bench-keep` keeps what a change is meant to change.
 CHECKED := build/bench-check.jsonl
+AVX2 := OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES='X86_V4 AVX512_ICL AVX512_SPR' FAISS_OPT_LEVEL=avx2
 bench-runs: $(STAMP)
 	rm -f $(CHECKED)
-	$(BIN)/uql bench run sembench --models labels --seeds 1 --offline --work build/bench-work -o $(CHECKED)
-	$(BIN)/uql bench run uqe --models labels --systems uql --seeds 3 --rows 1500 --queries imdb,abcd_account_access,airdialogue_book \
+	$(AVX2) $(BIN)/uql bench run sembench --models labels --seeds 1 --offline --work build/bench-work -o $(CHECKED)
+	$(AVX2) $(BIN)/uql bench run uqe --models labels --systems uql --seeds 3 --rows 1500 --queries imdb,abcd_account_access,airdialogue_book \
 		--offline --work build/bench-work --resume -o $(CHECKED)
 
 bench-check: bench-runs
-	$(BIN)/uql bench compare benchmarks/release.jsonl $(CHECKED) \
-		--fail-if 'calls > 1.1x or calls < 0.9x or F1 < -0.05 or spearman < -0.15 or `relative error` > 0.05'
+	$(BIN)/uql bench compare benchmarks/release.jsonl $(CHECKED) --same calls \
+		--fail-if 'F1 < -0.02 or spearman < -0.15 or `relative error` > 0.02'
 
 bench-keep: bench-runs
 	cp $(CHECKED) benchmarks/release.jsonl

@@ -218,73 +218,41 @@ def _coverage(long: str) -> Values:
 # --------------------------------------------------------------------------------------------------------------- page
 PAGE = """# Results
 
-Made by `python -m uql.benchmarks.headline` from `benchmarks/results.json`; each part names the command that makes its numbers again.
-The model is a table of labels, so they say how an engine uses a model, and nothing of how well a model judges.
+Made by `python -m uql.benchmarks.headline` from `benchmarks/results.json`. In all but the last row the model is a table of labels: these
+say how an engine uses a model, and nothing of how well a model judges.
 
-![Score against calls](images/quality.svg)
+| quality against cost | error against budget | do the intervals hold? |
+| --- | --- | --- |
+| ![Score against calls](images/quality.svg) | ![Error against calls](images/error.svg) | \
+![Share of intervals that hold the truth](images/coverage.svg) |
 
-**Quality against cost.** Ten movie questions of SemBench over the same rows and the same model, all engines with their defaults.
-UQL scores {movie[UQL][score]:.3f} with {movie[UQL][calls]:,} calls (mean of {movie_seeds} seeds),
-and {movie[UQL, every row][score]:.3f} with {movie[UQL, every row][calls]:,} where it asks every row.
-LOTUS scores {movie[LOTUS][score]:.3f} with {movie[LOTUS][calls]:,}, of which {movie[LOTUS][calls of its joins]:,} are for three joins,
-Palimpzest {movie[Palimpzest][score]:.3f} with {movie[Palimpzest][calls]:,},
-ThalamusDB {movie[ThalamusDB][score]:.3f} with {movie[ThalamusDB][calls]:,},
-JEVDB {movie[JEVDB][score]:.3f} with {movie[JEVDB][calls]:,}, in {movie[JEVDB][requests]:,} requests to a decision model.
-Again: `uql bench run peers`. What is fair about it and what is not: [beside its peers](peers.md).
-
-**Wins and losses.** Questions of three scenarios (movies, MMQA over texts, joins) that UQL and another engine were both asked, UQL with its
-default budget.
-
-{verdicts_table}
-
-**With a model that errs** on 10 % of the rows, other ones with each seed, the mean scores over {erring[UQL][questions]} movie questions are
-{erring[Palimpzest][score]:.3f} for Palimpzest, {erring[LOTUS][score]:.3f} for LOTUS, {erring[JEVDB][score]:.3f} for JEVDB,
-{erring[UQL, every row][score]:.3f} for UQL where it asks every row, {erring[UQL][score]:.3f} with its default budget, and
-{erring[ThalamusDB][score]:.3f} for ThalamusDB (each question with at least {erring_seeds} seeds).
-In a join of questions to a bank with matters LOTUS's cascade scores {erring[LOTUS, cascade, join][score]:.3f} with
-{erring[LOTUS, cascade, join][calls]} calls, UQL {erring[UQL, join][score]:.3f} with {erring[UQL, join][calls]}.
-
-{verdicts_with_errors_table}
-
-Again: `uql bench run peers --models labels-10`.
-
-![Error against calls](images/error.svg)
-
-**Error against budget.** COUNT over seventeen conditions on texts of seven data sets, {error_seeds} seeds each; geometric means.
-With 128 calls the error is {error[128][UQL]} % of the truth; {error[128][UQE]} % by the algorithm of the UQE paper,
-{error[128][random rows]} % by random rows.
-With 512 calls it is {error[512][UQL]} %; {error[512][UQE]} % and {error[512][random rows]} %. Again: `make bench-long`.
-
-![Share of intervals that hold the truth](images/coverage.svg)
-
-**Do the intervals hold?** Stated at 95 %, with 128 calls and up to {coverage_seeds:,} seeds a cell:
-{coverage[COUNT][held]} % of the intervals of a COUNT held the truth, {coverage[COUNT][least]} % in the worst of its cells;
-for AVG {coverage[AVG][held]} % and {coverage[AVG][least]} %.
-A stated recall of 0.9 was missed in at most {stated[recall, target 0.9, δ 0.05][missed]:.3f} of the runs of a cell,
-a stated precision of 0.9 in {stated[precision, target 0.9, δ 0.05][missed]:.3f};
-{stated[recall, target 0.9, δ 0.05][allowed]} is allowed. Again: `make bench-long`.
-
-**Beside methods of others**, re-implemented plainly, on the same rows, embeddings and labels. {rivals_table[goal]}
-
-{rivals_table[table]}
-
-Calls for the error of COUNT that UQL has with 128, geometric mean over {rivals[uql][predicates]} conditions, {rivals_seeds} seeds each;
-where a method has none to give, since most runs fail or its error does not fall, it asks every row. Again:
-`{rivals_again}`.
-
-{sets_table[table]}
-
-Sets of rows with a stated precision and recall of 0.9 at 95 %, {sets_seeds} seeds of each condition. {sets_table[goal]}
-UQL sees the embeddings beside the cheap model's score; by the score alone, which is all that LOTUS, SUPG and BARGAIN see, it takes
-{sets[uql, score alone][calls]:,} calls. CSV and BigQuery's proxy state nothing. Again: `{sets_again}`;
-[all of it](../benchmarks/tables-kept.md#rivals).
-
-**How well does a real model judge?** The local model names the right one of {accuracy[banking77][labels]} intents for
-{accuracy[banking77][accuracy]} % of {accuracy[banking77][rows]} questions to a bank (interval {accuracy[banking77][low]} to
-{accuracy[banking77][high]} %); {accuracy[banking77][Jev]} % are published for Jev, {accuracy[banking77][keywords]} % for a keyword rule.
-On {accuracy[all][worse than the commonest label]} of {accuracy[all][data sets]} data sets it is right less often than the commonest label
-alone.
-Again, with other data sets: `uql bench run accuracy`; [the table](../benchmarks/tables-kept.md#accuracy).
+| what was measured | UQL | others | again |
+| --- | --- | --- | --- |
+| ten movie questions of SemBench, engines with their defaults: mean score, calls | {movie[UQL][score]:.3f}, {movie[UQL][calls]:,}; \
+every row asked {movie[UQL, every row][score]:.3f}, {movie[UQL, every row][calls]:,} \
+| JEVDB {movie[JEVDB][score]:.3f}, {movie[JEVDB][calls]:,}; Palimpzest {movie[Palimpzest][score]:.3f}, {movie[Palimpzest][calls]:,}; \
+LOTUS {movie[LOTUS][score]:.3f}, {movie[LOTUS][calls]:,} ({movie[LOTUS][calls of its joins]:,} of them for three joins); \
+ThalamusDB {movie[ThalamusDB][score]:.3f}, {movie[ThalamusDB][calls]:,} | `uql bench run peers` ([more](peers.md)) |
+| {erring[UQL][questions]} of them, a model that errs on 10 % of the rows, {erring_seeds} seeds | {erring[UQL][score]:.3f}; \
+every row {erring[UQL, every row][score]:.3f} \
+| JEVDB {erring[JEVDB][score]:.3f}, Palimpzest {erring[Palimpzest][score]:.3f}, LOTUS {erring[LOTUS][score]:.3f}, \
+ThalamusDB {erring[ThalamusDB][score]:.3f} | `uql bench run peers --models labels-10` |
+| questions of three scenarios on which UQL is better; as good with fewer calls; worse | – | {verdicts_line} | \
+`uql bench run peers` ([each](peers.md#wins-and-losses)) |
+| error of COUNT, 128 calls; 512 calls; seventeen conditions, {error_seeds} seeds | {error[128][UQL]} %; {error[512][UQL]} % \
+| UQE's algorithm {error[128][UQE]} %; {error[512][UQE]} %; random rows {error[128][random rows]} %; {error[512][random rows]} % | \
+`make bench-long` |
+| intervals at 95 % that hold, 128 calls: COUNT; AVG | {coverage[COUNT][held]} %, worst cell {coverage[COUNT][least]} %; \
+{coverage[AVG][held]} %, {coverage[AVG][least]} % | – | `make bench-long` |
+| calls for the error of COUNT that UQL has with 128 | {rivals[uql][calls]} | {rivals_line} | \
+`{rivals_again}` ([more](../benchmarks/tables-kept.md#rivals)) |
+| calls for sets of rows with precision and recall of 0.9, and sets that miss it | {sets[uql][calls]:,}, \
+{sets[uql][missed]} of {sets[uql][runs]} \
+| {sets_line} | `{sets_again}` |
+| a real, small, local model: one of {accuracy[banking77][labels]} intents, {accuracy[banking77][rows]} questions | \
+{accuracy[banking77][accuracy]} % ({accuracy[banking77][low]} to \
+{accuracy[banking77][high]} %) | published for Jev {accuracy[banking77][Jev]} %, a keyword rule {accuracy[banking77][keywords]} % \
+| `uql bench run accuracy` ([more](../benchmarks/tables-kept.md#accuracy)) |
 
 ## All tables
 
@@ -303,64 +271,29 @@ def page(found: Mapping[str, Any]) -> str:
     values = {name: _Texts(suite["values"]) for name, suite in found.items()}
     seeds = {f"{name}_seeds": suite["seeds"] for name, suite in found.items()}
     again = {"rivals_again": found["rivals"]["command"], "sets_again": found["sets"]["command"]}
-    tables = {
-        "verdicts_table": _verdicts_table(found["verdicts"]["values"]),
-        "verdicts_with_errors_table": _verdicts_table(found["verdicts with errors"]["values"]),
-        "rivals_table": _rivals_table(found["rivals"]["values"]),
-        "sets_table": _sets_table(found["sets"]["values"]),
+    lines = {
+        "verdicts_line": _verdicts_line(found["verdicts"]["values"]),
+        "rivals_line": ", ".join(
+            f"{method} {v['calls']:,}" + f" ({v['failed']} % of its runs give no answer)" * bool(v["failed"])
+            for method, v in _by_calls(found["rivals"]["values"])
+        ),
+        "sets_line": "; ".join(
+            f"{method} {v['calls']:,}, {v['missed']} of {v['runs']}" for method, v in _by_calls(found["sets"]["values"])
+        ),
     }
-    return PAGE.format_map({**values, **seeds, **again, **tables})
+    return PAGE.format_map({**values, **seeds, **again, **lines})
 
 
-def _verdicts_table(held: Values) -> str:
-    """How many questions are won, drawn and lost beside each engine."""
-    columns = verdicts.HEAD[1:]
-    rows = [(engine, *(str(counts[name]) for name in columns)) for engine, counts in held.items()]
-    return peers_page.markdown(("UQL beside", *columns), rows)
+def _by_calls(held: Values) -> list[tuple[str, dict[str, float]]]:
+    """The methods of others, the fewest calls first."""
+    own = ((method, v) for method, v in held.items() if not method.startswith(rivals.OURS))
+    return sorted(own, key=lambda pair: pair[1]["calls"])
 
 
-def _rivals_table(held: Values) -> dict[str, str]:
-    """The table of methods of COUNT, and whether the goal is reached."""
-    rows = [
-        (method, f"{v['calls']:,}", str(v["over UQL"]), f"{v['failed']} %", str(v["without"]), f"{v['usd']:.2f}")
-        for method, v in held.items()
-    ]
-    head = ("COUNT by", "calls", "over UQL", "runs without an answer", "conditions without calls", f"USD, `{MODEL}`")
-    best, times = min((v["over UQL"], name) for name, v in held.items() if name != rivals.OURS)[::-1]
-    return {"table": peers_page.markdown(head, rows), "goal": _goal(f"COUNT: the best of them ({best})", times)}
-
-
-def _sets_table(held: Values) -> dict[str, str]:
-    """The table of methods that return sets, and whether the goal is reached beside those whose statement holds."""
-    rows = [
-        (
-            method,
-            f"{v['calls']:,}",
-            str(v["over UQL"]),
-            f"{v['missed']} of {v['runs']}",
-            str(v["failing"]),
-            f"{v['usd']:.2f}",
-        )
-        for method, v in held.items()
-    ]
-    head = (
-        "sets by",
-        "calls",
-        "over UQL",
-        "sets that miss a target",
-        "conditions where too many do",
-        f"USD, `{MODEL}`",
-    )
-    holding = [
-        (v["over UQL"], name) for name, v in held.items() if not name.startswith(rivals.OURS) and not v["failing"]
-    ]
-    best, times = min(holding)[::-1]
-    return {"table": peers_page.markdown(head, rows), "goal": _goal(f"The best whose sets hold ({best})", times)}
-
-
-def _goal(what: str, times: float) -> str:
-    reached = "reached" if times >= rival_tables.GOAL else "not reached"
-    return f"{what} takes {times} times UQL's calls: the goal of {rival_tables.GOAL} is {reached}."
+def _verdicts_line(held: Values) -> str:
+    """How many questions are won, drawn with fewer calls, and lost beside each engine."""
+    names = [verdicts.HEAD[1], verdicts.HEAD[2], verdicts.HEAD[-1]]
+    return ", ".join(f"{engine} {'; '.join(str(counts[name]) for name in names)}" for engine, counts in held.items())
 
 
 class _Texts(dict[str, Any]):
@@ -389,8 +322,8 @@ def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     budget = _axis(
         "calls", "calls of the model", {"type": "log", "base": 2, "domain": [100, 600]}, axis={"values": list(BUDGETS)}
     )
-    held = _axis("held", "% of intervals that hold the truth: mean, and worst cell", {"domain": [92, 100]})
-    number = {"field": "number", "type": "nominal", "title": None, "sort": list(COUNTED), "axis": {"labelLimit": 260}}
+    held = _axis("held", "% that hold: mean, and worst cell", {"domain": [92, 100]}, axis={"tickCount": 5})
+    number = {"field": "number", "type": "nominal", "title": None, "sort": list(COUNTED), "axis": {"labelLimit": 280}}
     colour = {**engine, "title": None, "sort": ["UQL", "UQE", "random rows"]}
     error_axis = _axis("error", "error of COUNT, % of the truth", {"zero": True})
     return {
@@ -402,6 +335,7 @@ def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                 | {"transform": [{"filter": f"datum.above == {json.dumps(above)}"}]}
                 for above, dy in ((False, 16), (True, -14))
             ),
+            width=380,
         ),
         "error.svg": _chart(
             error, _layer({"type": "line", "point": {"size": 60}}, x=budget, y=error_axis, color=colour)
@@ -411,6 +345,7 @@ def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             _layer({"type": "rule", "size": 3, "color": "#9ab"}, y=number, x=held, x2={"field": "least"}),
             _layer({"type": "point", "filled": True, "size": 80}, y=number, x=held),
             _layer({"type": "rule", "strokeDash": [4, 3], "color": "#c33"}, x={"datum": 95}),
+            width=200,
         ),
     }
 
@@ -433,19 +368,23 @@ def _layer(mark: Mapping[str, Any], **encoding: Any) -> dict[str, Any]:
     return {"mark": mark, "encoding": encoding}
 
 
-def _chart(rows: Sequence[Mapping[str, Any]], *layers: Mapping[str, Any]) -> dict[str, Any]:
-    """A chart on a white ground, readable on a dark page too."""
+def _chart(rows: Sequence[Mapping[str, Any]], *layers: Mapping[str, Any], width: int = 300) -> dict[str, Any]:
+    """A chart on a white ground, readable on a dark page too, and where three of them stand side by side.
+
+    Args:
+        width: of the plot without its labels, in pixels.
+    """
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "background": "white",
         "padding": 12,
-        "width": 460,
+        "width": width,
         "height": 220,
         "data": {"values": list(rows)},
         "layer": list(layers),
         "config": {
-            "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-            "legend": {"labelFontSize": 12},
+            "axis": {"labelFontSize": 14, "titleFontSize": 14, "titleFontWeight": "normal"},
+            "legend": {"labelFontSize": 14, "orient": "top-right"},
         },
     }
 

@@ -7,6 +7,8 @@ promise/held_out.jsonl     python -m uql.benchmarks.promise --held-out --cheap n
                            --results benchmarks/promise/held_out.jsonl
 accuracy/results.jsonl     uql bench run accuracy -o benchmarks/accuracy/results.jsonl --resume
 sampling/results.md        python -m uql.benchmarks.sampling
+gate/transport.jsonl       python -m uql.benchmarks.gate.transport --rounds 2 --results benchmarks/gate/transport.jsonl
+nl/plainest.jsonl          uql bench run tatqa --systems plainest -o benchmarks/nl/plainest.jsonl --resume, and finmmr
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 from uql.benchmarks import rival_tables
+from uql.benchmarks.gate import transport
 from uql.benchmarks.peers.environments import RESULTS as PEERS
 from uql.benchmarks.promise import __main__ as promise
 from uql.benchmarks.runner import report
@@ -25,6 +28,8 @@ HERE = Path(__file__).parent
 PAGE = HERE / "tables-kept.md"
 ACCURACY = HERE / "accuracy" / "results.jsonl"
 SAMPLING = HERE / "sampling" / "results.md"
+PLAINEST = HERE / "nl" / "plainest.jsonl"
+TRANSPORT = "python -m uql.benchmarks.gate.transport --rounds 2 --results benchmarks/gate/transport.jsonl"
 HEAD = """# Benchmarks that are kept
 
 `python -m uql.benchmarks.kept` makes this page from results files in the repository; each part names the command that adds to its file, and
@@ -48,6 +53,11 @@ def page() -> str:
     parts += [*report.suite_sections(accuracy), f"Made by `uql bench run accuracy`. {report.made_with(accuracy)}"]
     parts += [RIVALS, *map(report.markdown_table, tables)]
     parts += [*report.suite_sections(peers), f"Made by `uql bench run peers`. {report.made_with(peers)}"]
+    parts += [
+        *report.suite_sections(read(PLAINEST)),
+        "Made by `uql bench run tatqa --systems plainest`, and likewise finmmr.",
+    ]
+    parts += ["## gate", report.markdown_table(transport.table(transport.read())), f"Made by `{TRANSPORT}`."]
     return "\n\n".join([*parts, SAMPLING.read_text(encoding="utf-8").strip()]) + "\n"
 
 

@@ -7,6 +7,7 @@ cell. The estimate of a wave is what is known, plus the surrogate's prediction o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -280,13 +281,15 @@ class AsdSampler(Draws):
         if self.past_only:
             return self._by_draws(complete)
         if len(complete) not in self._parts:
-            odds = []
+            odds, whole = [], np.zeros(self.n_rows)
             power = min(1.0, FEWEST_WAVES / len(complete))
             for t in complete:
                 chance = np.minimum(self._waves[t].chances, 1 - 1e-9)
                 odds.append((chance / (1 - chance)) ** power)
-            whole = np.sum(odds, axis=0)
-            self._parts[len(complete)] = [part / whole for part in odds]
+                whole += odds[-1]
+            for part in odds:
+                part /= whole
+            self._parts[len(complete)] = odds
         return self._parts[len(complete)]
 
     def _by_draws(self, complete: list[int]) -> list[Floats]:
@@ -318,9 +321,9 @@ class AsdSampler(Draws):
 
     def _predictions(
         self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags, past: bool
-    ) -> list[tuple[Floats, Floats]]:
+    ) -> Iterator[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it, for the rows `inside`
-        (N,), from earlier waves alone if `past`."""
+        (N,), from earlier waves alone if `past`. One wave at a time, for memory."""
         parts, truth = self.units if weights is None else weights, y
         if parts is not None:
             each = parts[self.labelled]
@@ -330,10 +333,10 @@ class AsdSampler(Draws):
             found = self._shares_of(truth, complete, inside, past)
         else:
             means, fits = self._scored(truth, "number", complete, past), self._fitted(truth, "number", complete, past)
-            found = [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
-        return found if parts is None else [(parts * mean, parts**2 * spread) for mean, spread in found]
+            found = ((mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True))
+        return found if parts is None else ((parts * mean, parts**2 * spread) for mean, spread in found)
 
-    def _shares_of(self, y: Floats, complete: list[int], inside: Flags, past: bool) -> list[tuple[Floats, Floats]]:
+    def _shares_of(self, y: Floats, complete: list[int], inside: Flags, past: bool) -> Iterator[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1
         − p), for chances less by how much nearer they are to their predictions than 0 and 1 would be. Within a group
         the predictions are moved by what its rows told differ from theirs."""
@@ -343,15 +346,10 @@ class AsdSampler(Draws):
             rows, uses = self.labelled, self._others(complete, past)
             uses = [use & inside[rows] for use in uses]
             ps = [surrogate.moved(p, rows[use], y[use], inside) for p, use in zip(ps, uses, strict=True)]
-        if is_binary(y):
-            return [(p, p * (1 - p)) for p in ps]
-        out = []
-        indices = self.labelled
         for p in ps:
-            at = p[indices]
-            part = float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
-            out.append((p, min(part, 1.0) * p * (1 - p)))
-        return out
+            at = p[self.labelled]
+            part = 1.0 if is_binary(y) else float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
+            yield p, min(part, 1.0) * p * (1 - p)
 
     def _scored(self, y: Floats, kind: str, complete: list[int], past: bool) -> list[Floats]:
         """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the
@@ -385,15 +383,15 @@ class AsdSampler(Draws):
         events, expected = 0.0, 0.0
         parts, values, differences = ([np.zeros((m, 0))] for _ in range(3))
         fractions, stands = [np.zeros(0)], [np.zeros(0)]
-        for i, (t, share) in enumerate(zip(complete, self._shares(complete), strict=True)):
+        for t, share, *now in zip(complete, self._shares(complete), *predicted, strict=True):
             wave = self._waves[t]
             order, sizes = wave.cells.order, wave.cells.sizes
             before = np.ones(self.n_rows, bool)
             before[order] = False
             before = before[rows]
             part_of = np.where(inside, share, 0.0)
-            f = np.stack([predicted[j][i][0] * part_of for j in range(m)])  # this wave's part of each prediction
-            residual = (dense * part_of - f)[:, wave.pairs]  # (m, H, 2)
+            f = np.stack([mean * part_of for mean, _ in now])  # this wave's part of each prediction
+            residual = dense[:, wave.pairs] * part_of[wave.pairs] - f[:, wave.pairs]  # (m, H, 2)
             for j, (y, _) in enumerate(variables):
                 base = float((y * part_of[rows])[before].sum())
                 totals[j] += base + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
@@ -404,10 +402,10 @@ class AsdSampler(Draws):
             pairs = wave.pairs.ravel()
             each = np.ones(len(pairs)) if self.units is None else self.units[pairs]
             stands.append(np.repeat(sizes / 2, 2) * share[pairs] * each)
-            values.append((dense * inside)[:, pairs] / each)
+            values.append(dense[:, pairs] * inside[pairs] / each)
             scale = np.maximum(sizes * (sizes - 2.0), 0.0) / 6
             together = None if nested else _correlation(residual)
-            model = self._model_covariance(predicted, i, part_of, wave, variables[-1][1], together)
+            model = self._model_covariance(now, part_of, wave, variables[-1][1], together)
             covariance += np.einsum("h,jh,kh->jk", scale, d, d) + np.einsum("h,jkh->jk", scale, model)
             events += float((sizes**2 * model[0, 0]).sum()) / 2
             expected += float(f[0, order].sum())
@@ -426,8 +424,7 @@ class AsdSampler(Draws):
 
     def _model_covariance(
         self,
-        predicted: list[list[tuple[Floats, Floats]]],
-        i: int,
+        predicted: list[tuple[Floats, Floats]],
         part_of: Floats,
         wave: Wave,
         counts: Floats | None,
@@ -438,14 +435,14 @@ class AsdSampler(Draws):
         m = len(predicted)
         out = np.zeros((m, m, len(wave.pairs)))
         for j in range(m):
-            out[j, j] = wave.cells.means(part_of**2 * predicted[j][i][1])
+            out[j, j] = wave.cells.means(part_of**2 * predicted[j][1])
         if m == 2:
             limit = np.sqrt(out[0, 0] * out[1, 1])
             if together is not None:
                 out[0, 1] = out[1, 0] = together * limit
                 return out
             most = 1.0 if counts is None else counts
-            both = wave.cells.means(part_of**2 * predicted[0][i][0] * (most - predicted[1][i][0]))
+            both = wave.cells.means(part_of**2 * predicted[0][0] * (most - predicted[1][0]))
             out[0, 1] = out[1, 0] = np.clip(both, -limit, limit)
         return out
 

@@ -9,13 +9,13 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from uql.benchmarks.nl import ehrxqa, handwritten, plans, report, routing, systems
+from uql.benchmarks.nl import ehrxqa, handwritten, plainest, plans, report, routing, systems
 from uql.benchmarks.nl.suites import SUITES, Asked
 from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
 
-PLANS, ONE_STATEMENT, ROUTER = "plans", "one-statement", "ml-router"
+PLANS, ONE_STATEMENT, ROUTER, PLAINEST = "plans", "one-statement", "ml-router", "plainest"
 _FIXTURES = {"rotowire": "rotowire", "countries": "countries_flags", "artwork": "artwork"}  # suite → its file of plans
 _FOLDERS = {  # suite → the folder of its data, where it has another name
     "countries": "countries_flags",
@@ -24,6 +24,7 @@ _FOLDERS = {  # suite → the folder of its data, where it has another name
     "mmqa-routing": "mmqa",
     "m2qa": "m2qa_bench",
 }
+_OWN = {"ehrxqa": [ONE_STATEMENT], "tatqa": [PLAINEST], "finmmr": [PLAINEST]}  # suite → what needs no model that plans
 FEW = 12  # questions of the short form
 
 
@@ -35,7 +36,7 @@ def _questions(name: str, shared: Path) -> tuple[Asked, ...]:
 def suite(name: str) -> Suite:
     """A suite of `uql.benchmarks.nl.suites` for the runner. Raises KeyError where there is none."""
     found = SUITES[name]
-    own = [PLANS] if name in _FIXTURES else [ONE_STATEMENT] if name == "ehrxqa" else [ROUTER] if found.absent else []
+    own = [PLANS] if name in _FIXTURES else [ROUTER] if found.absent else _OWN.get(name, [])
     return Suite(
         name,
         found.about,
@@ -102,6 +103,7 @@ def _own(name: str, system: str, choice: Choice) -> Iterator[Task]:
     elif choice.wants(system, name):
         count = 20 if choice.reduced else 100
         run = _hospital(choice.data, count) if system == ONE_STATEMENT else _routed(name, choice.data)
+        run = _plainest(name, choice.data) if system == PLAINEST else run
         yield Task(system, system, name, "labels", run, seeds=1)
 
 
@@ -123,6 +125,14 @@ def _hospital(shared: Path, count: int) -> Callable[[int], Measured]:
             rows = ehrxqa.run(shared, Path(work), count=count)
         right = sum(row.right for row in rows) / len(rows)
         return Measured(quality=right, measure="right", calls=sum(row.calls for row in rows), text=ehrxqa.report(rows))
+
+    return run
+
+
+def _plainest(name: str, shared: Path) -> Callable[[int], Measured]:
+    def run(seed: int) -> Measured:
+        held = plainest.numbers(plainest.scores(name, shared))
+        return Measured(quality=held["all: exact match"], measure="right", numbers=held)
 
     return run
 
@@ -165,10 +175,12 @@ def _tables(name: str, records: Sequence[Record]) -> list[Table]:
         for r in records
         if r.system in (ONE_STATEMENT, ROUTER) and r.text
     ]
+    made += [plainest.table(name, r.numbers) for r in records if r.system == PLAINEST and not r.reason]
     rows = [systems.row_of(json.loads(r.text)) for r in records if r.table == "questions" and r.text]
     reasons = {r.reason: [s.system for s in records if s.reason == r.reason] for r in records if r.reason}
     notes = tuple(f"not run, {why}: {', '.join(dict.fromkeys(names))}" for why, names in reasons.items())
     models = {r.model for r in rows}
     text = report.tables(rows, next(iter(models), None)) if rows else "no question was asked"
-    made.append(Table(f"{name}: questions", (), (), notes, text))
+    if rows or notes or not made:
+        made.append(Table(f"{name}: questions", (), (), notes, text))
     return made

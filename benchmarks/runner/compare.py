@@ -13,6 +13,7 @@ from uql.benchmarks.runner.suite import Table
 from uql.benchmarks.runner.summary import number
 
 COST = ("calls", "tokens", "seconds", "usd")
+COUNTS = ("calls", "requests", "cached", "input_tokens", "output_tokens")
 Key = tuple[str, ...]
 
 
@@ -79,7 +80,7 @@ def means(records: Sequence[Record], measures: Collection[str]) -> dict[str, flo
     A run without an answer enters the mean of its table's measure with its quality, the worst one.
     """
     found: dict[str, float] = {}
-    for name in ("calls", "requests", "cached", "input_tokens", "output_tokens", "tokens", "seconds"):
+    for name in (*COUNTS, "tokens", "seconds"):
         found[name] = fmean(float(getattr(r, name)) for r in records)
     if all(r.usd is not None for r in records):
         found["usd"] = fmean(r.usd or 0.0 for r in records)
@@ -114,6 +115,25 @@ def changed(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
                 said = f"{name} {one} in the first file and {two} in the second"
                 found[said] = found.get(said, 0) + 1
     return [f"other settings in {n:,} runs: {said}" for said, n in found.items()]
+
+
+def unequal(a: Sequence[Record], b: Sequence[Record], names: Sequence[str]) -> list[str]:
+    """A line for each run in which one of these counts is not the same, and for what only one file has.
+
+    Raises: ConfigError (UQL402) where a name is none of `COUNTS`.
+    """
+    if unknown := sorted({*names} - {*COUNTS}):
+        raise ConfigError(f"--same: no count {unknown[0]!r}", code="UQL402", help=f"counts: {', '.join(COUNTS)}")
+    found = unshared(a, b) if names else []
+    for first, second in shared(a, b):
+        moved = [
+            f"{name} {getattr(first, name):,}, then {getattr(second, name):,}"
+            for name in names
+            if getattr(first, name) != getattr(second, name)
+        ]
+        if moved:
+            found.append(f"{', '.join(second.place[:5])}, seed {second.seed}: {', '.join(moved)}")
+    return found
 
 
 def table(found: Sequence[Compared], notes: Sequence[str] = ()) -> Table:

@@ -276,7 +276,7 @@ def count_with_engine(
 def _again(
     condition: Condition, model: str, choice: Choice, query: str, *, seed: int, **settings: Any
 ) -> dict[str, float]:
-    """The seconds of the same query once more, of the first seed alone, which is enough for table 5."""
+    """The processor's seconds of the same query once more, of the first seed alone, which is enough for table 5."""
     if seed:
         return {}
     return {"seconds again": engine.seconds_again(condition.source, model, choice, query, seed=seed, **settings)}

@@ -19,6 +19,7 @@ from uql.benchmarks.nl import (
     discovery,
     ehrxqa,
     fixed,
+    plainest,
     replay_server,
     report,
     routing,
@@ -266,3 +267,19 @@ def test_the_command_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str], 
     assert command.main(["ask", "m2qa", "--data", str(SHARED), "--rows", str(tmp_path / "r")]) == 0
     assert "m2qa, dag: not run: its evidence" in capsys.readouterr().out
     assert command.main(["plans", "--data", str(tmp_path)]) == 2
+
+
+def test_the_plainest_answers_follow_headings_years_and_scales() -> None:
+    page = [["", "in millions", ""], ["", "2019", "2018"], ["Net sales", "$1,496.5", "(20)"], ["Costs", "9", "8"]]
+    asked = {
+        "What are the net sales in 2018?": "-20 million",
+        "What was the percentage change in costs between 2018 and 2019?": "12.50 percent",
+        "What is the average of costs in 2018 and 2019?": "8.5 million",
+        "Which?": "1496.5 million",
+    }
+    assert {words: plainest.of_table(words, page, []) for words in asked} == asked
+    assert plainest.of_table("What are the net sales?", [["", "text"]], []) == ""
+    assert plainest.of_text("the rent", "no figure here") == ""
+    found = plainest.numbers([("span", 1.0, 1.0), ("span", 0.0, 0.5), ("count", 0.0, 0.0)])
+    shown = (("span", "2", "50.0 %", "75.0 %"), ("count", "1", "0.0 %", "0.0 %"), ("all", "3", "33.3 %", "50.0 %"))
+    assert plainest.table("tatqa", found).rows == shown

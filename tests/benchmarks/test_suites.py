@@ -120,6 +120,26 @@ def test_the_command_line_compares_and_says_why_it_cannot(tmp_path, capsys):
     assert "suites:" in capsys.readouterr().err
 
 
+def test_a_count_that_is_to_be_the_same_is_compared_run_by_run(tmp_path, capsys):
+    """The means are equal here, and so are those of a file that lacks a run."""
+    counts = {"before": {0: 100, 1: 120}, "moved": {0: 120, 1: 100}, "short": {0: 100}, "same": {1: 120, 0: 100}}
+    for name, calls in counts.items():
+        for seed, n in calls.items():
+            write(tmp_path / name, Record("speed", "t", "uql", "q", "labels", seed, quality=0.5, measure="F1", calls=n))
+
+    def code(after: str, *options: str) -> int:
+        return main(["bench", "compare", str(tmp_path / "before"), str(tmp_path / after), *options])
+
+    assert code("moved", "--fail-if", "calls > 1x or calls < 1x") == 0
+    assert code("moved", "--same", "calls") == 1
+    said = capsys.readouterr().err
+    assert "seed 0: calls 100, then 120" in said and "seed 1: calls 120, then 100" in said
+    assert code("short") == 0 and code("short", "--same", "calls") == 1
+    assert "1 runs are only in the first file" in capsys.readouterr().err
+    assert code("same", "--same", "calls", "--same", "requests") == 0
+    assert code("same", "--same", "colls") == 2
+
+
 @pytest.mark.parametrize(
     ("model", "said"), [("openai:nobody-knows-it", "would be refused"), ("openai:gpt-5-mini", "$2.00 of")]
 )

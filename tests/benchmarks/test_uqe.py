@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uql.benchmarks.runner.records import Record
+from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe import paper
 from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES, World
@@ -370,3 +370,37 @@ def test_a_query_is_timed_again_from_the_ledger(tmp_path: Path) -> None:
         for seed in (0, 1)
     )
     assert first.numbers["seconds again"] > 0 and "seconds again" not in second.numbers
+
+
+def test_the_seconds_of_the_engine_and_of_the_model_stand_apart() -> None:
+    """Of a model that takes 3 s longer than labels do; what was not run has a dash."""
+    held = [
+        Record("uqe", "table 1", "uql", "imdb_positive", model, seed, seconds=seconds + seed, numbers=numbers)
+        for model, seconds, numbers in (
+            ("labels", 1.0, {"processor seconds": 0.25, "seconds again": 0.125}),
+            ("local", 4.0, {"processor seconds": 9.0, "seconds again": 0.5}),
+        )
+        for seed in (0, 1, 2)
+    ]
+    (table,) = [table for table in SUITE.tables(held) if table.title.startswith("Table 5")]
+    shown = [dict(zip(table.head, row, strict=True)) for row in table.rows]
+    parts = ("first, s", "engine", "model", "again")
+    assert [tuple(row[f"COUNT: {part}"] for part in parts) for row in shown] == [
+        ("2.00", "0.25", "0.00", "0.12"),
+        ("5.00", "0.25", "3.00", "0.50"),
+    ]
+    assert shown[0]["retrieval: first, s"] == "–" and shown[0]["paper: COUNT, s"] == "5.83"
+
+
+@needs_data
+def test_a_run_knows_nothing_of_the_runs_of_other_seeds(tmp_path: Path) -> None:
+    condition = next(c for c in CONDITIONS if c.name == "airdialogue_book")
+
+    def counted(folder: str, seed: int) -> Measured:
+        return count_with_engine(
+            "uql", condition, "labels", replace(CHOICE, work=tmp_path / folder, rows=400), 64, seed
+        )
+
+    counted("both", 0)
+    after, alone = counted("both", 1), counted("alone", 1)
+    assert (after.cached, after.calls, after.answer) == (0, alone.calls, alone.answer)

@@ -1,4 +1,4 @@
-"""docs/growth.md and the table of killed processes in docs/scale.md are made from the results file."""
+"""docs/growth.md and two tables of docs/scale.md are made from the results files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_page_is_that_of_the_results_file() -> None:
     assert (DOCS / "growth.md").read_text("utf-8") == growth.page(RESULTS), "run python -m uql.benchmarks.growth"
-    assert growth.kills(RESULTS) in (DOCS / "scale.md").read_text("utf-8"), "run python -m uql.benchmarks.growth"
+    scale = (DOCS / "scale.md").read_text("utf-8")
+    assert growth.kills(RESULTS) in scale and growth.sets() in scale, "run python -m uql.benchmarks.growth"
 
 
 def test_exponents_are_those_of_the_numbers_beside_them() -> None:
