@@ -157,7 +157,9 @@ def compare(
     after: Annotated[Path, typer.Argument(help="Another one.")],
     fail_if: Annotated[str | None, typer.Option(help="As 'f1 < -0.02 or calls > 1.1x'.")] = None,
     per_query: Annotated[bool, typer.Option("--per-query", help="Each query and model apart.")] = False,
-    same: Annotated[list[str] | None, typer.Option(help="A count that no run may change, as calls.")] = None,
+    same: Annotated[
+        list[str] | None, typer.Option(help="A count, as calls, that no run on an equal machine may change.")
+    ] = None,
 ) -> int:
     """Compare the runs that two files share. Exit code 1 where --fail-if holds for any of them, or a run is not as --same wants it."""
     from uql.benchmarks.runner import compare as comparing, condition
@@ -169,8 +171,9 @@ def compare(
     if not found:
         raise UsageError(f"{before} and {after} share no run", help="they must hold the same suite, models and seeds")
     failed = comparing.failures(found, wanted) if wanted is not None else []
-    failed += comparing.unequal(first, second, same or ())
-    notes = [*comparing.changed(first, second), *comparing.unshared(first, second)]
+    unequal, elsewhere = comparing.unequal(first, second, same or ()), comparing.elsewhere(first, second)
+    notes = [*comparing.changed(first, second), *comparing.unshared(first, second), *elsewhere]
+    (notes if elsewhere else failed).extend(unequal)
     print(markdown_table(comparing.table(found, notes)))
     for line in failed:
         narrate(line, "error")

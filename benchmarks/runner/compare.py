@@ -136,6 +136,17 @@ def unequal(a: Sequence[Record], b: Sequence[Record], names: Sequence[str]) -> l
     return found
 
 
+def elsewhere(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
+    """A line for each library, and for Python and the machine, that is another one in the second file: numbers are rounded otherwise there,
+    and a sample has other rows."""
+    found = set()
+    for first, second in shared(a, b):
+        for name in sorted({*first.versions, *second.versions} - {"uql", "source"}):
+            one, two = first.versions.get(name, "none"), second.versions.get(name, "none")
+            found |= {f"{name}: {one}, then {two}"} if one != two else set()
+    return sorted(found)
+
+
 def table(found: Sequence[Compared], notes: Sequence[str] = ()) -> Table:
     """Before, after and change of each measure and of the costs."""
     rows = []

@@ -157,6 +157,7 @@ def versions() -> dict[str, str]:
         "source": source(),
         "python": platform.python_version(),
         "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "processor": processor(),
     }
     for package in PACKAGES:
         try:
@@ -164,6 +165,16 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[package] = "none"
     return found
+
+
+def processor() -> str:
+    """Architecture and model of this machine's processor, as far as it says them."""
+    try:
+        cpu_lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        cpu_lines = []
+    models = [line.partition(":")[2].strip() for line in cpu_lines if line.startswith("model name")]
+    return " ".join((platform.machine(), *models[:1]))
 
 
 def write(path: Path, record: Record) -> None:

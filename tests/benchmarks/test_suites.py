@@ -140,6 +140,16 @@ def test_a_count_that_is_to_be_the_same_is_compared_run_by_run(tmp_path, capsys)
     assert code("same", "--same", "colls") == 2
 
 
+def test_on_another_machine_other_counts_are_told_and_do_not_fail(tmp_path, capsys):
+    for name, calls, processor in (("before", 100, "one"), ("after", 101, "another")):
+        where = {"uql": "1", "processor": processor}
+        record = Record("speed", "t", "uql", "q", "labels", 0, versions=where, quality=0.5, measure="F1", calls=calls)
+        write(tmp_path / name, record)
+    assert main(["bench", "compare", str(tmp_path / "before"), str(tmp_path / "after"), "--same", "calls"]) == 0
+    said = capsys.readouterr().out
+    assert "processor: one, then another" in said and "calls 100, then 101" in said
+
+
 @pytest.mark.parametrize(
     ("model", "said"), [("openai:nobody-knows-it", "would be refused"), ("openai:gpt-5-mini", "$2.00 of")]
 )
