@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
     scale = SCALE.read_text("utf-8")
     for shown in (kills(results), sets()):
         head = re.escape(shown.partition("\n")[0])
-        scale = re.sub(rf"^{head}.*?(?=\n\n)", lambda _, shown=shown: shown, scale, flags=re.M | re.S)
+        scale = re.sub(rf"^{head}.*?(?=\n\n)", shown.replace("\\", r"\\"), scale, flags=re.M | re.S)
     SCALE.write_text(scale, encoding="utf-8")
     return 0
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from uql.benchmarks.gate import faults, in_process, limits, memory, sdk, shared, transport
 
-PARTS = {
+PARTS: dict[str, Callable[[], bool]] = {
     "in-process": in_process.main,
     "sdk": sdk.main,
     "transport": transport.main,

@@ -91,7 +91,8 @@ def of_text(question: str, text: str) -> str:
     if not sentences:
         return ""
     best = max(sentences, key=lambda sentence: len(words(question) & words(sentence)))
-    return _FIGURE.findall(best)[-1].strip("()")
+    figure: str = _FIGURE.findall(best)[-1]
+    return figure.strip("()")
 
 
 def scores(name: str, shared: Path) -> list[tuple[str, float, float]]:
@@ -120,12 +121,13 @@ def scores(name: str, shared: Path) -> list[tuple[str, float, float]]:
 
 def _judged(said: str, asked: Asked) -> tuple[float, float]:
     reference, scale = asked.reference
-    return metrics.tatqa(said, reference, scale)
+    exact, f1 = metrics.tatqa(said, reference, scale)
+    return exact, f1
 
 
 def numbers(found: Sequence[tuple[str, float, float]]) -> dict[str, float]:
     """Of each kind of answer, and of all: how many there are, and the shares that are right."""
-    held = {}
+    held: dict[str, float] = {}
     for kind in (*dict.fromkeys(kind for kind, _, _ in found), "all"):
         own = [(exact, f1) for k, exact, f1 in found if kind in (k, "all")]
         exact, f1 = (fmean(pair[i] for pair in own) for i in (0, 1))

@@ -54,9 +54,9 @@ def of_sample(sampler: AsdSampler, truth: Floats) -> float:
     """The standard error of the sampler's count over the draws, its cells and predictions given."""
     complete, total = sampler._complete(), 0.0
     predicted = sampler._predictions(sampler.answers, None, complete, np.ones(sampler.n_rows, bool), False)
-    for i, (t, share) in enumerate(zip(complete, sampler._shares(complete), strict=True)):
+    for t, share, (mean, _) in zip(complete, sampler._shares(complete), predicted, strict=True):
         cells = sampler._waves[t].cells
-        residual = ((truth - predicted[i][0]) * share)[cells.order]
+        residual = ((truth - mean) * share)[cells.order]
         place = np.repeat(np.arange(len(cells.sizes)), cells.sizes)
         sizes, variances = within(residual, place)
         total += float((sizes**2 * (1 - 2 / sizes) * variances / 2).sum())

@@ -68,7 +68,7 @@ def test_a_plain_statement_has_no_definition_of_a_table_or_view_written_out(duck
     with uql.attach(duck, model=HashModel({}), ledger=":memory:") as con:
         con.catalog.cursor = counting = Counting(con.catalog.cursor)  # type: ignore[assignment]
         assert len(con.uql("SELECT id FROM t").fetchall()) == 12
-        assert len(counting.texts) == 3 and not any("sql" in text for text in counting.texts), counting.texts
+        assert len(counting.texts) == 4 and not any("sql" in text for text in counting.texts), counting.texts
         con.uql("SELECT id FROM V").fetchall()
         assert sum("SELECT sql FROM" in text for text in counting.texts) == 1, "that of a view that is named"
 

@@ -179,7 +179,7 @@ class AskContext:
         task = question.task
         answers = await self.gate.ask(question, [row], model=self.planner)
         for failure in answers.failures:
-            if failure.kind in ("budget", "interrupted"):
+            if failure.kind in ("budget", "interrupted") or self.gate.budget.exhausted:
                 raise BudgetError(
                     f"the budget of the question is spent: {failure.message}",
                     help="raise budget, max_seconds, max_cost or max_tokens",
