@@ -8,6 +8,7 @@ from uql.benchmarks import kills
 from uql.benchmarks.gate.postgres_server import NoServer
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "what", ["gate", "postgres", *(pytest.param(w, marks=pytest.mark.slow) for w in ("driver", "shard"))]
 )

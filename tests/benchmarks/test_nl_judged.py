@@ -38,6 +38,7 @@ def test_a_set_has_its_numbers_and_a_half_that_is_held_back(name: str, least: in
     assert all(one.source == ("nvbench" if name == "judged_plain" else "labels") for one in asked)
 
 
+@pytest.mark.thorough
 @with_data
 @pytest.mark.parametrize("name", ["judged_plain", "judged_reading", "typed_reading"])
 def test_the_references_run_and_have_rows(name: str, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def planner(sql: str) -> Scripted:
     return Scripted(script)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(SUITES))
 def test_every_suite_has_questions_and_the_first_has_its_tables(name: str, tmp_path: Path) -> None:
     suite = SUITES[name]
@@ -195,6 +196,7 @@ def test_semantic_hit_is_judged_by_a_model_where_words_do_not_settle_it() -> Non
     assert "Semantic" in report.tables([row], "scripted")
 
 
+@pytest.mark.thorough
 def test_what_a_statement_needs_is_found_and_what_a_prompt_shows_of_it() -> None:
     schema = {"patients": ["subject_id", "dob"], "stays": ["stay_id", "subject_id"]}
     tables, columns = discovery.needed('SELECT max(p.dob) FROM patients p WHERE "a picture shows edema"', schema)

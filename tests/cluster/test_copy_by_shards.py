@@ -32,6 +32,7 @@ def read(folder: Path) -> list[tuple[Any, ...]]:
     return duckdb.sql(f"FROM read_parquet({sorted(map(str, folder.glob('*.parquet')))})").fetchall()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query", [QUERY, EVERY, "SELECT \"the topic\" IN ('a', 'b') AS x, * FROM reviews WHERE id < 50"]
 )

@@ -85,6 +85,7 @@ FORGED: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("query", [EVERY, FIRST])
 @pytest.mark.parametrize("forged", FORGED)
 def test_rows_that_a_shard_cannot_have_are_refused(

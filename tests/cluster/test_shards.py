@@ -169,6 +169,7 @@ def test_intervals_hold_the_truth_over_seeds(lake: Path) -> None:
     assert held >= 25
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("among", ["SELECT id FROM films WHERE id < 4", "SELECT stars FROM reviews WHERE kind = 1"])
 def test_rows_that_a_plain_sub_query_chooses_are_drawn_as_without_a_cluster(lake: Path, among: str) -> None:
     query = f'SELECT COUNT(*) AS n, SUM(id) AS s FROM reviews WHERE stars IN ({among}) AND id < 800 AND "the review is positive"'

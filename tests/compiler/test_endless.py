@@ -34,6 +34,7 @@ def con() -> uql.Connection:
     return uql.attach(duck, model=HashModel({"the review is positive": 0.5}), ledger=":memory:")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_statement_that_would_not_end_is_refused_in_time(kind: str, con: uql.Connection) -> None:
     begun = time.process_time()

@@ -92,6 +92,7 @@ def test_a_script_is_cut_only_at_semicolons_outside_quotes_and_comments() -> Non
     assert [text[a:b] for a, b in statements(text)] == ["SELECT ';'", 'SELECT "a;b"', "SELECT 'open ;"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("piece", ["a ", "'x' ", '"x" ', "''", '""', "/* */", "1.5 ", "\\", "--\n", "(", "/*", '\\"'])
 def test_lexing_is_linear(piece: str) -> None:
     def seconds(length: int) -> float:

@@ -71,6 +71,7 @@ def test_there_are_at_least_sixty_plans() -> None:
     assert sum(len(cases(path)) for path in GOLDEN.glob("*.test")) >= 60
 
 
+@pytest.mark.thorough
 def test_the_plans_show_every_rule_order_and_fusion_and_many_are_not_as_written(
     con: uql.Connection, explained: Callable[[str], str]
 ) -> None:

@@ -176,6 +176,7 @@ def answer(con: uql.Connection, query: str, disabled: tuple[str, ...]) -> list[t
         return con.uql(query).fetchall()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", range(FORMS))
 @settings(max_examples=4, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), alone=st.sampled_from(RULES))
@@ -188,6 +189,7 @@ def test_what_goes_into_sub_queries_keeps_the_answer(
     assert answer(con, query, tuple(name for name in NAMES if name != alone.__name__)) == wanted
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(query=queries(), without=st.sampled_from(NAMES), alone=st.sampled_from(NAMES))
 def test_each_rule_and_all_together_keep_the_answer(con: uql.Connection, query: str, without: str, alone: str) -> None:

@@ -30,6 +30,7 @@ def test_parse_of_unparse_is_the_same_expression(expression: ast.Expr) -> None:
     assert parse(unparse(tree)) == tree
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("terms", [CHAIN - 1, CHAIN, CHAIN + 1, 2 * CHAIN, 2 * CHAIN + 1, 257, 1024, 10_000])
 @pytest.mark.parametrize("op", ["AND", "OR"])
 def test_a_chain_of_any_length_comes_back(op: str, terms: int) -> None:

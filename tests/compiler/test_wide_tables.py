@@ -35,11 +35,13 @@ def cpu_s(columns: int) -> float:
         return time.process_time() - started
 
 
+@pytest.mark.thorough
 def test_the_time_of_a_statement_is_not_quadratic_in_the_columns_of_its_table() -> None:
     small = min(cpu_s(500), cpu_s(500))
     assert cpu_s(2_000) < 6 * small
 
 
+@pytest.mark.thorough
 def test_a_plan_is_not_quadratic_either() -> None:
     """What is known of 5,000 columns was looked for among 5,000: 8.3 times as long as for 1,000 columns, now 4.2."""
 

@@ -83,6 +83,7 @@ def texts(output: Any) -> tuple[str, tuple[str, ...]]:
     return skeleton(output.get("text") or data["text/plain"]), tuple(sorted(data))
 
 
+@pytest.mark.thorough
 def test_data_sets_in_one_folder_keep_their_labels(tmp_path: Path) -> None:
     import tomllib
 

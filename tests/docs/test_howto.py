@@ -53,6 +53,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
             value.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ["README.md", "docs/howto.md", "docs/coming-from.md"])
 def test_the_python_of_a_page_runs_as_it_stands(
     page: str, names: dict[str, object], capsys: pytest.CaptureFixture[str]

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(find_spec("marimo") is None, reason="marimo is n
 BOOK = Path(__file__).parents[2] / "docs" / "examples" / "reviews_marimo.py"
 
 
+@pytest.mark.thorough
 def test_marimo_runs_its_notebook_and_the_page_shows_an_estimate_with_its_interval(tmp_path: Path) -> None:
     book = shutil.copy(BOOK, tmp_path)
     page = tmp_path / "page.html"

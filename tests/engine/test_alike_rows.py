@@ -44,6 +44,7 @@ def test_a_budget_for_each_text_of_a_dimension_is_exact_over_its_facts(shop, wor
     assert [row[-1] for row in found] == [pytest.approx(row[-1]) for row in truth(con, world, labelled, rest)]
 
 
+@pytest.mark.thorough
 def test_below_it_units_are_sampled_and_the_intervals_hold(shop, world):
     held, widths = 0, []
     for seed in range(10):

@@ -41,6 +41,7 @@ def _draws(threads: int) -> list[object]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor is one thread")
 def test_one_and_two_threads_draw_the_same_rows() -> None:
     one = _draws(1)

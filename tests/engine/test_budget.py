@@ -9,6 +9,7 @@ from uql.base.errors import BudgetError, ConfigError, UQLError
 from uql.sampling.base import Estimate
 
 
+@pytest.mark.thorough
 def test_a_count_over_more_rows_than_the_budget_is_an_estimate_with_an_interval(large):
     truth = large.truth("SELECT COUNT(*) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0][0]
     hits = 0

@@ -139,6 +139,7 @@ def test_pairs_that_a_small_model_answered_are_not_exact(statement: str) -> None
         assert not result.exact and not any(e.exact for e in result.estimates.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement",
     [

@@ -36,6 +36,7 @@ def con():
     return uql.attach(duck, model=model, ledger=":memory:", budget="all")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_collation_comes_out_of_a_sub_query(con, statement):
     result = con.uql(statement)

@@ -46,6 +46,7 @@ NESTED = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", NESTED)
 def test_a_condition_is_boolean_through_names_and_sub_queries(con, sql, statement):
     asked, over_labels, _ = both(statement)

@@ -61,6 +61,7 @@ def test_explain_as_json_is_the_same_plan(con, model):
 NOISY = 'SELECT id FROM reviews WHERE "it was noisy" USING (remark)'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "step"),
     [

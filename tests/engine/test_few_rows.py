@@ -83,6 +83,7 @@ def test_a_group_without_a_row_is_null_and_stands_last(duck, order):
     assert any(f"{sum(none)} of them none" in note for note in result.notes)
 
 
+@pytest.mark.thorough
 def test_where_the_first_groups_are_wanted_they_are_more_often_right(duck):
     right = {"": 0, "LIMIT 5": 0}
     truth = duck.sql(f"SELECT film FROM ({TRUTH}) t(film, s) ORDER BY s DESC LIMIT 5").fetchall()
@@ -134,6 +135,7 @@ def test_no_group_above_the_stated_limit_is_missing_where_24_groups_are_alike(tm
     assert np.mean(far) < 0.17  # of a uniform sample of 128 rows whose groups have names
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("what", ["avg", "sum"])
 @pytest.mark.parametrize(("budget", "size"), [(4, 5.0), (4, 1.0), (12, 5.0)])

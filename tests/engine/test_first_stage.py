@@ -105,6 +105,7 @@ def test_a_small_group_and_a_sum_that_few_rows_hold_have_features_of_all_rows(
     assert set(embedded) == {ROWS}
 
 
+@pytest.mark.thorough
 def test_a_wanted_width_may_take_more_rows_than_a_first_stage_has(con: uql.Connection, embedded: list[int]) -> None:
     result = con.uql(f"{POSITIVE} WITH (error = 0.08, budget = 2900)").run()
     assert set(embedded) == {ROWS}

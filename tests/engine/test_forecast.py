@@ -80,6 +80,7 @@ def same_plans(seeds, monkeypatch):
     assert not others, others
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_the_plan_that_explain_prints_is_the_plan_that_runs(first, monkeypatch):
@@ -154,6 +155,7 @@ def test_what_is_asked_once_or_never_is_priced_so(text):
     assert quoted.low == quoted.expected == quoted.high == made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("budget", [15, 34, 60])
 @pytest.mark.parametrize(
     ("condition", "matches"),
@@ -188,6 +190,7 @@ def test_no_range_begins_below_nothing():
 PAIRS = 'a.id = b.id + 1 AND "they fit {a.remark} {b.text}"'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("paid", "text"),
     [
@@ -289,6 +292,7 @@ class Noting(Hashed):
         return await super().answer(request)
 
 
+@pytest.mark.thorough
 def test_a_search_that_embeddings_do_not_help_asks_rows_that_duckdb_keeps_and_as_many_as_explain_says():
     held = 0
     for seed in range(20):
@@ -319,6 +323,7 @@ def test_what_has_nothing_to_ask_decides_a_row_before_another_question_is_asked_
 EVEN = '"it is even" USING (text)'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("paid", "text"),
     [

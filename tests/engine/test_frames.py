@@ -104,6 +104,7 @@ def test_labels_and_json_are_texts_where_there_is_no_other():
         assert con.uql('SELECT count(*) FROM notes WHERE "it is good"').fetchall() == [(3,)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "made",
     [

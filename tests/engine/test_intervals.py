@@ -121,6 +121,7 @@ def test_a_sum_that_its_type_cannot_hold_is_null_with_an_interval(con: uql.Conne
     assert any("x is NULL where it is too large for HUGEINT" in warning for warning in found.warnings)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rare", ["\"the end\" = 'lost'", '"the minutes" > 58', "\"the end\" IN ('lost')"])
 def test_a_sum_of_ones_and_noughts_is_the_count_of_those_for_which_its_condition_holds(rare: str) -> None:
     def answer(question: object, row: object) -> object:

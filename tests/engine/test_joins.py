@@ -298,6 +298,7 @@ def test_a_join_that_does_not_fit_sends_nothing(world):
         result.fetchall()
 
 
+@pytest.mark.thorough
 def test_a_count_over_a_join_is_estimated_from_sampled_pairs_with_an_interval(world):
     truth = world.truth(
         "SELECT COUNT(*) FROM r AS x JOIN r AS y ON x.id < y.id AND x.sentiment = y.sentiment "

@@ -83,6 +83,7 @@ def test_the_kept_score_chooses_among_new_rows_and_takes_fewer_calls_than_a_new_
         assert small.calls == ROWS and later.calls < large.calls - 50, "no rows were asked to learn a score"
 
 
+@pytest.mark.thorough
 def test_new_rows_of_another_kind_are_noticed_and_the_score_is_fitted_anew() -> None:
     small, large = Turned(), Dear()
     with connected(small, large) as con:

@@ -116,6 +116,7 @@ def test_where_duckdb_cannot_place_it_either_the_error_is_ours(con):
     assert "DuckDB" not in error.value.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "most"),
     [
@@ -156,6 +157,7 @@ def test_unnest_in_select_asks_no_further_than_limit_needs(statement, most):
     assert rows == con.execute(truth).fetchall()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query",
     [
@@ -182,6 +184,7 @@ def test_the_values_of_a_lateral_aggregate_share_the_budget(query):
         assert estimate.low <= n <= estimate.high < 200
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(4)  # each condition and each seed once
 @pytest.mark.parametrize("inner", ["t.k < u.k", "t.x < u.k * 100", "t.k = u.k"])
 @pytest.mark.parametrize("seed", range(3))
@@ -249,6 +252,7 @@ BETWEEN = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("between", BETWEEN)
 def test_a_lateral_aggregate_joined_by_more_than_an_equality_has_an_interval_for_each_row(between):
     held, known = [], 0

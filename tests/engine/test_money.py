@@ -152,6 +152,7 @@ def two(folder: Path) -> Iterator[uql.Connection]:
         yield con
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("query", "options"), [(COUNT, ""), (SEARCH, ""), (SEARCH, "precision = 0.9, recall = 0.9, ")])
 def test_max_cost_pays_for_both_models(two: uql.Connection, query: str, options: str) -> None:
     result = two.uql(f"{query} WITH ({options}max_cost = 0.1)")

@@ -46,6 +46,7 @@ def made(path, codec="libx264", pixels="yuv420p", start=0.0, **options):
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "options"),
     [

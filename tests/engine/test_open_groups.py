@@ -27,6 +27,7 @@ def rows_and_notes(duck, query, **settings):
     return result.fetchall(), [note for note in result.notes if "on estimates" in note or "decide which" in note]
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "query",

@@ -45,6 +45,7 @@ def test_a_thousand_random_queries_have_the_same_answer_and_every_rule_fires() -
     assert set(NAMES) <= set(found.fired)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["and", "dnf"])
 def test_filters_cost_little_more_than_the_best_order_in_hindsight(kind: str) -> None:
     ratios, written = [], []

@@ -152,6 +152,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("order", "nulls"), [("desc", "nulls_last"), ("asc", "sqlite"), ("desc", "postgres")])
 @pytest.mark.parametrize("own", [True, False])

@@ -64,6 +64,7 @@ def is_no_fact(con: uql.Connection, table: str) -> None:
         assert not found.exact and found.based_on, query
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_certain_is_not_inserted_as_a_fact(con, kind):
@@ -111,6 +112,7 @@ def test_rows_whose_values_the_budget_did_not_reach_are_no_facts(labels):
     is_no_fact(con, "made")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement",
     [
@@ -204,6 +206,7 @@ def test_rows_that_a_part_chose_are_changed_where_that_is_said(con, statement):
     is_no_fact(con, "bare")
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(7)
 @pytest.mark.parametrize(
     "statement",
@@ -374,6 +377,7 @@ def test_a_semantic_table_over_a_view_of_estimates_is_no_fact(con):
 RARE = "FROM reviews WHERE <joke> AND <plot> AND stars = 5"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("asked", "where_found"),
     [

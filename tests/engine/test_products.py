@@ -34,6 +34,7 @@ def connection(seed: int, answers: Callable[[Question, Row], float] = said) -> u
     return con
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("aggregate", "true"),

@@ -202,6 +202,7 @@ def test_a_precision_without_rows_chosen_by_a_text_is_refused(query) -> None:
     assert error.value.code == "UQL105" and "WHERE" in str(error.value.help)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query",
     [
@@ -229,6 +230,7 @@ def test_values_that_do_not_fit_behind_a_search_say_that_it_was_paid() -> None:
         assert con.uql(f"{query}, budget = 'all')").fetchall()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("targets", [TARGETS, "recall = 0.8", "precision = 0.9"])
 def test_a_row_that_a_person_corrected_changes_itself_alone_and_nothing_is_paid_again(targets: str) -> None:
     small, large = Cheap(), Dear()

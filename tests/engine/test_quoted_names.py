@@ -53,6 +53,7 @@ SELECT id FROM t WHERE "good" WITH (proxy = <s>)
 """.strip().splitlines()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_what_is_quoted_is_a_name_or_a_string_and_nothing_else(hostile, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

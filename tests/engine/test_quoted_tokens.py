@@ -38,6 +38,7 @@ def filled(schema: dict[str, Any]) -> Any:
     return "euro"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [1, 8])
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_the_input_tokens_of_a_quote_are_those_that_the_requests_have(kind: str, rows: int) -> None:

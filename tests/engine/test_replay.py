@@ -85,6 +85,7 @@ def test_a_row_of_which_another_statement_has_paid_a_question_counts_once(
             assert said(con.uql(larger.text)) == expected and len(model.paid) == paid
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", ["SELECT COUNT(*) AS n", "SELECT id"])
 def test_what_was_read_in_between_leaves_the_numbers_of_a_statement_alone(tmp_path: Path, statement: str) -> None:
     model = Paid()
@@ -132,6 +133,7 @@ def test_the_same_statement_again_gives_the_same_numbers_for_no_call(tmp_path: P
         assert said(con.uql(STATEMENTS[name])) == expected and len(model.paid) == paid
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", ["count", "sum", "read", "stored groups", "taxonomy", "search", "join", "union", "uqe", "error"]
@@ -183,6 +185,7 @@ GOES_ON = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("budget", [8, 24, 60])
 @pytest.mark.parametrize("name", GOES_ON)
@@ -273,6 +276,7 @@ def test_rows_that_changed_are_seen_behind_a_sub_query_that_is_run_for_each_valu
         assert result.cost.calls and not any("answered from" in note for note in result.notes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["count", "search", "lateral", "for each value"])
 def test_explain_of_a_larger_budget_leaves_out_what_the_smaller_one_paid(tmp_path: Path, name: str) -> None:
     with connect(tmp_path, Paid()) as con:
@@ -341,6 +345,7 @@ class Mumbling(Paid):
         return Reply(tuple(Answer("perhaps") for _ in reply.answers), 50, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("name", ["count", "sum", "search", "taxonomy"])
 def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_path: Path, name: str, rows: int) -> None:
@@ -403,6 +408,7 @@ def test_a_run_that_was_broken_off_makes_no_more_calls_in_all_than_its_budget(
     assert 50 < len(model.paid) <= 60
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["count", "search", "stored groups"])
 def test_a_run_that_was_broken_off_keeps_its_rows_without_an_answer_when_it_goes_on(tmp_path: Path, name: str) -> None:
     class Stopping(Patchy):
@@ -504,6 +510,7 @@ class Faulty(Paid):
         return reply
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", ["max_cost = {}e-6", "max_tokens = {}"])
 @pytest.mark.parametrize("name", ["count", "search with values", "stored groups"])
 def test_each_limit_has_its_numbers_where_rows_fail(tmp_path: Path, name: str, limit: str) -> None:
@@ -522,6 +529,7 @@ def test_each_limit_has_its_numbers_where_rows_fail(tmp_path: Path, name: str, l
             assert con.uql(text).quote().calls.high == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("limit", ["max_cost = 2448e-6", "max_tokens = 2448", "budget = 48"])
 @pytest.mark.parametrize(("rows", "at"), [(900, 30), (500, 30), (500, 44)])
 def test_a_run_with_a_limit_that_was_broken_off_goes_on_to_the_numbers_of_an_unbroken_one(
@@ -544,6 +552,7 @@ def test_a_run_with_a_limit_that_was_broken_off_goes_on_to_the_numbers_of_an_unb
         assert said(con.uql(text)) == expected and len(model.paid) == len(whole.paid)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "rows"), [("count", 1), ("error", 3), ("precision", 3)])
 def test_who_gives_a_statement_at_once_is_told_the_same_where_rows_fail(tmp_path: Path, name: str, rows: int) -> None:
     model = Faulty()
@@ -590,6 +599,7 @@ print(counted(Path(sys.argv[2]), int(sys.argv[3])))
 """
 
 
+@pytest.mark.thorough
 def test_a_killed_run_goes_on_in_another_process_and_is_then_answered_in_a_third(tmp_path: Path) -> None:
     def process(stop_at: int) -> str:
         command = [sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parents[1]), str(tmp_path), str(stop_at)]
@@ -665,6 +675,7 @@ def test_labels_of_a_table_that_are_paid_are_priced_at_nothing_in_another_statem
     assert other.quote().calls.high == 0 and other.cost.calls == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", ['SELECT id FROM t WHERE "it is so"', 'SELECT COUNT(*) FROM t WHERE "it is so"'])
 def test_paid_answers_are_looked_up_and_rows_are_given_many_at_once(
     statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -776,6 +787,7 @@ def test_rows_that_failed_under_a_larger_budget_are_not_of_a_smaller_one(tmp_pat
             assert said(con.uql(text)) == expected and len(model.paid) == paid
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["count", "search", "stored groups"])
 def test_rows_that_failed_stay_without_an_answer_until_they_are_asked_again(tmp_path: Path, name: str) -> None:
     model = Patchy()

@@ -77,6 +77,7 @@ def beside(name: str) -> int:
     return JUDGED if "audit" in STATEMENTS[name][1] else 0
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_each_budget_has_its_numbers_and_what_was_paid_is_not_paid_again(tmp_path: Path, name: str) -> None:
@@ -101,6 +102,7 @@ def test_each_budget_has_its_numbers_and_what_was_paid_is_not_paid_again(tmp_pat
         assert len(model.paid) == paid
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "name", [*(name for name in STATEMENTS if "error" in name), "few rows", "audit", "a rare search"]
@@ -120,6 +122,7 @@ def test_without_a_budget_it_is_the_same_and_a_budget_goes_on(tmp_path: Path, na
         assert len(model.paid) == now
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["error", "few rows", "audit", "a search with its total", "a count by a proxy"])
 def test_more_calls_draw_the_rows_of_fewer_first(tmp_path: Path, name: str) -> None:
@@ -134,6 +137,7 @@ def test_more_calls_draw_the_rows_of_fewer_first(tmp_path: Path, name: str) -> N
     assert set(one.paid) <= set(two.paid[: len(one.paid)])
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["error", "few rows", "audit", "a search by a proxy", "a search with its total"])
 def test_a_row_that_is_judged_later_keeps_the_draw_and_a_larger_budget_goes_on(tmp_path: Path, name: str) -> None:

@@ -30,6 +30,7 @@ def con() -> uql.Connection:
     return con
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("what", ["count(*) AS n", "k"])

@@ -43,6 +43,7 @@ def subsets(n: int, sizes: list[int], seed: int = 0) -> Iterator[np.ndarray]:
         yield rng.choice(n, size, replace=False).astype(np.int64)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [1, 64, 2_048, 2_049, 4_000, 9_000, SMALL])
 def test_any_rows_of_a_small_table_are_read_as_they_are(connection: duckdb.DuckDBPyConnection, n: int) -> None:
     relation = numbered(connection, n)

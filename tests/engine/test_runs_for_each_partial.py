@@ -17,6 +17,7 @@ WAYS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(

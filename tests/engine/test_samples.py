@@ -137,6 +137,7 @@ def test_a_search_by_the_papers_method_may_explore_and_does_so_less_with_each_ba
 HEAVY = "exp(1.5 * sqrt(-2 * ln((hash(id) % 9973 + 1) / 9974.0)) * cos(6.2831853 * (hash(id + 7) % 9973) / 9973.0))"
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "asked, labelled, within",
@@ -285,6 +286,7 @@ def test_an_error_of_an_average_that_a_model_reads_is_watched_too(large):
     assert half_width(result.estimates["a"]) <= 0.1 and not result.partial
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("budget", [1, 2, 4, 9])
 @pytest.mark.parametrize("condition", [POSITIVE, '"the review is a joke"'])

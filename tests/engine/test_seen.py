@@ -99,6 +99,7 @@ def test_groups_of_stored_values_are_all_there_whether_a_row_of_theirs_was_asked
     assert [row[:2] for row in found.fetchall()] == [row[:2] for row in truth(many, statement)]
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "statement",

@@ -203,6 +203,7 @@ def test_a_persons_answer_changes_the_row_at_the_next_refresh(world, shop):
     assert told(con.refresh("liked"))[1:] == (1, 0, 0, 0)
 
 
+@pytest.mark.thorough
 def test_a_build_killed_halfway_loses_nothing_that_was_paid(world, shop):
     program = f"""
     import os, uql
@@ -263,6 +264,7 @@ def test_values_for_more_rows_than_the_budget_has_calls_are_refused_before_anyth
     assert told(made)[0] == 40
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("spoil", "code", "said"),
     [
@@ -452,6 +454,7 @@ def test_the_definition_of_a_database_that_was_sent_sends_no_rows_elsewhere_and_
     assert told(con.uql("REFRESH liked"))[0] == len(truth(world, 0, 40)), "the user has chosen it"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "spoiled",
     [

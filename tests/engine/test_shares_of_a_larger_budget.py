@@ -37,6 +37,7 @@ WHERE_BUDGETS_END = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WHERE_BUDGETS_END)
 @pytest.mark.parametrize("seed", range(4))

@@ -110,6 +110,7 @@ def deliveries() -> Iterator[uql.Connection]:
         yield con
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("statement", RARE)
 def test_values_that_a_rare_condition_decides_are_in_the_interval_though_no_row_of_it_was_drawn(

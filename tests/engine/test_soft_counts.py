@@ -89,6 +89,7 @@ def test_probabilities_that_are_no_chances_are_refused_with_what_was_found(tmp_p
     assert error.value.code == "UQL519" and "on average" in error.value.message
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("asked", "wanted"),

@@ -86,6 +86,7 @@ def names(con):
     return con
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement",
     [

@@ -192,6 +192,7 @@ def breaks_off(place, names):
     return con.uql(query).fetchall()
 
 
+@pytest.mark.thorough
 def test_a_recording_that_was_cut_has_a_row_where_it_breaks_off(tmp_path):
     """Each format states how long it lasts, an MP3 and a WAV in headers of which FFmpeg says nothing."""
     names = list(STATED)

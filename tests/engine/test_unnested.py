@@ -6,6 +6,7 @@ import pytest
 from labels import both
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement",
     [

@@ -56,6 +56,7 @@ OF_NAMES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("statement", CHANGES)
 def test_a_statement_with_texts_changes_what_it_changes_over_the_labels(labels, statement):

@@ -71,6 +71,7 @@ def test_the_share_of_time_the_moments_and_the_clips_where_it_is_so(folder):
     assert first == [(3.0,)]
 
 
+@pytest.mark.thorough
 def test_a_clip_in_bytes_a_cast_path_and_a_clip_that_is_named(folder):
     con = connect(folder)
     con.sql(f"CREATE TABLE held AS SELECT from_hex('{(folder / 'a.mp4').read_bytes().hex()}') AS clip, 1 AS t")
@@ -106,6 +107,7 @@ def test_frames_are_decoded_only_when_they_are_asked(folder, monkeypatch):
     assert sum(asked) == 4
 
 
+@pytest.mark.thorough
 def test_a_count_over_many_frames_is_an_estimate_with_an_interval(folder):
     con = connect(folder, budget=64, seed=3)
     for i in range(6):
@@ -211,6 +213,7 @@ def test_a_variable_rate_shows_the_frame_that_stands_at_a_second(folder):
     assert rows == [(4.0,), (5.0,), (6.0,), (7.0,), (8.0,)]
 
 
+@pytest.mark.thorough
 def test_a_frame_of_8k_is_sent_smaller(folder):
     clip(folder / "8k.mp4", size=(7680, 4320), seconds=1, rate=1, red=(0, 1))
     model = Watcher()
@@ -220,6 +223,7 @@ def test_a_frame_of_8k_is_sent_smaller(folder):
     assert len(model.seen[0].value) < 1_000_000
 
 
+@pytest.mark.thorough
 def test_an_hour_opens_at_once_and_ten_hours_are_listed(folder):
     clip(folder / "hour.mp4", seconds=3600, rate=1, red=(1800, 1810))
     clip(folder / "ten.mkv", times=[0, 36_000_000 - 1000], rate=1)
@@ -396,6 +400,7 @@ def asked(monkeypatch):
     return requests
 
 
+@pytest.mark.thorough
 def test_frames_are_read_once_in_a_session(folder, asked):
     clip(folder / "long.mp4", seconds=120, rate=2, red=(20, 60))
     con = connect(folder, budget=32, seed=1)

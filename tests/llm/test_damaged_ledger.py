@@ -131,6 +131,7 @@ def columns() -> list[tuple[str, str]]:
         return [(table, column) for table in names for _, column, *_ in db.execute(f"PRAGMA table_info({table})")]
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(97)
 @pytest.mark.parametrize("values", [VALUES[part::5] for part in range(5)], ids=range(5))
 @pytest.mark.parametrize("table, column", columns())
@@ -173,6 +174,7 @@ def test_a_value_of_another_type_in_any_column_is_set_aside_or_an_error_in_words
             used(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("value", ["x'ff'", "'a text'", "zeroblob(1000)", "'NaN'", "1e400"])
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ def full_at(write: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield opened
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_at_any_write_of_features_ends_in_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_each_key_has_the_first_step_in_which_it_was_noted():
             assert first == min(expected.get(key, [NEVER]))
 
 
+@pytest.mark.thorough
 def test_a_run_that_takes_up_paid_answers_keeps_few_bytes_of_each():
     question, n = Predicate("it is so"), 6_000
 

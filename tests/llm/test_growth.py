@@ -68,6 +68,7 @@ def left_by(work: Callable[[], object]) -> float:
     return float(INFO().uordblks - before) / 1024 / REPEATS
 
 
+@pytest.mark.thorough
 @counted
 def test_a_repeated_statement_leaves_little(tmp_path: Path) -> None:
     with uql.connect(model=HashModel({"it is so": 0.4}), ledger=str(tmp_path / "l.sqlite")) as con:

@@ -56,6 +56,7 @@ def connect(folder: Path, model: Any, ledger: str | None = None, rows: int = ROW
     return con
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", [EVERY, SOME])
 def test_eight_threads_with_one_question_pay_for_it_once(tmp_path: Path, statement: str) -> None:
     alone = Slow(0)
@@ -163,6 +164,7 @@ def bill(folder: Path) -> list[str]:
     return [line.partition(" ")[2] for line in file.read_text().splitlines()] if file.exists() else []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kill", [False, True])
 def test_processes_with_one_question_pay_for_it_once_but_for_what_a_killed_one_had_in_flight(
     tmp_path: Path, kill: bool

@@ -138,6 +138,7 @@ def asked(place: str, held: str, model: Any, rows: int = 12) -> tuple[list[str],
         return plan, result.fetchall(), result.types
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("place", STATEMENTS)
 def test_20_poisons_in_a_place_change_no_answer_no_type_and_no_plan(place: str) -> None:

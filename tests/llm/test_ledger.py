@@ -237,6 +237,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.thorough
 def test_two_processes_use_one_ledger_at_once(place: str) -> None:
     both = [subprocess.Popen([sys.executable, "-c", WRITER, place, name]) for name in "ab"]
     assert [p.wait(60) for p in both] == [0, 0]

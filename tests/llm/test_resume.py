@@ -179,6 +179,7 @@ PACKED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "stop_at"), [(name, at) for name in PACKED for at in (3, 14, 25)] + [("a sample", 43), ("a sample", 55)]
 )
@@ -429,6 +430,7 @@ def judge(found: dict[str, Any], calls: int, least: int) -> None:
         assert run["same"] and run["paid"] == found["billed"], "the sample is the one that an unbroken run draws"
 
 
+@pytest.mark.thorough
 def test_a_query_killed_while_it_samples_goes_on_with_the_same_sample(tmp_path: Path) -> None:
     judge(killed(tmp_path, 2, 100, 500), 100, 1)
 

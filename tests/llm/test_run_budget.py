@@ -88,6 +88,7 @@ def billed(place: str, folder: Path, seed: int, processes: int) -> tuple[int, in
     return cap, len(calls), set(calls)
 
 
+@pytest.mark.thorough
 def test_four_processes_never_make_more_calls_than_the_run_may(server: Server, tmp_path: Path) -> None:
     place = server.database()
     cap, calls, _ = billed(place, tmp_path, 3, 4)

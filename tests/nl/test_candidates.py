@@ -247,6 +247,7 @@ def test_a_plot_is_drawn_from_the_rows_of_the_statement_that_won() -> None:
     assert nothing.answered and not nothing.plots
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "question",
     [

@@ -135,6 +135,7 @@ def test_eighteen_tables_fit_in_four_thousand_tokens(hospital: duckdb.DuckDBPyCo
     assert len(small) <= 1_000 * CHARS_A_TOKEN and "prescriptions (" in small
 
 
+@pytest.mark.thorough
 def test_the_tables_of_the_question_come_first_and_their_keys_are_found(hospital: duckdb.DuckDBPyConnection) -> None:
     for topic in TOPICS[5:8]:
         scope = scope_of(hospital, f"What is the highest {topic} measure 3 of each day?")

@@ -89,6 +89,7 @@ def bound_in_time(text: str) -> None:
     assert shapes.of_sql("SELECT id FROM t") == (Field("id", "BIGINT"),)
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(9)
 @pytest.mark.parametrize("text", [text for _, text in SHORT[:45]], ids=[name for name, _ in SHORT[:45]])
 def test_a_blow_up_ends_within_its_limits(text: str, given: dict[str, pa.Table]) -> None:
@@ -109,6 +110,7 @@ def test_every_blow_up_ends_within_its_limits(text: str, given: dict[str, pa.Tab
     blows_up(text, given)
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("text", [text for _, text in SHORT[:30]], ids=[name for name, _ in SHORT[:30]])
 def test_binding_a_blow_up_ends_within_its_limits(text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,7 @@ def mapped(sql: str, **more: Any) -> Scripted:
     return Scripted("mapping", {"node": uql_node("x", sql)}, **more)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("length", [3, 5, 9])
 def test_interleaved_runs_chains_of_any_length(length: int) -> None:
     names = [f"s{n}" for n in range(1, length + 1)]

@@ -28,6 +28,7 @@ from uql.nl.prompts import Wording
 from uql.nl.schema.scope import Source
 
 
+@pytest.mark.thorough
 def test_the_wall_time_of_a_dag_is_its_critical_path() -> None:
     """Three questions of the letters at once, then one behind two of them: two layers of a slow model, not four."""
     latency_s = 1.5

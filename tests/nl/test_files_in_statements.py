@@ -51,6 +51,7 @@ def test_a_plan_reads_the_files_that_rows_name_alone(inner: str) -> None:
     assert ("in a page that a row names" in shown(asked.reader.calls)) == (inner == GIVEN)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("files", [True, False])
 @pytest.mark.parametrize("inner", [*NAMED.strip().splitlines(), GIVEN])
 def test_a_client_of_the_mcp_server_reads_other_files_only_with_files(folder: Path, inner: str, files: bool) -> None:

@@ -420,6 +420,7 @@ def test_a_query_runs_over_the_tables_given(given: dict[str, pa.Table]) -> None:
     assert found.to_pydict() == {"film": ["Alien", "Brazil"], "n": [500, 500]}
 
 
+@pytest.mark.thorough
 def test_a_cross_join_of_a_thousand_million_rows_is_stopped(given: dict[str, pa.Table]) -> None:
     began = time.monotonic()
     with pytest.raises(GuardError) as error:

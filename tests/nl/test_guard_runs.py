@@ -117,6 +117,7 @@ def test_calls_of_bounded_growth_and_names_of_with_pass_and_run(text: str) -> No
     assert run_sql(text, {"reviews": table, "films": table}).num_rows == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", UNBOUNDED)
 def test_what_could_grow_in_one_call_passes_and_ends_within_its_limits(text: str) -> None:

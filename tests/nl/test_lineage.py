@@ -77,6 +77,7 @@ FULL = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "sql",
     [

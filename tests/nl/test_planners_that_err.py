@@ -24,6 +24,7 @@ def asked_for(model: Any, task: str) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------------------------ steps
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -258,6 +259,7 @@ def test_rules_of_the_use_case_stand_before_whoever_writes_a_part(options: Any, 
     assert tuple(task for task, prompt in model.asked if RULE in prompt) == tasks
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("most", "exact"), [("LIMIT 5", False), ("LIMIT 500", True), ("ORDER BY id LIMIT 5", True)])
 @pytest.mark.parametrize("mode", ["dag", "interleaved", "meta"])
 def test_a_limit_in_the_middle_that_leaves_rows_to_chance_is_noted(mode: str, most: str, exact: bool) -> None:

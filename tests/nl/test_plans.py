@@ -101,6 +101,7 @@ def test_there_are_plans_of_every_kind() -> None:
     assert counts["all"] >= 60 and min(counts.values()) >= 20, counts
 
 
+@pytest.mark.thorough
 @needs_data
 @pytest.mark.parametrize("suite", handwritten.SUITES)
 def test_some_plans_of_each_suite_give_the_reference(suite: str) -> None:

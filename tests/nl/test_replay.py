@@ -91,6 +91,7 @@ def test_the_plans_are_chains_with_long_lists_between_steps_plots_json_and_image
     assert sum("photo shows" in fixture.text for fixture in PLANS) >= 8
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
 def test_each_question_is_right_in_one_of_the_modes(farm: Farm, n: int) -> None:
@@ -120,6 +121,7 @@ def check(farm: Farm, n: int, mode: str, protocol: str) -> None:
         assert answer.value == held
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(7)
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
 def test_each_question_is_right_after_a_fault(farm: Farm, n: int) -> None:
@@ -131,6 +133,7 @@ def test_each_question_is_right_after_a_fault(farm: Farm, n: int) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- the contract
+@pytest.mark.thorough
 @pytest.mark.one_in(17)  # each mode by each protocol
 @pytest.mark.parametrize("fault", [None, *FAULTS])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -159,6 +162,7 @@ def test_each_form_of_answer_in_each_mode_by_each_protocol(
     assert len(answer.plots) == (form == "plot" and mode != "meta")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [0, 4, 18])
 def test_the_same_model_reads_the_rows_over_the_wire(farm: Farm, n: int) -> None:
     farm.service.reader = Oracle(farm.oracle)

@@ -118,6 +118,7 @@ def audited_means(shape, budget, runs, rng):
     return np.array(errors), held / runs
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", ["independent", "dependent", "skewed", "rare"])
 @pytest.mark.parametrize("budget", [64, 256])
 def test_an_audited_mean_errs_less_and_holds_however_the_errors_depend_on_the_value(shape, budget):

@@ -69,6 +69,7 @@ def test_many_classes_are_told_apart_by_one_ridge_model():
     assert (p.argmax(axis=1) == classes).mean() > 0.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shares", [(1 / 24,) * 24, (0.5, 0.3, 0.14, 0.06), (0.7, *(0.05,) * 6)])
 def test_a_group_above_the_limit_is_hardly_ever_missing(shares):
     features, classes = table(n=2400, shares=shares)

@@ -63,6 +63,7 @@ def test_unverified_rows_are_returned_where_the_surrogate_is_good_and_hold_their
     assert np.mean(returned) > 200
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_stated_precision_is_missed_no_more_often_than_allowed(confidence):
     misses, runs = 0, 120
@@ -87,6 +88,7 @@ def test_nothing_unverified_is_returned_where_the_surrogate_knows_nothing():
     assert noise[search.matches()].all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_stated_recall_is_missed_no_more_often_than_allowed(confidence):
     misses, runs, cost = 0, 25, []
@@ -139,6 +141,7 @@ def test_a_recall_costs_a_third_of_a_table_whose_matches_are_easily_found():
     assert np.mean(cost) <= 0.36
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_a_recall_holds_whatever_the_features_say(confidence):
     runs, misses, delta = 40, 0, 1 - confidence

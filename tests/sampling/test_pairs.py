@@ -26,6 +26,7 @@ def _pool(
     return sampler, truth, float(truth[:NEAR].sum()) + matching, rng
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("shares", "others", "total"),
     [

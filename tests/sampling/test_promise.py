@@ -47,6 +47,7 @@ def missed(kinds, n, share, seeds, delta):
     return found
 
 
+@pytest.mark.thorough
 def test_the_statement_holds_for_good_and_bad_scores_in_all_but_delta_of_runs() -> None:
     seeds, delta = 10, 0.2
     for kind, (wrong, asked) in missed(("good", "overconfident", "random"), 1500, 0.3, seeds, delta).items():
@@ -81,6 +82,7 @@ def with_an_earlier_score(turned, seed, delta, n=1500):
     return search, t.truth
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_statement_by_an_earlier_score_holds_with_and_without_drift(turned) -> None:
     seeds, delta, wrong, asked = 12, 0.2, 0, []

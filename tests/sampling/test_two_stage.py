@@ -64,6 +64,7 @@ def misses(n: int, budget: int, share: float, seeds: int) -> dict[str, int]:
     return missed
 
 
+@pytest.mark.thorough
 def test_intervals_hold_where_the_first_stage_leaves_out_most_rows() -> None:
     for budget, share in ((128, 0.1), (512, 0.4)):
         for name, missed in misses(1_000, budget, share, 40).items():

@@ -63,6 +63,7 @@ def drawn(seed, method):
     return rng, truth, value, groups, sampler
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("method", [*AGGREGATE, "groups", "units"])
 @pytest.mark.parametrize("first", range(0, 160, 40))

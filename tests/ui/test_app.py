@@ -334,6 +334,7 @@ def test_a_cell_is_sent_whole_with_its_own_media_type(page: TestClient) -> None:
         assert page.get(f"/api/runs/{last['id']}/cell?{wrong}").status_code == 400
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "type", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "DATE[]", "INTERVAL", "HUGEINT", "BIT", "DOUBLE", "BLOB"]
 )

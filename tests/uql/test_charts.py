@@ -42,6 +42,7 @@ def marks(plot: uql.show.plots.Plot) -> list[str]:
     return [layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"] for layer in layers]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("query", "drawn"),
     [

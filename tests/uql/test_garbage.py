@@ -24,6 +24,7 @@ def usual_thresholds() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
+@pytest.mark.thorough
 def test_while_a_model_is_asked_the_thresholds_are_high_and_restored_after() -> None:
     seen = []
 

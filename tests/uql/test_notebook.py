@@ -64,6 +64,7 @@ def html(outputs: list[Any]) -> str:
     return str(outputs[-1]["data"]["text/html"])
 
 
+@pytest.mark.thorough
 def test_a_cell_shows_a_table_and_nothing_of_the_progress_is_left(executed: dict[str, list[Any]]) -> None:
     shown = [
         output

@@ -109,6 +109,7 @@ def unchanged(run: Callable[[str], None], con: duckdb.DuckDBPyConnection, out: P
     assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_a_read_only_connection_refuses_every_statement_that_changes_something(
     file: Path, in_memory: bool, tmp_path: Path
@@ -194,6 +195,7 @@ CREATE VIEW hidden AS SELECT 1 AS a FROM {call}; CREATE VIEW v AS FROM query_tab
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("made", HIDING.strip().splitlines())
 def test_a_view_or_macro_that_hides_a_change_is_refused_in_a_read_only_session(made: str, tmp_path: Path) -> None:
     duck = duckdb.connect(":memory:")

@@ -102,6 +102,7 @@ def test_a_run_that_reached_its_cost_tells_its_token_and_goes_on_from_another_fo
     assert "UQL412" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_and_sigterm_give_130_and_a_token_and_keep_what_was_paid(
     own_world: Path, capsys: pytest.CaptureFixture[str], sent: signal.Signals

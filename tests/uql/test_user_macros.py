@@ -105,6 +105,7 @@ def _said(node: ast.AST) -> Iterator[ast.AST]:
         yield from ast.walk(node)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("budget", ["all", 25])
 def test_macros_with_the_names_of_duckdbs_functions_change_no_answer(
     duck: duckdb.DuckDBPyConnection, budget: Any
