@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from two_models import Cheap, Dear, drawn, is_good, measured
 
 import uql

@@ -8,6 +8,8 @@ import random
 import tracemalloc
 from hashlib import blake2b
 
+import pytest
+
 from uql.base.settings import Settings
 from uql.benchmarks.gate.instant import Instant, rows
 from uql.llm.first_steps import NEVER, FirstSteps
