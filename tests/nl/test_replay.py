@@ -92,7 +92,6 @@ def test_the_plans_are_chains_with_long_lists_between_steps_plots_json_and_image
 
 
 @pytest.mark.thorough
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
 def test_each_question_is_right_in_one_of_the_modes(farm: Farm, n: int) -> None:
     check(farm, n, MODES[n % 3], PROTOCOLS[n // 3 % 4])
@@ -122,7 +121,6 @@ def check(farm: Farm, n: int, mode: str, protocol: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.one_in(7)
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
 def test_each_question_is_right_after_a_fault(farm: Farm, n: int) -> None:
     """Each question with one of the three faults in one of the three modes."""

