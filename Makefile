@@ -58,11 +58,12 @@ model: $(STAMP)
 
 test: lint types generated model
 	$(BIN)/python -m pytest -q $(SPREAD) -m 'not slow and not thorough and not local_model'
-	$(BIN)/python -m pytest -q -m 'local_model and not slow'
+	$(BIN)/python -m pytest -q -m 'local_model and not slow and not thorough'
 
 # The tests of a second or more that are near to others: many seeds, many cases, processes that are started and killed.
-test-thorough: $(STAMP)
+test-thorough: model
 	$(BIN)/python -m pytest -q $(SPREAD) -m 'thorough and not slow and not local_model'
+	$(BIN)/python -m pytest -q -m 'local_model and thorough and not slow'
 
 test-all: lint types generated model
 	$(BIN)/python -m pytest -q $(SPREAD) -m 'not local_model'

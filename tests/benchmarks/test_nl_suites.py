@@ -166,6 +166,7 @@ def test_a_value_is_said_in_a_sentence_and_not_somewhere_in_a_list() -> None:
     assert not spoken("", reference)
 
 
+@pytest.mark.thorough
 def test_traces_are_of_every_adapter_on_questions_that_the_tables_do_not_ask() -> None:
     told: list[Trace] = []
     made = traces.run(SHARED, Scripted(by_parts), limit=1, tell=told.append)

@@ -64,6 +64,7 @@ def test_parts_of_a_table_find_the_rows_of_the_whole() -> None:
     assert found[lowest(found, 500)].tolist() == first_rows(10_000, 500).tolist()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("second", ["i + 0.4", "i::TINYINT", "i::VARCHAR"])
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_shards_read_each_file_with_the_types_of_the_first(tmp_path: Path, second: str, shards: int) -> None:

@@ -227,6 +227,7 @@ def test_brackets_that_are_not_closed_are_given_up_at_the_limit(bracket: str) ->
         parse("SELECT " + bracket * (MAX_DEPTH + 100))
 
 
+@pytest.mark.thorough
 def test_the_tables_are_those_of_the_grammar() -> None:
     from uql.compiler import _tables
 

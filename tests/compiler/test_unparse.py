@@ -17,6 +17,7 @@ from uql.compiler.unparse import unparse
 RELAXED = settings(deadline=None, max_examples=80, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.thorough
 @RELAXED
 @given(statement=statements)
 def test_parse_of_unparse_is_the_same_statement(statement: ast.Node) -> None:

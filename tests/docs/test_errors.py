@@ -46,6 +46,7 @@ def codes_raised(text: str) -> Iterator[str]:
                 yield CLASSES[node.func.id]
 
 
+@pytest.mark.thorough
 def test_every_code_that_is_raised_has_an_entry_and_every_entry_is_raised() -> None:
     files = [path for folder in ("uql", "compiler", "kernels", "sampling") for path in (ROOT / folder).rglob("*.py")]
     raised = {code for path in files for code in codes_raised(path.read_text("utf-8"))}
@@ -64,6 +65,7 @@ def test_an_entry_has_a_cause_a_cure_and_one_example(code: str) -> None:
     assert bool(entry.statement) != bool(entry.situation)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("code", sorted(STATEMENTS))
 def test_the_statement_of_an_entry_raises_its_code(code: str) -> None:
     duck = duckdb.connect(":memory:")

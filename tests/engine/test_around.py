@@ -18,6 +18,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", CHANGES)
 def test_a_table_is_changed_as_by_sql_over_the_labels(labels, statement):
     asked, over_labels, _ = both(statement)

@@ -140,6 +140,7 @@ def test_group_counts_over_a_sample_have_intervals_a_group(large):
     assert sum(inside) >= 0.85 * len(inside)
 
 
+@pytest.mark.thorough
 def test_a_taxonomy_over_a_sample_stays_in_the_budget(large):
     truth = large.truth("SELECT about, COUNT(*) FROM r WHERE text IS NOT NULL GROUP BY about ORDER BY about")
     held = []

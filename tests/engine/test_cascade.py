@@ -122,6 +122,7 @@ def test_a_semantic_table_that_a_small_model_answered_says_so_until_the_large_on
         assert con.uql("SELECT count(*) AS n FROM good").exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement",
     [

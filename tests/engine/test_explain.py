@@ -329,6 +329,7 @@ def test_explain_says_that_a_run_would_be_refused(con, query):
         con.uql(text).fetchall()
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "query",

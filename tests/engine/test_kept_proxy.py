@@ -59,6 +59,7 @@ def test_rows_that_are_not_asked_are_decided_and_a_refresh_without_new_rows_make
         assert not con.uql("SELECT COUNT(*) FROM good").exact
 
 
+@pytest.mark.thorough
 def test_the_kept_score_chooses_among_new_rows_and_takes_fewer_calls_than_a_new_one(tmp_path) -> None:
     small, large, database = Turned(), Dear(), str(tmp_path / "notes.duckdb")
     with connected(small, large, database) as con:

@@ -57,6 +57,7 @@ def test_a_sample_under_a_budget_gives_a_count_with_an_interval(con):
     assert 0 <= estimate.low <= estimate.value <= estimate.high <= 16
 
 
+@pytest.mark.thorough
 def test_labels_are_chosen_and_groups_are_found(con):
     result = con.uql(
         "SELECT id, \"the topic of the question\"::ENUM('lost card', 'exchange rate', 'Apple Pay or Google Pay', 'failed top-up') AS t, intent "
@@ -81,6 +82,7 @@ def test_a_value_is_extracted_or_null(con):
     assert rows[1][1] is None
 
 
+@pytest.mark.thorough
 def test_pairs_are_told_from_the_rows_mostly_as_the_labels_say(con):
     """120 pairs of 16 questions: 24 match."""
     compared = '"the questions {a.text} and {b.text} ask about the same matter"'

@@ -120,6 +120,7 @@ def test_damage_within_a_video_loses_the_seconds_that_it_hits(tmp_path):
     ]
 
 
+@pytest.mark.thorough
 def test_a_clip_whose_frames_cannot_be_read_is_a_row_with_errors_and_no_matter_of_the_budget(tmp_path):
     clip(tmp_path / "cut.webm", seconds=10, red=(8, 9), codec="libvpx")
     data = (tmp_path / "cut.webm").read_bytes()

@@ -191,6 +191,7 @@ def test_an_estimate_goes_nowhere_without_its_interval(con, statement):
     assert con.uql("FROM bare").exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statement",
     [
@@ -259,6 +260,7 @@ def test_a_view_over_estimates_is_no_fact_and_shows_the_intervals_that_it_has(co
     assert con.uql("PIVOT plain ON film USING count(*)").exact
 
 
+@pytest.mark.thorough
 def test_a_database_that_is_opened_again_knows_what_is_no_fact(labels, tmp_path):
     path = str(tmp_path / "kept.duckdb")
     with labels.uql(budget=48) as con, duckdb.connect(path) as made:
@@ -334,6 +336,7 @@ def test_a_registered_result_that_is_no_fact_is_none_under_its_name(con):
     assert con.uql("SELECT n FROM mine").estimates["n"][0].low == found.estimates["n"].low
 
 
+@pytest.mark.thorough
 def test_a_created_table_has_the_intervals_however_it_is_created(con):
     for name, statement in {
         "a": f"CREATE TABLE a AS {SUB[1:-1]}",

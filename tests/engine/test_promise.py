@@ -151,6 +151,7 @@ def test_no_call_of_the_dear_model_is_made_beyond_the_budget_and_none_of_either_
             assert budget or not small.calls
 
 
+@pytest.mark.thorough
 def test_a_max_cost_below_the_price_of_the_scores_is_refused_before_the_first_call() -> None:
     small, large = Cheap(), Dear()
     with connected(small, large) as con:

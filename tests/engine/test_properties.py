@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from row_model import RowModel
 
@@ -231,6 +232,7 @@ def test_rows_without_a_score_come_first_or_last_as_said_at_the_cut_of_limit(row
 ENUM = "ENUM('plot','music')"
 
 
+@pytest.mark.thorough
 @given(tables, conditions)
 @FEW
 def test_an_enum_sorts_groups_and_compares_as_declared(rows, condition):

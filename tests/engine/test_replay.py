@@ -62,6 +62,7 @@ def connect(folder: Path, model: Any, rows: int = 500, ledger: str | None = None
     return con
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "other"),
     [
@@ -287,6 +288,7 @@ def test_explain_of_a_larger_budget_leaves_out_what_the_smaller_one_paid(tmp_pat
         assert quote.calls.low <= larger.cost.calls <= quote.calls.high
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["count", "lateral", "search"])
 def test_explain_of_all_rows_leaves_out_once_what_a_smaller_budget_paid(tmp_path: Path, name: str) -> None:
     with connect(tmp_path, Paid()) as con:
@@ -359,6 +361,7 @@ def test_rows_that_only_a_larger_budget_reached_are_not_of_a_smaller_one(tmp_pat
             assert said(con.uql(text)) == expected and len(model.paid) == paid
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["count", "stored groups"])
 @pytest.mark.parametrize(("kind", "rows"), [(Mumbling, 1), (Paid, 4)])
 def test_tokens_of_all_tries_and_of_the_largest_request_count_again(
@@ -443,6 +446,7 @@ class Refusing(Paid):
         return await super().answer(request)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["count", "search", "limit"])
 def test_rows_without_an_answer_have_none_again_and_are_not_paid_twice(tmp_path: Path, name: str) -> None:
     model = Refusing()
@@ -775,6 +779,7 @@ class Patchy(Paid):
         return RowsReply(tuple(answers), 30 * len(replies), len(replies))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["few rows", "count", "search"])
 def test_rows_that_failed_under_a_larger_budget_are_not_of_a_smaller_one(tmp_path: Path, name: str) -> None:
     model = Patchy()

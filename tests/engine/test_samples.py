@@ -166,6 +166,7 @@ def test_stored_values_of_rows_that_were_not_asked_are_known_to_every_sum_and_me
     assert sum(e * e for e in error) / len(error) < within**2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "where, most_calls",
     [

@@ -216,6 +216,7 @@ def test_a_cut_mp3_behind_a_picture_of_its_cover_breaks_off(tmp_path):
     assert [row[0] for row in breaks_off(tmp_path, ["cover.mp3", "cut.mp3"])] == ["cut.mp3"]
 
 
+@pytest.mark.thorough
 def test_a_recording_that_states_no_length_does_not_break_off(tmp_path):
     """A WAV that went through a pipe, and an MP3 without a header."""
     encode(tmp_path / "a.wav", *STATED["a.wav"])

@@ -44,6 +44,7 @@ def test_what_is_meant_as_it_is_written_has_no_warning(con, query):
     assert not con.uql(query).warnings
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "query",
     [
@@ -94,6 +95,7 @@ def test_a_text_close_to_a_column_is_a_warning(con):
     assert any("sign_up_date" in warning and "PROMPT" in warning for warning in plan)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("query", "code", "help"),
     [

@@ -123,6 +123,7 @@ def test_rows_of_text_and_picture_have_both():
     assert (both.matrix**2).sum(axis=1).mean() == pytest.approx(1, abs=1e-2)
 
 
+@pytest.mark.thorough
 def test_a_search_among_pictures_learns_from_the_answers(tmp_path):
     import duckdb
     import pyarrow as pa

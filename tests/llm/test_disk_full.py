@@ -82,6 +82,7 @@ def ledger_full_at(folder: Path, every: int) -> int:
     return refused
 
 
+@pytest.mark.thorough
 def test_a_disk_that_is_full_at_some_writes_of_the_ledger_ends_the_statement_in_words(tmp_path: Path) -> None:
     assert ledger_full_at(tmp_path, 8) >= 2
 
@@ -159,6 +160,7 @@ def test_a_disk_that_is_full_at_any_write_of_features_ends_in_rows(
     assert writes >= 4, "features are written"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [

@@ -84,6 +84,7 @@ def test_a_reply_has_room_for_the_longest_label_in_tokens(label: str) -> None:
     )
 
 
+@pytest.mark.thorough
 @marked
 def test_the_parser_of_llama_cpp_takes_the_grammar_of_any_labels(run) -> None:
     from uql.llm import model_files as models

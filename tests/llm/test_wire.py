@@ -442,6 +442,7 @@ def test_a_vendor_without_a_key_says_which_variable(run, monkeypatch: pytest.Mon
     run(go())
 
 
+@pytest.mark.thorough
 def test_the_benchmark_compares_the_gate_with_the_same_requests_of_the_bare_sdk(run) -> None:
     from uql.benchmarks.gate import sdk
 

@@ -392,6 +392,7 @@ def test_what_a_statement_warns_of_is_said_with_the_answer() -> None:
     assert any("counts the rows that have an answer, yes or no" in note for note in answer.notes), answer.notes
 
 
+@pytest.mark.thorough
 def test_a_table_that_cannot_be_read_is_named_by_the_notes_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uql.nl.schema.discover.LOOK_SECONDS", 1.0)
     shop = Connected([plan(uql_node("complaints", COUNT)), plan(cannot="no table says it")])

@@ -76,6 +76,7 @@ def test_two_nodes_whose_names_differ_by_case_alone_are_no_plan() -> None:
     assert "two nodes are named" in shop.prompts(PLAN)[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statements", "sql"),
     [

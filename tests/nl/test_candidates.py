@@ -299,6 +299,7 @@ def test_over_plain_columns_alone_no_word_is_compared_with_their_names(monkeypat
     assert ask(shop, without=()).value == ["Ada", "Cy"] and calls == [QUESTION]
 
 
+@pytest.mark.thorough
 def test_the_vote_has_off_switches_with_names() -> None:
     for name in SWITCHES:
         answer, _ = voted(LEEDS, LEEDS, LEEDS, without=("reading", name)) if name != "statements" else voted(LEEDS)

@@ -164,6 +164,7 @@ def test_a_statement_after_a_kill_gets_a_fresh_process(given: dict[str, pa.Table
     assert run_sql("SELECT 1 AS one", {}).to_pylist() == [{"one": 1}]
 
 
+@pytest.mark.thorough
 def test_statements_at_the_same_time_do_not_wait_for_each_other(given: dict[str, pa.Table]) -> None:
     ends: list[float] = []
 

@@ -99,6 +99,7 @@ def test_private_values_are_in_no_prompt_whatever_a_query_makes_of_them(sql: str
     assert not any("01904-2" in prompt for _, prompt in shop.model.asked)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sql", "python"),
     [

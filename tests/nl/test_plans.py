@@ -38,6 +38,7 @@ def literals(node: Node) -> list[str]:
     return found + [text for inner in children(node, queries=True) for text in literals(inner)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suite", handwritten.SUITES)
 def test_the_guard_passes_every_statement_and_plot(suite: str) -> None:
     for fixture in plans.read(suite):

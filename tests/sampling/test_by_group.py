@@ -39,6 +39,7 @@ def means(sampler, values):
     return [sampler.ratio(y, np.ones(len(y)), domain=int(g)) for g in np.unique(sampler.groups)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["even", "alike", "skewed", "condition", "rare condition"])
 @pytest.mark.parametrize("budget", [100, 300])
 def test_means_and_sums_of_groups_hold(kind, budget):

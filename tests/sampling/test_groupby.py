@@ -34,6 +34,7 @@ def test_farthest_first_gives_different_rows_of_any_table():
         assert len(rows) == min(n, k) and len(set(rows.tolist())) == len(rows)
 
 
+@pytest.mark.thorough
 def test_counts_of_classes_sum_up_and_cover():
     features, classes = table()
     truth = np.bincount(classes)

@@ -31,6 +31,7 @@ def test_asd_errs_less_than_a_uniform_sample_where_features_tell():
     assert np.sqrt(np.mean(asd**2)) < 0.8 * np.sqrt(np.mean(uniform**2))
 
 
+@pytest.mark.thorough
 def test_asd_from_the_past_alone_is_unbiased_before_clipping():
     world = World.of(1200, 0.2)
     found = []
@@ -65,6 +66,7 @@ def test_asd_goes_on_when_the_budget_grows():
     assert holds(second, world.truth.sum())
 
 
+@pytest.mark.thorough
 def test_a_sample_that_goes_on_far_beyond_a_few_rows_tells_as_much_as_one_drawn_at_once():
     world, widths = World.of(5000, 0.03, d=32), []
     for seed in range(8):
@@ -87,6 +89,7 @@ def test_looks_make_wider_intervals_of_the_same_rows():
     assert twice.low < once.low and twice.high > once.high and twice.confidence == 0.95
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["asd", "uniform", "stratified"])
 def test_sums_averages_and_groups_cover(name):
     world = World.of(1500, 0.25)
@@ -229,6 +232,7 @@ def test_known_rows_are_certain_and_weigh_one():
         assert abs(np.mean([e.value for e in found]) - 300) < 15, name
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", AGGREGATE)
 @pytest.mark.parametrize("answer", [0.0, 1.0])
 def test_known_rows_are_no_draws_that_found_nothing(method, answer):

@@ -96,6 +96,7 @@ def test_the_statement_by_an_earlier_score_holds_with_and_without_drift(turned) 
     assert turned or np.mean(asked) < fresh - 50, "no rows were asked to learn a score"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bound_on_errors_left_is_missed_in_delta_of_runs_when_one_looks_after_every_draw(weighted) -> None:
     n, errors, delta, runs = 200, 30, 0.2, 80

@@ -52,6 +52,7 @@ def test_rows_of_a_unit_come_together_and_no_unit_twice():
     assert sampler.estimate().calls == 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["asd", "uniform"])
 def test_intervals_of_rows_hold(name):
     seeds, held = 60, np.zeros(8)

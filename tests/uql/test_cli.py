@@ -271,6 +271,7 @@ def test_a_closed_pipe_is_quiet(world: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.thorough
 def test_no_color_and_a_pipe_get_no_escapes(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     for words in (["--help"], ["-c", "SELEC 1"], ["--nope"], ["-c", "SELECT 1 AS a"]):

@@ -132,6 +132,7 @@ def test_half_of_a_character_is_an_error_in_words(statement: str) -> None:
             con.uql(statement).run()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", QUERIES)
 def test_queries_of_all_kinds_run_in_a_read_only_session(file: Path, statement: str) -> None:
     con = uql.attach(duckdb.connect(file, read_only=True), model=HashModel(), ledger=":memory:")

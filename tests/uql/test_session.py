@@ -92,6 +92,7 @@ def test_data_frames_are_named_in_plain_sql_and_no_variable_of_ours_is(con: uql.
             con.uql(f"FROM {name}")
 
 
+@pytest.mark.thorough
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "listing",

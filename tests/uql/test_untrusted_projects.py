@@ -189,6 +189,7 @@ ESCAPES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", ESCAPES)
 def test_the_sql_of_an_oracle_reads_and_writes_no_file_and_is_one_statement(answer: str) -> None:
     Path("secret.txt").write_text("secret")
