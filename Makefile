@@ -126,7 +126,7 @@ bench-long: $(STAMP)
 CHECKED := build/bench-check.jsonl
 AVX2 := OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES='X86_V4 AVX512_ICL AVX512_SPR' FAISS_OPT_LEVEL=avx2
 bench-runs: $(STAMP)
-	rm -f $(CHECKED)
+	rm -rf $(CHECKED) build/bench-work
 	$(AVX2) $(BIN)/uql bench run sembench --models labels --seeds 1 --offline --work build/bench-work -o $(CHECKED)
 	$(AVX2) $(BIN)/uql bench run uqe --models labels --systems uql --seeds 3 --rows 1500 --queries imdb,abcd_account_access,airdialogue_book \
 		--offline --work build/bench-work --resume -o $(CHECKED)

@@ -168,13 +168,14 @@ def versions() -> dict[str, str]:
 
 
 def processor() -> str:
-    """Architecture and model of this machine's processor, as far as it says them."""
+    """Architecture, name, family, model and stepping of this machine's processor, as far as it says them."""
     try:
         cpu_lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         cpu_lines = []
-    models = [line.partition(":")[2].strip() for line in cpu_lines if line.startswith("model name")]
-    return " ".join((platform.machine(), *models[:1]))
+    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in cpu_lines)}
+    parts = (said.get(name, "") for name in ("model name", "cpu family", "model", "stepping"))
+    return " ".join(filter(None, (platform.machine(), *parts)))
 
 
 def write(path: Path, record: Record) -> None:
