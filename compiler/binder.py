@@ -27,10 +27,9 @@ from uql.compiler.bound import BoundQuery, BoundSelect, BoundStatement, BoundTab
 from uql.compiler.other_systems import add_translation
 from uql.compiler.subqueries import expressions, leaves, named_apart, selects
 from uql.compiler.syntax import Call, Option, OrderKey, Query, Quoted, Select, Span, Union
-from uql.compiler.walk import is_semantic, walk, with_children
+from uql.compiler.walk import DRAWN, is_semantic, walk, with_children
 
 _NONE: Mapping[str, object] = {}
-_DRAWING = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval"})
 
 
 def bind(
@@ -130,7 +129,7 @@ def _is_drawn(query: BoundQuery) -> bool:
         if isinstance(node, Call)
     )
     tables = (leaf.table.sql for part in selects(query) for leaf in leaves(part.source) if isinstance(leaf, BoundTable))
-    return any(name in _DRAWING for name in calls) or any(
+    return any(name.lower() in DRAWN for name in calls) or any(
         "TABLESAMPLE" in sql and "REPEATABLE" not in sql.upper() for sql in tables
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from uql.compiler.bound import BoundDerived, BoundItem, BoundSelect
 from uql.compiler.formula import conjunction
-from uql.compiler.rules.inside import VOLATILE, changed, reachable
+from uql.compiler.rules.inside import changed, reachable
 from uql.compiler.subqueries import (
     aliases,
     derived,
@@ -19,7 +19,7 @@ from uql.compiler.subqueries import (
 )
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import needs_every_row, rewrite, walk
+from uql.compiler.walk import VOLATILE, needs_every_row, rewrite, walk
 
 
 def merged(query: BoundSelect) -> BoundSelect:

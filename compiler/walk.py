@@ -11,6 +11,14 @@ from uql.compiler.syntax import Call, Column, Expr, Node, Query
 from uql.compiler.virtual import Virtual, VirtualColumn
 
 _NO_NODE = frozenset({"str", "int", "bool", "float", "str | None", "int | None"})  # annotations of fields without nodes
+DRAWN = frozenset(
+    {"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval"}
+)  # functions that give another value at each row
+VOLATILE = DRAWN | {
+    "now",
+    "current_timestamp",
+    "setseed",
+}  # the same, and those that give another one in the next statement
 ROWS_FROM_ONE = frozenset({"unnest", "generate_subscripts"})  # functions that give several rows for one
 
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.subqueries import in_expressions, is_semantic_query, with_leaves
 from uql.compiler.syntax import Binary, Call, Column, Expr
-from uql.compiler.walk import has_window, is_semantic, needs_every_row, rewrite, walk
-
-VOLATILE = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "now", "current_timestamp", "setseed"})
+from uql.compiler.walk import VOLATILE, has_window, is_semantic, needs_every_row, rewrite, walk
 
 
 def changed(source: BoundSource, alias: str, change: Callable[[BoundDerived], BoundSource]) -> BoundSource:

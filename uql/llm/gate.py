@@ -824,9 +824,8 @@ class Gate:
                 workers.clear()
                 while len(workers) < min(most, n_rows):
                     workers.append(asyncio.create_task(worker()))
-                    if (
-                        len(workers) % STARTED_AT_ONCE == 0
-                    ):  # the first requests are sent while the next connections open
+                    # the first requests are sent while the next connections open
+                    if len(workers) % STARTED_AT_ONCE == 0:
                         await asyncio.sleep(0)
                 ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
                 for task in ended:

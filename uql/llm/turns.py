@@ -49,9 +49,8 @@ class Turns:
         self._eager = eager
         self._slots = slots
         self._put_aside: list[Slot] = []  # to be tried again
-        self._rest: list[
-            Slot
-        ] = []  # claimed, too few for a request: where requests begin does not depend on what is claimed at once
+        # claimed, too few for a request: where requests begin does not depend on what is claimed at once
+        self._rest: list[Slot] = []
         self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
         self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
         self._claiming = asyncio.Lock()

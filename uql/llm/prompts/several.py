@@ -93,13 +93,8 @@ def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> 
     from_0 = 0 in items and len(rows) not in items  # then each number is that of the row before
     for i in range(1, len(rows) + 1):
         if i not in items or i in twice or from_0:
-            fault = (
-                "is there twice"
-                if i in twice
-                else "is not there"
-                if i not in items
-                else "is another: they begin with 1"
-            )
+            fault = "is there twice" if i in twice else "is not there"
+            fault = "is another: they begin with 1" if from_0 else fault
             problem = Problem("wrong_type", f"row {i} of {len(rows)} {fault} in the reply", reply[:500])
             answers.append((Answer(problem=problem),) * len(questions))
         else:
