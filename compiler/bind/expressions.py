@@ -527,7 +527,7 @@ class Expressions:
     def _check_pattern(self, like: ast.Like) -> None:
         """A free text behind LIKE is a pattern, which only equal texts match."""
         pattern = like.pattern
-        if not isinstance(pattern, String) or not pattern.double or len(pattern.value.split()) < FEW_WORDS:
+        if not isinstance(pattern, String) or not pattern.double or len(pattern.value.split()) < 2:
             return
         if not any(c in pattern.value for c in "%_*?"):
             self.statement.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
@@ -93,15 +93,22 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
     return result
 
 
-def _check_keys(query: Select | ast.Union, values: Mapping[str, object]) -> None:
-    """A parameter that is a key by itself would be a constant, or be taken for the place of an item. Raises: BindError (UQL210)."""
+def parameter_keys(query: Select | ast.Union) -> Iterator[tuple[str, Parameter]]:
+    """The parameters that are keys by themselves, also in ROLLUP and the like, each with its clause."""
     keys = [("ORDER BY", key.expr) for key in query.order_by]
     if isinstance(query, Select):
         keys += [("GROUP BY", key.expr) for key in query.group_by] + [("DISTINCT ON", key) for key in query.distinct_on]
     for clause, key in keys:
         if isinstance(key, ast.Call) and key.name in GROUPINGS:
             keys += [(clause, arg) for arg in key.args]
-        if isinstance(key, Parameter) and key.name in values and not isinstance(values[key.name], SemText):
+        if isinstance(key, Parameter):
+            yield clause, key
+
+
+def _check_keys(query: Select | ast.Union, values: Mapping[str, object]) -> None:
+    """A parameter that is a key by itself would be a constant, or be taken for the place of an item. Raises: BindError (UQL210)."""
+    for clause, key in parameter_keys(query):
+        if key.name in values and not isinstance(values[key.name], SemText):
             raise BindError(
                 f"{clause} ${key.name}: the value of a parameter is a constant, not a column or a position",
                 code="UQL210",

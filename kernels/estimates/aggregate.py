@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from uql.base.errors import BudgetError
+from uql.compiler.formula import conjuncts
 from uql.compiler.physical import Block
-from uql.compiler.syntax import NO_SPAN, Binary, Call, Case, Cast, Expr, Null, Number, Unary
+from uql.compiler.syntax import NO_SPAN, Binary, Call, Case, Cast, Expr, Null, Number, Star, Unary
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals, walk
 from uql.kernels.answers import Rids
@@ -35,6 +36,7 @@ from uql.kernels.pair_conditions import attribute
 from uql.kernels.relation import Relation
 from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices
 from uql.sampling.model_errors import Audit
+from uql.sampling.sample_state import is_share_of
 
 MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
 
@@ -670,7 +672,23 @@ class _Measure:
         row_values = self.stored.presence if bottom.name == "count" else self.stored.weights
         if bottom in row_values and bottom.filter in (None, top.filter):
             keywords["counts"] = row_values[bottom]
-        return self._settle_ratio(self.sampler.ratio(y, x, **keywords), y, x)
+        found = self.sampler.ratio(y, x, **keywords)
+        if not found.exact and not _is_within(top, bottom):
+            found = self._with_rows_above(found, y, x)
+        return self._settle_ratio(found, y, x)
+
+    def _with_rows_above(self, share: Estimate, y: Floats, x: Floats) -> Estimate:
+        """A quotient whose rows above the line happen to be among those below it: of others, which were not drawn, there may be some.
+
+        The distances of the upper ends add up as squares (Zou and Donner 2008).
+        """
+        known = ~np.isnan(y) & ~np.isnan(x)
+        if share.value is None or share.high is None or not is_share_of(y[known], x[known], None):
+            return share
+        above = self.sampler.total(y * (1.0 - x), (0.0, 1.0), **self._keywords()).high
+        least = self.sampler.total(x, (0.0, 1.0), **self._keywords()).low
+        more = above / least if above and least else math.inf
+        return replace(share, high=share.value + math.hypot(share.high - share.value, more))
 
     @property
     def sampler(self) -> AggregateSampler:
@@ -733,6 +751,12 @@ def _quotient(top: Estimate, bottom: Estimate) -> Estimate:
     ]
     value = None if top.value is None or not bottom.value else top.value / bottom.value
     return replace(top, value=value, low=min(ends), high=max(ends), unknown=max(top.unknown, bottom.unknown))
+
+
+def _is_within(top: Call, bottom: Call) -> bool:
+    """Do the rows that `bottom` counts hold all of those of `top`, whatever the answers are?"""
+    of_rows = bottom.name == "count" and (isinstance(bottom.args[0], Star) or bottom.args == top.args)
+    return of_rows and all(term in conjuncts(top.filter) for term in conjuncts(bottom.filter))
 
 
 def scaled(quotient: Expr) -> tuple[Call, Call]:

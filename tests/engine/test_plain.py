@@ -95,12 +95,13 @@ def test_it_is_one_where_sql_is_written_from_the_bound_query_too(con, text, valu
         ("SELECT count(*) FROM t GROUP BY -1", "UQL208", "write 1"),
         ("SELECT id FROM t ORDER BY $k", "UQL210", "write the column"),
         ("SELECT count(*) FROM t GROUP BY ROLLUP (a, $k)", "UQL210", "write the column"),
+        ("SELECT $word AS s, count(*) FROM t GROUP BY CUBE ($word, a)", "UQL210", "write the column"),
         ("SELECT id AS k, a AS k FROM t UNION BY NAME SELECT 1 AS k", "UQL211", "a name of its own"),
     ],
 )
 def test_a_constant_that_would_order_nothing_is_an_error(con, text, code, help):
     with pytest.raises(UQLError) as error:
-        con.uql(text, {"k": 1} if "$k" in text else {}).fetchall()
+        con.uql(text, {"k": 1} if "$k" in text else {"word": "x"} if "$word" in text else {}).fetchall()
     assert error.value.code == code
     assert help in (error.value.help or "")
     assert error.value.start >= 0

@@ -11,6 +11,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
+from uql.benchmarks.guarantees.bounds import keeps
 from uql.llm.questions import Predicate
 
 STATEMENT = 'SELECT SUM("the total"::DOUBLE) AS s, AVG("the total"::DOUBLE) AS a FROM t WHERE "it is late"'
@@ -124,6 +125,30 @@ def test_values_that_a_rare_condition_decides_are_in_the_interval_though_no_row_
         told = deliveries.uql(f"SELECT {asked} WITH (budget = 48, seed = {seed})").estimates["x"]
         held += told.low <= want <= told.high
     assert held >= 7
+
+
+def test_a_quotient_of_two_counts_is_no_share_where_the_few_rows_drawn_look_like_one() -> None:
+    """Half of the rows are late and a third is paid: of four rows drawn, those that are late are often among those that are paid."""
+    quotient = 'COUNT(*) FILTER ("it is late") * 1.0 / COUNT(*) FILTER ("it is paid")'
+    held, seeds = 0, 24
+    for seed in range(seeds):
+        model = HashModel({"it is late": 0.5, "it is paid": 0.3})
+        with uql.connect(model=model, ledger=":memory:", examples=False) as con:
+            con.sql(f"CREATE TABLE t AS SELECT 'delivery {seed}, number ' || i AS text FROM range(60) r(i)")
+            told = con.uql(f"SELECT {quotient} AS x FROM t WITH (budget = {1 + seed % 4})").estimates["x"]
+            ((truth,),) = con.uql(f"SELECT {quotient} AS x FROM t WITH (exact)").fetchall()
+        assert not told.exact
+        held += told.low <= truth <= told.high
+    assert keeps(seeds - held, seeds, 0.05)
+
+
+def test_a_share_of_the_rows_that_pass_lies_between_0_and_1(deliveries: uql.Connection) -> None:
+    for item in (
+        'COUNT(*) FILTER ("it is paid" AND amount < 60) * 1.0 / COUNT(*) FILTER ("it is paid")',
+        'COUNT(*) FILTER ("it is paid") * 1.0 / COUNT(*)',
+    ):
+        told = deliveries.uql(f"SELECT {item} AS x FROM t WITH (budget = 12)").estimates["x"]
+        assert 0 <= told.low < told.high <= 1
 
 
 @pytest.mark.parametrize("rest", ["", " FILTER (WHERE amount < 90)"])

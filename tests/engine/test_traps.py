@@ -19,6 +19,7 @@ def con(labels):
         ('SELECT COUNT("the main topic"::BOOLEAN) FROM reviews', 'COUNT(*) FILTER (WHERE "the main topic")'),
         ('SELECT COUNT(p) FROM (SELECT id, "the review is positive" AS p FROM reviews) AS x WHERE p', None),
         ('SELECT id FROM reviews WHERE text LIKE "the review is positive"', 'WHERE "the review is positive"'),
+        ('SELECT id FROM reviews WHERE text LIKE "free text"', 'WHERE "free text"'),
         ('SELECT id FROM reviews WHERE text NOT ILIKE "the review is a joke"', 'WHERE "the review is a joke"'),
         ('SELECT id FROM reviews WHERE "the review is positive" > 3', "how much"),
     ],

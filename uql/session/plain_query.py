@@ -14,7 +14,7 @@ import duckdb
 from uql.base.errors import BindError
 from uql.compiler import syntax as ast
 from uql.compiler.bind.own_text import duckdb_text
-from uql.compiler.bind.parameters import names, refuse_unused
+from uql.compiler.bind.parameters import names, parameter_keys, refuse_unused
 from uql.compiler.statement_targets import tables
 from uql.compiler.subqueries import estimated_sources
 from uql.compiler.walk import aggregate_calls, walk
@@ -167,12 +167,10 @@ def _is_other(node: object, piece: Piece) -> bool:
             | ast.Like(operand=ast.Star())
         ):
             return True
-        case ast.OrderKey(expr=ast.Parameter()) | ast.GroupKey(expr=ast.Parameter()):
-            return True
         case ast.OrderKey(expr=ast.Name(parts=(word,))) | ast.GroupKey(expr=ast.Name(parts=(word,))):
             return word.lower() == "all"
-        case ast.Select(distinct_on=keys):
-            return any(isinstance(key, ast.Parameter) for key in keys)
+        case ast.Select() | ast.Union():
+            return any(parameter_keys(node))
     return False
 
 
