@@ -56,8 +56,7 @@ def connect(folder: Path, model: Any, ledger: str | None = None, rows: int = ROW
     return con
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("statement", [EVERY, SOME])
+@pytest.mark.parametrize("statement", [EVERY, pytest.param(SOME, marks=pytest.mark.thorough)])
 def test_eight_threads_with_one_question_pay_for_it_once(tmp_path: Path, statement: str) -> None:
     alone = Slow(0)
     with connect(tmp_path, alone, str(tmp_path / "alone.sqlite")) as con:
