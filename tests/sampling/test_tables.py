@@ -1,11 +1,16 @@
 """The tables of the guarantee benchmark: how cells are judged, what the made-up tables are, and that rows come."""
 
+import math
+
 import numpy as np
 import pytest
 
 from uql.benchmarks.guarantees import coverage, promises
 from uql.benchmarks.guarantees.bounds import covers, keeps
 from uql.benchmarks.guarantees.proxies import KINDS, proxied
+from uql.benchmarks.sampling import error_targets
+from uql.benchmarks.sampling.unseen import Unseen
+from uql.kernels.estimates.error_target import PILOT_ROWS
 from uql.sampling.intervals import beta_of_moments, clopper_pearson
 
 
@@ -47,6 +52,27 @@ def test_runs_that_share_a_search_draw_their_checks_apart():
     assert len({reached for _, _, reached in runs}) > 1  # which rows a check holds differs
     tests = promises.precision_trials(table, 0.8, 0.2, seed, 10)
     assert len(tests) == 10 and tests[0] == promises.precision_trials(table, 0.8, 0.2, seed)[0]
+
+
+def test_the_best_budget_is_found_between_two_that_are_tried():
+    tried = []
+
+    def width(budget):
+        tried.append(budget)
+        return math.sqrt(2 / budget)
+
+    assert error_targets.best_budget(width, 0.1, 320, 5000) == pytest.approx(200, rel=0.1) and len(tried) <= 4
+    assert error_targets.best_budget(lambda budget: 0.0 if budget > 90 else 1.0, 0.1, 100, 100) <= 100
+
+
+def test_an_error_takes_few_more_calls_than_the_best_fixed_budget_and_fewer_than_a_uniform_sample():
+    rng = np.random.default_rng(0)
+    words = np.array(["goal match keeper striker", "vote party law minister"])
+    truth = (rng.random(1200) < 0.3).astype(np.float64)
+    texts = [f"{' '.join(rng.permutation(words[int(yes)].split()))} of number {i}" for i, yes in enumerate(truth)]
+    row = error_targets.target_row(Unseen("made up", "made up", texts, "it is about politics", truth), 0.15, 6)
+    assert row.reached == 1 and row.held >= 0.5 and row.rows == 1200
+    assert row.calls <= 1.3 * max(row.fixed, PILOT_ROWS[0]) and row.calls <= row.uniform
 
 
 @pytest.mark.slow
