@@ -189,10 +189,10 @@ async def _draw(
     fits = fits and relation.pool is None and relation.stage is None
     pilot = pilot_rows(ctx.settings.error)
     watched = excess is not None and pilot is not None and n > pilot and not ctx.settings.exact
-    watched = watched and not block.values.groups and per_row + len(after) > 0
+    watched = watched and per_row + len(after) > 0
     fits = fits and not watched
     if watched and pilot is not None and left is not None and _free_to_grow(ctx):
-        ctx.purse.allow(pilot * (per_row + per_passing))
+        ctx.purse.allow(pilot * (per_row + per_passing) + taxonomies * (1 + REOPENED))
     if fits:
         await ctx.draw_earlier(everything, lambda: _draw(block, relation, ctx, purpose))
     room = _room(ctx.purse.remaining_in_step, n, taxonomies, per_row + per_passing)
@@ -226,14 +226,14 @@ async def _draw(
             ledger_rows = await known_rows(block, relation, ctx, every=ledger_only)
     own_size = size if stage is None or size is None else size[stage[0]]
     own_groups = groups if stage is None or groups is None else groups[stage[0]]
-    classes: _Classes | _Shares | Values | None = None
-    if not fits and not ledger_only and relation.pool is None:
-        classes = _values(target, relation, max(0, room), ctx, groups, ledger_rows) or _classes(
-            block, among, max(0, room), ctx, own_groups, ledger_rows
-        )
-    condition = condition_of(block) if guided is not None else None
     size_of_look = min(pilot or 0, max(0, room))
     planned = size_of_look if watched else max(0, room)
+    classes: _Classes | _Shares | Values | None = None
+    if not fits and not ledger_only and relation.pool is None:
+        classes = _values(target, relation, planned, ctx, groups, ledger_rows) or _classes(
+            block, among, planned, ctx, own_groups, ledger_rows
+        )
+    condition = condition_of(block) if guided is not None else None
     if units is not None and ledger_rows is not None:
         whole = units.whole(ledger_rows[0])
         ledger_rows = ledger_rows[0][whole], ledger_rows[1].of(whole)
@@ -270,7 +270,8 @@ async def _draw(
     while True:
         left = ctx.purse.remaining if fits else ctx.purse.remaining_in_step
         if isinstance(classes, _Classes) and left is not None and tokens is None and has_names:
-            classes.plan(max(0, left - reopened))
+            calls = max(0, left - reopened)
+            classes.plan(min(calls, (size_of_look - state.n_asked) * (per_row + per_passing)) if watched else calls)
         elif isinstance(classes, Values) and left is not None and tokens is None:
             sampler.more(state.n_asked + left // max(1, per_passing))
         waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)

@@ -215,6 +215,31 @@ def test_an_error_is_reached_by_as_many_calls_as_it_takes(large, budget):
     assert 64 <= result.cost.calls <= 600
 
 
+@pytest.mark.parametrize("budget", [None, "all", 1500])
+@pytest.mark.parametrize("key", ['"the kind"', "\"the kind\"::ENUM('a', 'b', 'c')"])
+def test_an_error_of_groups_that_a_model_names_is_reached_by_as_many_calls_as_it_takes(key, budget):
+    con = guessed(budget=budget)
+    query = f"SELECT k, COUNT(*) AS n FROM notes GROUP BY {key} AS k WITH (error = 0.2)"
+    result = con.uql(query)
+    price = result.quote().calls
+    assert max(map(half_width, result.estimates["n"])) <= 0.2 and not result.partial
+    assert 128 < result.cost.calls < 600 and price.low <= result.cost.calls <= price.high
+    again = con.uql(query)
+    assert again.fetchall() == result.fetchall() and again.cost.calls == 0
+
+
+@pytest.mark.thorough
+def test_intervals_of_groups_hold_where_the_sample_ends_by_their_width():
+    held = []
+    for seed in range(8):
+        con = guessed(seed=seed)
+        query = 'SELECT k, COUNT(*) AS n FROM notes GROUP BY "the kind" AS k'
+        result = con.uql(f"{query} WITH (error = 0.2)")
+        told = dict(zip((k for k, _ in result.fetchall()), result.estimates["n"], strict=True))
+        held += [told[k].low <= n <= told[k].high for k, n in con.uql(f"{query} WITH (exact)").fetchall()]
+    assert len(held) == 24 and sum(held) >= 21
+
+
 def guessed(price=None, rates=None, **settings):
     """A table of texts that tell nothing of the answers."""
     con = uql.connect(model=HashModel(rates, price), ledger=":memory:", **settings)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 GAIN = 8.0  # times fewer rows than a uniform sample needs, where features tell the answers well
 VARIATION = Range(0.1, 0.6, 1.5)  # standard deviation over mean of values that were not looked at
 FILTERED = Range(0.05, 0.4, 0.9)  # share of rows that a condition of FILTER or CASE counts
+SMALLEST = Range(0.01, 0.1, 1.0)  # share of the rows of the smallest group that a model names
 FUNCTIONS = ("count", "sum", "avg", "mean")
 
 
@@ -31,7 +32,7 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
     pilot = pilot_rows(settings.error)
     if settings.error is None or pilot is None or settings.exact or not isinstance(plan, Block):
         return None
-    if not plan.aggregate.present or plan.values.groups or plan.aggregate.sets or plan.inner.derived:
+    if not plan.aggregate.present or plan.aggregate.sets or plan.inner.derived:
         return None
     statistics = knowledge(plan)
     n, open_calls = statistics.rows.expected, max(1.0, whole.calls.expected)
@@ -50,7 +51,16 @@ def _estimated(plan: Block) -> list[Call]:
     """The aggregates of the items that a sample estimates."""
     all_calls = (node for item in plan.project.items for node in walk(item.expr) if isinstance(node, Call))
     calls = [call for call in all_calls if call.name in FUNCTIONS and not call.distinct]
-    return calls if plan.filter.formula is not None else [call for call in calls if is_semantic(call)]
+    return (
+        calls
+        if plan.filter.formula is not None or _names_groups(plan)
+        else [call for call in calls if is_semantic(call)]
+    )
+
+
+def _names_groups(plan: Block) -> bool:
+    """Is a row's group an answer?"""
+    return any(is_semantic(key.expr) for key in plan.aggregate.keys)
 
 
 def _spread(call: Call, plan: Block, knowledge: Knowledge) -> Range:
@@ -64,9 +74,14 @@ def _spread(call: Call, plan: Block, knowledge: Knowledge) -> Range:
             else FILTERED.times(statistics.rows.expected)
         )
         share = passing.times(1 / max(statistics.rows.expected, 1.0))
-    elif call.name in ("count", "sum") or call.filter is not None:
+    elif call.filter is not None or (call.name in ("count", "sum") and not _names_groups(plan)):
         share = FILTERED
-    if plan.aggregate.keys:
+    if _names_groups(plan):
+        ends = zip(
+            (share.low, share.expected, share.high), (SMALLEST.low, SMALLEST.expected, SMALLEST.high), strict=True
+        )
+        share = Range(*(of_rows * of_groups for of_rows, of_groups in ends))
+    elif plan.aggregate.keys:
         codes = None if statistics.site is None else statistics.site.keys
         sizes = (
             np.unique(codes, return_counts=True)[1] / len(codes)
