@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
 
 from uql.base.errors import BudgetError
+from uql.compiler.syntax import NO_SPAN, Span
 from uql.llm.budget import Budget
 
 
@@ -62,12 +63,13 @@ class Purse:
         left = self.remaining_in_step
         return left is None or calls <= left
 
-    def need(self, calls: int, what: str, less: str = "") -> None:
+    def need(self, calls: int, what: str, less: str = "", span: Span = NO_SPAN) -> None:
         """Checks before any of them is sent that so many calls fit.
 
         Args:
             what: that takes them.
             less: what would take fewer; "": nothing is known.
+            span: the text that they are for.
         Raises: BudgetError (UQL401) where they do not fit.
         """
         left = self.remaining
@@ -77,6 +79,7 @@ class Purse:
             raise BudgetError(
                 f"{what} needs {calls:,} calls and the budget leaves {left:,}; {'no more' if paid else 'nothing'} was sent",
                 help=", or ".join(filter(None, ways)),
+                span=span,
             )
 
     # --------------------------------------------------------------------------------------------------------------- limits

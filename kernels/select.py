@@ -108,7 +108,7 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
             cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
             less = "add LIMIT" if cut else "fewer rows by plain conditions"
-            ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
+            ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less, early[0].span)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     exact = True
@@ -124,7 +124,7 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
         if not ctx.purse.fits(_unasked(rids, block.values.late, relation)):
             calls = await open_calls(block.values.late, relation, ctx, rids)
             less = "add LIMIT" if block.order.limit is None else "a smaller LIMIT"
-            ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
+            ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less, late[0].span)
         await ask_all(block.values.late, rids, relation, ctx)
         rids, columns = dropped(rids, late, relation, ctx), [*columns, *late]
     return replace(rows(block, rids, columns, relation, ctx), exact=exact)

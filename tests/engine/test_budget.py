@@ -166,6 +166,14 @@ def test_maximum_minimum_and_distinct_of_a_sample_are_one_sided(large):
     assert estimates["kinds"].high == float("inf")
 
 
+@pytest.mark.parametrize("order", ["", " ORDER BY id LIMIT 60"])
+def test_values_that_do_not_fit_are_refused_at_their_text(large, order):
+    query = f'SELECT id, "the film" AS f FROM reviews{order}'
+    with pytest.raises(BudgetError) as error:
+        large.connect(budget=20).uql(query).fetchall()
+    assert error.value.text[error.value.start : error.value.end] == '"the film"'
+
+
 @pytest.mark.parametrize("value", ["if(id % 2 = 0, 'nan'::DOUBLE, 1)", "stars * 'inf'::DOUBLE", "stars * 1e300"])
 @pytest.mark.parametrize("call", ["avg({})", "sum({}) / count(*)"])
 def test_sums_of_what_has_no_square_are_not_estimated(large, call, value):
