@@ -99,7 +99,7 @@ def best_budget(width: Callable[[int], float], error: float, first: float, n: in
     wanted = 1 / error**2
     for _ in range(4):
         found = width(budget)
-        precise = 1 / found**2 if found else float("inf")
+        precise = max(1 / found**2, 1e-9) if found else float("inf")  # an open interval is of no use
         if precise >= wanted:
             above = float(budget), precise
         else:

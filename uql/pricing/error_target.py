@@ -51,11 +51,8 @@ def _estimated(plan: Block) -> list[Call]:
     """The aggregates of the items that a sample estimates."""
     all_calls = (node for item in plan.project.items for node in walk(item.expr) if isinstance(node, Call))
     calls = [call for call in all_calls if call.name in FUNCTIONS and not call.distinct]
-    return (
-        calls
-        if plan.filter.formula is not None or _names_groups(plan)
-        else [call for call in calls if is_semantic(call)]
-    )
+    every = plan.filter.formula is not None or _names_groups(plan)
+    return [call for call in calls if every or is_semantic(call)]
 
 
 def _names_groups(plan: Block) -> bool:
@@ -77,10 +74,7 @@ def _spread(call: Call, plan: Block, knowledge: Knowledge) -> Range:
     elif call.filter is not None or (call.name in ("count", "sum") and not _names_groups(plan)):
         share = FILTERED
     if _names_groups(plan):
-        ends = zip(
-            (share.low, share.expected, share.high), (SMALLEST.low, SMALLEST.expected, SMALLEST.high), strict=True
-        )
-        share = Range(*(of_rows * of_groups for of_rows, of_groups in ends))
+        share = Range(share.low * SMALLEST.low, share.expected * SMALLEST.expected, share.high * SMALLEST.high)
     elif plan.aggregate.keys:
         codes = None if statistics.site is None else statistics.site.keys
         sizes = (
