@@ -462,7 +462,8 @@ def test_what_chose_the_cells_of_a_wave_is_not_fitted_again_for_its_estimate(n, 
 
 
 def test_the_memory_of_an_estimate_is_that_of_its_waves():
-    """Of each row what four waves predict and count for is held, 8 bytes each, and not copies of these: 237 bytes with them."""
+    """Of each row what four waves predict and count for is held, 8 bytes each, and of one wave at a time what is stretched, but no copies
+    of what is held: 22 bytes more with them."""
     n_rows, rng = 100_000, np.random.default_rng(0)
     features = rng.standard_normal((n_rows, 8), dtype=np.float32)
     truth = (features[:, 0] > 1).astype(np.float64)
@@ -475,4 +476,4 @@ def test_the_memory_of_an_estimate_is_that_of_its_waves():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 215 * n_rows
+    assert peak < 235 * n_rows
