@@ -227,7 +227,7 @@ class AsdSampler(Draws):
             return self._first_cells(free, cells)
         fit = self._learned(rows, y)
         score = fit.score(self.features)
-        p = surrogate.sigmoid(score[free])
+        p = fit.sure(score[free], y)
         u = np.sqrt(np.maximum(p * (1 - p), 1e-12))
         if self._stretch is not None:
             u = u * self._stretch[free]
@@ -338,18 +338,20 @@ class AsdSampler(Draws):
 
     def _shares_of(self, y: Floats, complete: list[int], inside: Flags, past: bool) -> Iterator[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1
-        − p), for chances less by how much nearer they are to their predictions than 0 and 1 would be. Within a group
-        the predictions are moved by what its rows told differ from theirs."""
-        y = np.clip(y, 0.0, 1.0)
-        ps = self._scored(y, "share", complete, past)
-        if not inside.all():
-            rows, uses = self.labelled, self._others(complete, past)
-            uses = [use & inside[rows] for use in uses]
-            ps = [surrogate.moved(p, rows[use], y[use], inside) for p, use in zip(ps, uses, strict=True)]
-        for p in ps:
-            at = p[self.labelled]
+        − p), for chances less by how much nearer they are to their predictions than 0 and 1 would be. Predictions are stretched as
+        far as the answers ask for; the variance is that of the cautious chances, so that no interval rests on a model that is sure after
+        few answers. Within a group both are moved by what its rows told differ from them."""
+        y, rows = np.clip(y, 0.0, 1.0), self.labelled
+        uses = self._others(complete, past)
+        ps, fits = self._scored(y, "share", complete, past), self._fitted(y, "share", complete, past)
+        for p, fit, use in zip(ps, fits, uses, strict=True):
+            sure = fit.sure(surrogate.logit(p), y[use])
+            if not inside.all():
+                of_group = use & inside[rows]
+                p, sure = (surrogate.moved(q, rows[of_group], y[of_group], inside) for q in (p, sure))
+            at = p[rows]
             part = 1.0 if is_binary(y) else float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
-            yield p, min(part, 1.0) * p * (1 - p)
+            yield sure, min(part, 1.0) * p * (1 - p)
 
     def _scored(self, y: Floats, kind: str, complete: list[int], past: bool) -> list[Floats]:
         """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the

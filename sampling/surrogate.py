@@ -148,6 +148,10 @@ class Linear:
         """(N,) the expected answer of each row: a probability where the fit is logistic."""
         return sigmoid(self.score(features)) if self.logistic else self.score(features)
 
+    def sure(self, score: Floats, y: Floats) -> Floats:
+        """(N,) the chances of log-odds of this fit, stretched as far as the answers y (n,) that it learned from ask for."""
+        return sigmoid(score) if self.weights is None else stretched(score, self.loo, y)
+
 
 def predictions(fits: Sequence[Linear], features: Matrix) -> list[Floats]:
     """The (N,) predictions of several fits, from one pass over the features: it is memory that such products wait for."""

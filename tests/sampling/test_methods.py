@@ -352,6 +352,24 @@ def test_a_surrogate_is_calibrated():
     assert abs(y[p > 0.8].mean() - p[p > 0.8].mean()) < 0.1
 
 
+def test_a_rare_condition_that_features_separate_is_counted_nearly_without_error():
+    """Chances that few matches hold back would leave an error of 2.8 %: each of the 3,880 others adds a little, and cells follow them."""
+    errors, n_held = [], 0
+    for seed in range(10):
+        rng = np.random.default_rng(1000 + seed)
+        truth = (np.arange(4000) < 120).astype(np.float64)
+        features = rng.normal(size=(4000, 30)).astype(np.float32)
+        features[:, 0] += 12 * truth.astype(np.float32)
+        features = (features - features.mean(axis=0)) / np.float32(np.sqrt(30))
+        found = told(
+            AsdSampler(4000, 128, rng=rng, features=features, prior=features[:, 0].astype(np.float64)), truth
+        ).estimate()
+        errors.append(found.value / 120 - 1)
+        n_held += found.low <= 120 <= found.high
+    assert np.sqrt(np.mean(np.square(errors))) < 0.015
+    assert n_held == 10
+
+
 def test_where_all_labels_agree_the_surrogate_is_their_share():
     features = np.eye(5, dtype=np.float32)
     assert probability(features, np.zeros(5)).predict(features) == pytest.approx(np.zeros(5), abs=1e-6)
@@ -462,7 +480,8 @@ def test_what_chose_the_cells_of_a_wave_is_not_fitted_again_for_its_estimate(n, 
 
 
 def test_the_memory_of_an_estimate_is_that_of_its_waves():
-    """Of each row what four waves predict and count for is held, 8 bytes each, and not copies of these: 237 bytes with them."""
+    """Of each row what four waves predict and count for is held, 8 bytes each, and of one wave at a time what is stretched, but no copies
+    of what is held: 22 bytes more with them."""
     n_rows, rng = 100_000, np.random.default_rng(0)
     features = rng.standard_normal((n_rows, 8), dtype=np.float32)
     truth = (features[:, 0] > 1).astype(np.float64)
@@ -475,4 +494,4 @@ def test_the_memory_of_an_estimate_is_that_of_its_waves():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 215 * n_rows
+    assert peak < 235 * n_rows
