@@ -139,6 +139,7 @@ class Catalog:
         self.orders_known = False
         self._database: CurrentDatabase | None = None
         self._orders_are_own = False
+        self._home: str | None = None  # the schema of `home`
         self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session
@@ -612,6 +613,20 @@ class Catalog:
             self._listed = rows
         return rows
 
+    def path(self, parts: tuple[str, ...]) -> tuple[str, str, str] | None:
+        """Database, schema and name of a table or view; None where there is none of the name."""
+        entry = self._find(parts)
+        return None if entry is None else entry.path
+
+    @contextlib.contextmanager
+    def home(self, schema: str) -> Iterator[None]:
+        """While it is open, a name without a schema means a table of this one, where there is one: as in a view of this schema."""
+        before, self._home = self._home, schema
+        try:
+            yield
+        finally:
+            self._home = before
+
     def _find(self, parts: tuple[str, ...]) -> _CatalogEntry | None:
         """A table or view on the cursor; temporary first, then the search path."""
         best: tuple[int, _CatalogEntry] | None = None
@@ -619,7 +634,8 @@ class Catalog:
         for database, schema, name, comment, is_view, here, current, _ in self._relations():
             if name.lower() != table_name or name.startswith("__uql_frame_"):
                 continue
-            rank = _rank(parts, database, schema, name, here, current)
+            at_home = len(parts) == 1 and database == here and schema == self._home
+            rank = -1 if at_home else _rank(parts, database, schema, name, here, current)
             if rank is not None and (best is None or rank < best[0]):
                 best = rank, _CatalogEntry((database, schema, name), comment or "", is_view)
         return None if best is None else best[1]
