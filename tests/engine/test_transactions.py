@@ -214,3 +214,26 @@ def test_a_file_is_looked_into_beside_the_transaction_that_is_open(con, tmp_path
     con.uql("INSERT INTO notes VALUES ('a second')")
     con.uql("COMMIT")
     assert con.uql("SELECT count(*) FROM notes").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DROP TABLE IF EXISTS mine", "DROP TABLE IF EXISTS temp.mine", "ALTER TABLE IF EXISTS mine ADD COLUMN b INTEGER"],
+)
+def test_if_exists_does_not_pass_over_a_temporary_table_of_the_connection_that_was_attached(labels, statement):
+    with duckdb.connect() as mine:
+        mine.execute("CREATE TEMP TABLE mine AS SELECT 1 AS a")
+        attached = uql.attach(mine, model=labels.uql().configured.model, ledger=":memory:")
+        with pytest.raises(DataError, match="temporary table of the connection"):
+            attached.uql(statement)
+        attached.uql("DROP TABLE IF EXISTS nowhere; CREATE TEMP TABLE own AS SELECT 1 AS a; DROP TABLE IF EXISTS own")
+        assert mine.execute("FROM mine").fetchall() == [(1,)]
+
+
+def test_an_enum_of_values_may_have_an_empty_label(con, sql):
+    statement = "SELECT id, (CASE WHEN <joke> THEN 'a' ELSE '' END)::ENUM('a', '') AS x FROM reviews ORDER BY id"
+    assert run(con, statement).fetchall() == sql.execute(both(statement)[1]).fetchall()
+    con.uql("CREATE TABLE labelled AS SELECT ''::ENUM('a', '') AS x")
+    assert con.uql("FROM labelled").fetchall() == [("",)]
+    with pytest.raises(UQLError, match="different and not empty"):
+        con.uql("SELECT \"the mood\"::ENUM('a', '') AS x FROM reviews")
