@@ -27,6 +27,7 @@ def run(con, statement):
         "SELECT film, count(*) FILTER (<joke>) AS j, avg(<rating>) AS r FROM reviews WHERE <pos> GROUP BY film ORDER BY film",
         "SELECT a.id, b.id FROM reviews a JOIN reviews b ON a.film = b.film AND a.id < b.id AND b.id < 14 AND <agree a.text b.text> ORDER BY 1, 2",
         "SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.film = f.film AND <joke r.text>) ORDER BY 1",
+        "SELECT id FROM reviews r WHERE EXISTS (SELECT 1 FROM reviews x WHERE x.rowid = r.rowid + 1 AND <pos x.text>) ORDER BY id",
         "SELECT f.film, r.id FROM films f LEFT JOIN reviews r ON r.film = f.film AND r.id < 5 AND <pos r.text> ORDER BY 1, 2",
         "SELECT id FROM reviews ORDER BY <anger> DESC, id LIMIT 6",
         "SELECT 'the rowid' AS k, id FROM reviews WHERE <pos> AND film <> 'rowid' ORDER BY id",
