@@ -238,3 +238,27 @@ def test_an_enum_of_values_may_have_an_empty_label(con, sql):
     assert con.uql("FROM labelled").fetchall() == [("",)]
     with pytest.raises(UQLError, match="different and not empty"):
         con.uql("SELECT \"the mood\"::ENUM('a', '') AS x FROM reviews")
+
+
+@pytest.mark.parametrize(
+    "choice, schema",
+    [
+        ("SET search_path = 'empty,\"s,2\"'", '"s,2"'),
+        ("SET search_path = 'empty,second.third'", "second.third"),
+        ("SET search_path = 'Empty,second'", "main"),
+        ("USE empty", "main"),
+        ("USE second.third", "second.third"),
+    ],
+)
+def test_a_name_is_looked_for_along_the_search_path_as_in_duckdb(con, choice, schema):
+    con.uql("ATTACH ':memory:' AS second; CREATE SCHEMA empty; CREATE SCHEMA \"s,2\"; CREATE SCHEMA second.third")
+    for at, here in enumerate(('"s,2"', "second.third"), 1):
+        con.uql(f"CREATE TABLE {here}.reviews AS SELECT id, text FROM main.reviews WHERE id % 3 = {at}")
+    condition = both("<pos>")[0]
+    expected = con.uql(f"SELECT id FROM {schema}.reviews WHERE {condition} ORDER BY id").fetchall()
+    con.uql(choice)
+    assert (
+        con.sql("SELECT count(*) FROM reviews").fetchall()
+        == con.sql(f"SELECT count(*) FROM memory.{schema}.reviews".replace("memory.second", "second")).fetchall()
+    )
+    assert con.uql(f"SELECT id FROM reviews WHERE {condition} ORDER BY id").fetchall() == expected
