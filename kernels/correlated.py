@@ -239,7 +239,8 @@ async def _pairs(
     Third: is every pair answered?"""
     own = set(aliases_in(part.source))
     inside = [c for c in part.columns if c.table in own]
-    around = [c for c in part.columns if c.table not in own and c in outer.fields]
+    there = set(ctx.duck.columns(outer.name))
+    around = [c for c in part.columns if c.table not in own and c.label in there]
     items = tuple(BoundItem(c, c.label, "") for c in inside) or (BoundItem(ast.Number("1"), "__one", "INTEGER"),)
     with ctx.duck.users_orders():
         right, _ = ctx.duck.create(query_sql(BoundSelect(items, part.source, where=part.own)))

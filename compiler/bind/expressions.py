@@ -697,7 +697,8 @@ class Expressions:
                 raise self.error(f"only a column can be cast to {type}", "UQL206", expr)
             return replace(bound, span=expr.span)
         if labels:
-            if len(set(labels)) != len(labels) or not all(label.strip() for label in labels):
+            asked = isinstance(expr.operand, Quoted)
+            if len(set(labels)) != len(labels) or (asked and not all(label.strip() for label in labels)):
                 raise self.error("the labels of ENUM are different and not empty", "UQL206", expr)
             want = Want(Place.CAST, "VARCHAR", labels, closed=True)
         else:

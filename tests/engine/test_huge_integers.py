@@ -137,3 +137,9 @@ def test_an_error_in_duckdb_says_that_the_database_has_to_be_opened_again(con: u
 def test_a_number_of_more_digits_than_hugeint_has_is_the_text_that_duckdb_gives(con: uql.Connection) -> None:
     digits = "1234567890" * 6
     assert con.uql(f"SELECT {digits}::BIGNUM AS n, [{digits}::BIGNUM] AS l").fetchall() == [(digits, [digits])]
+
+
+@pytest.mark.parametrize("value", ["5", "'a'", "[1, 2]", "{'a': DATE '2024-01-01'}", "NULL"])
+def test_a_variant_is_the_value_that_it_holds(con: uql.Connection, value: str) -> None:
+    rows = con.uql(f"SELECT {value}::VARIANT AS v, [{value}::VARIANT] AS l").fetchall()
+    assert rows == con.execute(f"SELECT {value}::VARIANT AS v, [{value}::VARIANT] AS l").fetchall()

@@ -811,3 +811,25 @@ def test_rows_that_failed_stay_without_an_answer_until_they_are_asked_again(tmp_
         assert not retried.errors and values != expected[:2]
         again = con.uql(first.text)
         assert (again.fetchall(), again.estimates) == values and len(model.paid) == paid
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'SELECT id, (SELECT max(u.v) FROM t AS u WHERE u.k = t.k AND "{u.text} is so") AS x FROM t',
+        'SELECT id FROM t WHERE EXISTS (SELECT 1 FROM t AS u WHERE u.id = t.id AND "{u.text} is so")',
+        'SELECT t.id FROM t LEFT JOIN t AS u ON u.id = t.id AND "{u.text} is so"',
+        'SELECT id, "{text} is so" AS x FROM t WHERE v >= (SELECT coalesce(min(v), 0) FROM other WHERE "{word} is so")',
+    ],
+)
+def test_other_rows_are_not_answered_from_the_run_of_earlier_ones(tmp_path: Path, statement: str) -> None:
+    with connect(tmp_path, Paid(), rows=12, budget="all") as con:
+        con.sql("CREATE TABLE other AS SELECT 0 AS v, 'a word that stays as it is' AS word")
+        con.uql(statement).fetchall()
+        assert con.uql(statement).quote().calls.high == 0
+        con.sql("UPDATE t SET text = 'now ' || text WHERE id < 4")
+        again = con.uql(statement)
+        foreseen = again.quote().calls
+        assert foreseen.low <= again.cost.calls == 4 <= foreseen.high
+        assert not any("lost meanwhile" in note or "answered from" in note for note in again.notes)
+        assert con.uql(statement).cost.calls == 0

@@ -503,3 +503,49 @@ def test_a_key_that_is_null_is_named_in_the_cure(world, shop):
     with pytest.raises(DataError, match="UQL521") as caught:
         con.uql(f"CREATE SEMANTIC TABLE liked AS SELECT id, film FROM live WHERE {POSITIVE} KEY (id, film)")
     assert "WHERE film IS NOT NULL" in str(caught.value)
+
+
+def test_a_temporary_table_of_the_same_name_is_neither_refreshed_nor_dropped(world, shop):
+    con = opened(world, shop)
+    con.uql(MADE)
+    con.uql("CREATE TEMP TABLE liked AS SELECT 7 AS id, 5 AS stars, 'mine' AS topic")
+    change(con, "INSERT INTO live FROM reviews WHERE id >= 40 AND id < 50")
+    con.refresh("liked")
+    assert con.sql("FROM liked").fetchall() == [(7, 5, "mine")]
+    assert con.sql("FROM shop.main.liked ORDER BY id").fetchall() == truth(world, 0, 50)
+    con.uql("DROP SEMANTIC TABLE shop.main.liked")
+    assert con.sql("FROM liked").fetchall() == [(7, 5, "mine")]
+    assert con.sql("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'liked'").fetchall() == [(1,)]
+
+
+def test_the_definition_reads_the_tables_of_its_own_schema_wherever_use_leads(world, shop):
+    con = opened(world, shop)
+    con.uql(MADE)
+    con.uql("CREATE SCHEMA other; CREATE TABLE other.live AS FROM reviews WHERE id >= 50; USE other")
+    assert told(con.uql("REFRESH main.liked"))[1:4] == (0, 0, 0)
+    with pytest.raises(BindError, match="UQL520") as caught:
+        con.uql("REFRESH liked")
+    assert "main.liked" in caught.value.help
+    con.uql("USE main")
+    con.uql("CREATE TEMP TABLE live AS FROM reviews WHERE id >= 50")
+    assert told(con.uql("REFRESH liked"))[1:4] == (0, 0, 0)
+    assert con.sql("FROM liked ORDER BY id").fetchall() == truth(world, 0, 40)
+
+
+def test_a_name_that_means_another_table_here_than_in_the_schema_of_the_new_table_is_refused(world, shop):
+    con = opened(world, shop)
+    con.uql("CREATE TEMP TABLE live AS FROM reviews WHERE id >= 50")
+    with pytest.raises(BindError, match="UQL525") as caught:
+        con.uql(MADE)
+    assert "main.live" in caught.value.help
+    con.uql(MADE.replace("FROM live", "FROM main.live"))
+    con.uql(
+        MADE.replace("liked", "of_it")
+        .replace("FROM live", "FROM l")
+        .replace(" AS SELECT", " AS WITH l AS (FROM main.live) SELECT")
+    )
+    assert (
+        con.sql("FROM liked ORDER BY id").fetchall()
+        == con.sql("FROM of_it ORDER BY id").fetchall()
+        == truth(world, 0, 40)
+    )

@@ -27,6 +27,7 @@ def run(con, statement):
         "SELECT film, count(*) FILTER (<joke>) AS j, avg(<rating>) AS r FROM reviews WHERE <pos> GROUP BY film ORDER BY film",
         "SELECT a.id, b.id FROM reviews a JOIN reviews b ON a.film = b.film AND a.id < b.id AND b.id < 14 AND <agree a.text b.text> ORDER BY 1, 2",
         "SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.film = f.film AND <joke r.text>) ORDER BY 1",
+        "SELECT id FROM reviews r WHERE EXISTS (SELECT 1 FROM reviews x WHERE x.rowid = r.rowid + 1 AND <pos x.text>) ORDER BY id",
         "SELECT f.film, r.id FROM films f LEFT JOIN reviews r ON r.film = f.film AND r.id < 5 AND <pos r.text> ORDER BY 1, 2",
         "SELECT id FROM reviews ORDER BY <anger> DESC, id LIMIT 6",
         "SELECT 'the rowid' AS k, id FROM reviews WHERE <pos> AND film <> 'rowid' ORDER BY id",
@@ -214,3 +215,50 @@ def test_a_file_is_looked_into_beside_the_transaction_that_is_open(con, tmp_path
     con.uql("INSERT INTO notes VALUES ('a second')")
     con.uql("COMMIT")
     assert con.uql("SELECT count(*) FROM notes").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DROP TABLE IF EXISTS mine", "DROP TABLE IF EXISTS temp.mine", "ALTER TABLE IF EXISTS mine ADD COLUMN b INTEGER"],
+)
+def test_if_exists_does_not_pass_over_a_temporary_table_of_the_connection_that_was_attached(labels, statement):
+    with duckdb.connect() as mine:
+        mine.execute("CREATE TEMP TABLE mine AS SELECT 1 AS a")
+        attached = uql.attach(mine, model=labels.uql().configured.model, ledger=":memory:")
+        with pytest.raises(DataError, match="temporary table of the connection"):
+            attached.uql(statement)
+        attached.uql("DROP TABLE IF EXISTS nowhere; CREATE TEMP TABLE own AS SELECT 1 AS a; DROP TABLE IF EXISTS own")
+        assert mine.execute("FROM mine").fetchall() == [(1,)]
+
+
+def test_an_enum_of_values_may_have_an_empty_label(con, sql):
+    statement = "SELECT id, (CASE WHEN <joke> THEN 'a' ELSE '' END)::ENUM('a', '') AS x FROM reviews ORDER BY id"
+    assert run(con, statement).fetchall() == sql.execute(both(statement)[1]).fetchall()
+    con.uql("CREATE TABLE labelled AS SELECT ''::ENUM('a', '') AS x")
+    assert con.uql("FROM labelled").fetchall() == [("",)]
+    with pytest.raises(UQLError, match="different and not empty"):
+        con.uql("SELECT \"the mood\"::ENUM('a', '') AS x FROM reviews")
+
+
+@pytest.mark.parametrize(
+    "choice, schema",
+    [
+        ("SET search_path = 'empty,\"s,2\"'", '"s,2"'),
+        ("SET search_path = 'empty,second.third'", "second.third"),
+        ("SET search_path = 'Empty,second'", "main"),
+        ("USE empty", "main"),
+        ("USE second.third", "second.third"),
+    ],
+)
+def test_a_name_is_looked_for_along_the_search_path_as_in_duckdb(con, choice, schema):
+    con.uql("ATTACH ':memory:' AS second; CREATE SCHEMA empty; CREATE SCHEMA \"s,2\"; CREATE SCHEMA second.third")
+    for at, here in enumerate(('"s,2"', "second.third"), 1):
+        con.uql(f"CREATE TABLE {here}.reviews AS SELECT id, text FROM main.reviews WHERE id % 3 = {at}")
+    condition = both("<pos>")[0]
+    expected = con.uql(f"SELECT id FROM {schema}.reviews WHERE {condition} ORDER BY id").fetchall()
+    con.uql(choice)
+    assert (
+        con.sql("SELECT count(*) FROM reviews").fetchall()
+        == con.sql(f"SELECT count(*) FROM memory.{schema}.reviews".replace("memory.second", "second")).fetchall()
+    )
+    assert con.uql(f"SELECT id FROM reviews WHERE {condition} ORDER BY id").fetchall() == expected

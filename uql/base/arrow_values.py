@@ -21,8 +21,12 @@ MOST_DIGITS = 38  # of a DECIMAL
 EXACTLY = Context(prec=MOST_DIGITS + 1)
 # types of which Arrow keeps less, or only DuckDB's own bytes; strings and names are passed over
 _TEXTS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(\b(?:BIT|BITSTRING|UHUGEINT|TIMETZ|TIME WITH TIME ZONE)\b)""")
+_VARIANT = {
+    "ARROW:extension:name": "arrow.parquet.variant",
+    "ARROW:extension:metadata": "",
+}  # of a field, not of its values
 # types that Arrow has no name for
-_OF_DUCKDB = re.compile(r"\b(?:U?HUGEINT|UUID|TIMETZ|TIME WITH TIME ZONE|TUPLE|BIGNUM)\b")
+_OF_DUCKDB = re.compile(r"\b(?:U?HUGEINT|UUID|TIMETZ|TIME WITH TIME ZONE|TUPLE|BIGNUM|VARIANT)\b")
 
 
 def arrow_of(rows: duckdb.DuckDBPyRelation) -> pa.Table:
@@ -72,7 +76,8 @@ def _by_duckdb(column: pa.ChunkedArray, kind: str) -> list[Any]:
 
     zone = re.search(r"tz=([^]]+)", str(column.type))
     value = f"CAST(value AS {kind})" if _OF_DUCKDB.search(kind) else "value"
-    with duckdb_with(pa.table({"value": column}), "rows") as con:
+    field = pa.field("value", column.type, metadata=_VARIANT if kind == "VARIANT" else None)
+    with duckdb_with(pa.table([column], schema=pa.schema([field])), "rows") as con:
         if zone is not None:
             con.execute(f"SET TimeZone = {literal(zone[1])}")
         try:

@@ -68,12 +68,14 @@ class CurrentDatabase(NamedTuple):
 
     path: str | None
     read_only: bool
+    name: str
 
 
 def current_database(connection: duckdb.DuckDBPyConnection) -> CurrentDatabase:
     """The database in which a connection finds names without one: that of USE."""
     sql = (
-        "SELECT path, readonly FROM system.main.duckdb_databases() WHERE database_name = system.main.current_database()"
+        "SELECT path, readonly, database_name FROM system.main.duckdb_databases() "
+        "WHERE database_name = system.main.current_database()"
     )
-    ((path, read_only),) = connection.execute(sql).fetchall()
-    return CurrentDatabase(path or None, read_only)
+    ((path, read_only, name),) = connection.execute(sql).fetchall()
+    return CurrentDatabase(path or None, read_only, name)

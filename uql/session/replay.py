@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uql.base.settings import Settings
 from uql.base.sql_text import dotted
 from uql.base.version import __version__
-from uql.kernels.duck import content_of
+from uql.kernels.duck import content_of, content_sql
 from uql.llm.budget import Limits
 from uql.llm.ledger_rows import Seconds, record
 
 if TYPE_CHECKING:
-    from uql.compiler.physical import PhysicalPlan
+    from uql.base.schema import Table
+    from uql.compiler.physical import Block, PhysicalPlan
     from uql.kernels.duck import Duck
     from uql.llm.ledger import Ledger
     from uql.llm.ledger_database import Database
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", int, float)
 ENDED = ("done", "unfinished")  # runs that the same calls would not take further
 EVERY_VALUE = "rows, for every value, of "  # begins a step
+SOURCES = "tables"  # the step of a statement of which rows follow from answers
 SITTING = "run, identity, root, budget, at, rates"
 MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
 # how far a run goes, not what it draws
@@ -93,34 +95,48 @@ class Drawing:
     proxy: str | None = None  # SQL of one more column of the rows
     grows: bool = False  # `error = x` without a budget: it makes the calls that it takes
     usd: float | None = None  # `max_cost`
+    tables: tuple[Table, ...] = ()  # that the statement reads
 
     @property
-    def repeats(self) -> bool:
-        """Is a part of it run for each value around it?"""
+    def follows(self) -> bool:
+        """Are rows of it made from answers, or read for each value around them? Their run does not log them as they are read."""
         from uql.compiler.cost import blocks
 
-        return any(block.inner.repeated for block in blocks(self.plan).values())
+        return any(_follows(block) for block in blocks(self.plan).values())
+
+
+def _follows(block: Block) -> bool:
+    from uql.compiler.physical import asked_joins, inner_plans
+
+    return bool(inner_plans(block) or asked_joins(block))
 
 
 def drawing_of(
-    plan: PhysicalPlan, normal: str, model: str, settings: Settings, calls: int | None, duck: Duck
+    plan: PhysicalPlan,
+    normal: str,
+    model: str,
+    settings: Settings,
+    calls: int | None,
+    duck: Duck,
+    tables: tuple[Table, ...] = (),
 ) -> Drawing | None:
     """What a run is known by; None where none is kept: of a budget of 0, the ledger alone.
 
     Args:
         normal: the statement in normal form with its parameters.
         calls: its budget. Where a design cannot be gone on with, each budget is a run of its own.
+        tables: that the statement reads.
     """
     if calls == 0:
         return None
     values = {f.name: getattr(settings, f.name) for f in fields(Settings) if f.name not in LIMITS | BESIDE}
     fixed = settings.precision is not None or settings.models or settings.method == "importance"
-    tables = [name for name in (settings.audit, settings.examples) if isinstance(name, str)]
-    judged = [_rows_of(name, duck) for name in tables]
+    names = [name for name in (settings.audit, settings.examples) if isinstance(name, str)]
+    judged = [_rows_of(name, duck) for name in names]
     parts = (__version__, normal, model, sorted(values.items()), calls if fixed else "", judged)
     identity = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=20).digest()
     grows = settings.error is not None and settings.budget is None and settings.max_tokens is None and calls is not None
-    return Drawing(identity, plan, settings.proxy, grows, settings.max_cost)
+    return Drawing(identity, plan, settings.proxy, grows, settings.max_cost, tables)
 
 
 def _rows_of(table: str, duck: Duck) -> int | None:
@@ -171,9 +187,9 @@ def take(
             return unchanged or fresh
 
         if ledger.work(work, atomic=True):  # else another has begun the same meanwhile
-            if earlier is None and drawing.repeats:
+            if earlier is None and drawing.follows:
                 for step, content in contents(drawing, duck):
-                    if step.startswith(EVERY_VALUE):
+                    if step.startswith((EVERY_VALUE, SOURCES)):
                         ledger.log_draw(root, step, [content])
             return replace(replay, sitting=run)
 
@@ -373,22 +389,30 @@ def _pick_replay(had: Sequence[_Sitting], limits: Limits, grows: bool) -> Replay
     )
 
 
-def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
-    """The candidate rows of the blocks that no other block feeds: the step under which a run logs them, and a hash of the rows.
+def _content_of_tables(tables: Sequence[Table], duck: Duck) -> int:
+    """A hash of the rows of tables, in any order."""
+    with duck.users_orders():
+        parts = [duck.scalar(content_sql(f"SELECT r, 0 AS n FROM {table.sql} AS r")) for table in tables]
+    return hash(tuple(int(part or 0) for part in parts)) & (2**63 - 1)
 
-    `DrawLog.candidates` logs them, but those of a block that is run for each value around it only value by value: `take` logs them all.
+
+def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
+    """The candidate rows of the blocks that no other block feeds, and the tables of the statement where another is fed: the step under
+    which a run logs them, and a hash of the rows.
+
+    `DrawLog.candidates` logs them, but those of a block that is run for each value around it only value by value: `take` logs them all,
+    and the tables.
     """
     from uql.compiler.cost import blocks
-    from uql.compiler.physical import asked_joins, inner_plans
     from uql.engine import sharded
     from uql.engine.execute import settled_sql
     from uql.kernels import pair_pool
 
-    hashes = []
+    hashes = [(SOURCES, _content_of_tables(drawing.tables, duck))] if drawing.follows and duck.cluster is None else []
     by_id = blocks(drawing.plan)
     repeated = {i for block in by_id.values() for part in block.inner.repeated for i in blocks(part.plan)}
     for i, block in by_id.items():
-        if inner_plans(block) or asked_joins(block):
+        if _follows(block):
             continue
         step = f"{EVERY_VALUE if i in repeated else 'rows of '}{block.scan.tables}"
         table = None if drawing.proxy is not None else sharded.table_of(block, duck)

@@ -196,6 +196,8 @@ def _prepared(session: Session, piece: Piece) -> PreparedStatement:
     from uql.compiler.parser import parse
     from uql.compiler.syntax_errors import semantic_form
 
+    if altered(piece.source) is not None and (copied := _of_a_copy(session.catalog, piece)) is not None:
+        raise copied  # of DROP TABLE IF EXISTS DuckDB would find no table, and do nothing
     partial = session.settings.partial
     if not isinstance(piece.tree, str):
         try:

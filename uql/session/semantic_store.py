@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.duckdb_connections import current_database
 from uql.base.errors import BindError, DataError
-from uql.base.sql_text import literal, quote
+from uql.base.sql_text import dotted, literal, quote
 from uql.kernels.duck import Duck, collated
 from uql.kernels.kept_proxy import StatedSet
 from uql.sources.catalog import ESTIMATED
@@ -55,15 +56,16 @@ class Definition:
     refreshed_s: float = 0.0  # seconds since the epoch
     calls: int = 0  # that it has taken so far
     stated: StatedSet | None = None  # what the latest run stated of rows that it did not ask
+    database: str = ""  # that is open: of a schema's name alone, DuckDB finds temporary tables first
 
     @property
     def sql(self) -> str:
-        return f"{quote(self.schema)}.{quote(self.name)}"
+        return dotted((self.database, self.schema, self.name))
 
     @property
     def rows_sql(self) -> str:
         """The table of what is known of the source rows."""
-        return f"{quote(self.schema)}.{quote('__uql_rows_' + self.name)}"
+        return dotted((self.database, self.schema, "__uql_rows_" + self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class Changes:
 # --------------------------------------------------------------------------------------------------------- definitions
 def named(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> tuple[str, str]:
     """Schema and name that a statement means. Raises: BindError (UQL520) where another database is meant."""
+    if len(parts) > 2 and parts[0].lower() == current_database(cursor).name.lower():
+        parts = parts[1:]
     if len(parts) > 2:
         raise BindError(
             f"a semantic table belongs to the database that is open, not to {parts[0]}",
@@ -100,7 +104,8 @@ def needed(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definitio
     """The same. Raises: BindError (UQL520) where there is none."""
     definition = find(cursor, parts)
     if definition is None:
-        names = ", ".join(d.name for d in definitions(cursor))
+        here, _ = named(cursor, parts[-1:])
+        names = ", ".join(_listed(d, here) for d in definitions(cursor))
         there = kind_of(cursor, *named(cursor, parts)) is not None
         what = f"{parts[-1]} is a table, but no semantic one" if there else f"no semantic table {'.'.join(parts)}"
         raise BindError(
@@ -125,7 +130,8 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
             "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, "
             f"{stated}, by_row, model, system.main.epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
         ).fetchall()
-        return [_definition(*row) for row in rows]
+        database = current_database(cursor).name
+        return [replace(_definition(*row), database=database) for row in rows]
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError, duckdb.BinderException) as error:
         raise DataError(
             f"the definitions of semantic tables in main.{REGISTRY} cannot be read",
@@ -397,6 +403,11 @@ def scope_of(duck: Duck, definition: Definition, candidates: str, answered: pa.T
     return scope, n - gone, gone
 
 
+def _listed(definition: Definition, here: str) -> str:
+    """The name of a table, with its schema where that is not the one in which names are found."""
+    return definition.name if definition.schema == here else f"{definition.schema}.{definition.name}"
+
+
 def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
     """What `FROM uql_tables()` shows: a row for each semantic table."""
     import pyarrow as pa
@@ -405,9 +416,8 @@ def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
     rows = []
     for d in definitions(cursor):
         there = kind_of(cursor, d.schema, d.name) == "semantic"
-        name = d.name if d.schema == here else f"{d.schema}.{d.name}"
         n = int(Duck(cursor).scalar(f"SELECT system.main.count(*) FROM {d.sql}")) if there else None
-        rows.append((name, ", ".join(d.key), n, int(d.refreshed_s * 1e6), d.model, d.calls, d.text))
+        rows.append((_listed(d, here), ", ".join(d.key), n, int(d.refreshed_s * 1e6), d.model, d.calls, d.text))
     names = ("name", "key", "rows", "refreshed", "model", "calls", "definition")
     types = {"rows": pa.int64(), "refreshed": pa.timestamp("us", tz="UTC"), "calls": pa.int64()}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in names])

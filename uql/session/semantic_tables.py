@@ -144,6 +144,7 @@ def _new(session: Session, piece: CreateSemanticTable, source: str, frames: Mapp
             f"there is a {kind.replace('semantic', 'semantic table')} {name} already", code="UQL203", help=how
         )
     _refuse_parameters(piece.query)
+    _check_names(session, piece.query, schema)
     bound = _own_tables(session, piece.query, source, frames)
     key = tuple(_output(bound, column) for column in piece.key)
     names = [item.name.lower() for item in bound.query.items]
@@ -153,7 +154,10 @@ def _new(session: Session, piece: CreateSemanticTable, source: str, frames: Mapp
             f"two columns of the query are called {twice}", code="UQL525", help="give them names: … AS name"
         )
     text = _pinned(session, piece.query, bound)
-    definition = Definition(schema, name, text, key, by_row=_by_row(session, piece.query, bound, key))
+    database = current_database(cursor).name
+    definition = Definition(
+        schema, name, text, key, by_row=_by_row(session, piece.query, bound, key), database=database
+    )
     return _Work(session, definition, _bound(session, definition), before)
 
 
@@ -180,6 +184,24 @@ def _refuse_parameters(query: Query) -> None:
                 span=node.span,
                 help="write the value in its place",
             )
+
+
+def _check_names(session: Session, query: Query, schema: str) -> None:
+    """Raises: BindError (UQL525) for a name that means another table here than it will in a table of this schema."""
+    catalog, nodes = session.catalog, list(walk(query, queries=True))
+    common = {node.name.lower() for node in nodes if isinstance(node, syntax.CommonTable)}
+    for node in nodes:
+        if isinstance(node, syntax.TableName) and not node.file and node.parts[-1].lower() not in common:
+            here = catalog.path(node.parts)
+            with catalog.home(schema):
+                kept = catalog.path(node.parts)
+            if here is not None and kept is not None and here != kept:
+                raise BindError(
+                    f"{node.parts[0]} is {'.'.join(here[here[0] != 'temp' :])} here, and {schema}.{kept[-1]} in a table of {schema}",
+                    code="UQL525",
+                    span=node.span,
+                    help=f"write the schema: {schema}.{kept[-1]}",
+                )
 
 
 def _own_tables(session: Session, query: Query, source: str, frames: Mapping[str, object]) -> BoundStatement:
@@ -211,7 +233,8 @@ def _bound(session: Session, definition: Definition) -> BoundStatement:
         query = parse(text)
         if not isinstance(query, Query):
             raise DataError("it is not a query")
-        bound = bind(query, session.catalog, text=text, settings=session.settings)
+        with session.catalog.home(definition.schema):
+            bound = bind(query, session.catalog, text=text, settings=session.settings)
     except UQLError as error:
         raise DataError(
             f"the definition of {name} no longer fits: {error.message}",

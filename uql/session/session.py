@@ -301,7 +301,8 @@ class Session:
             return None
         given = self.given(settings)
         model = given.name if given is not None else settings.model or ""
-        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), self.kernel_duck())
+        calls = self.foresight.limit(plan, settings)
+        return drawing_of(plan, bound.normal, model, settings, calls, self.kernel_duck(), bound.tables)
 
     def earlier_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> tuple[str, tuple[int, int]]:
         """The run that answers a statement for no call, in words, "" where there is none; and the calls of the one that it goes on with.

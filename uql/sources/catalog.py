@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ _CHOSEN = (
 )
 _RELATIONS = " UNION ALL ".join(
     f"SELECT database_name, schema_name, {kind}_name, comment, {kind == 'view'}, system.main.current_database(),"
-    f" system.main.current_schema(), {named} FROM system.main.duckdb_{kind}s()"
+    f" system.main.current_setting('search_path'), {named} FROM system.main.duckdb_{kind}s()"
     for kind, named in (("table", "system.main.contains(sql, 'COLLATE ')"), ("view", "NOT internal"))
 )
 _COLLATED_VIEW = (
@@ -139,6 +139,7 @@ class Catalog:
         self.orders_known = False
         self._database: CurrentDatabase | None = None
         self._orders_are_own = False
+        self._home: str | None = None  # the schema of `home`
         self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session
@@ -469,10 +470,10 @@ class Catalog:
     def names(self) -> list[str]:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
         names = set()
-        for database, schema, name, _, is_view, here, current, of_user in self._relations():
+        for database, schema, name, _, is_view, here, path, of_user in self._relations():
             if (is_view and not of_user) or name.startswith("__uql_") or name == "uql_semantic_tables":
                 continue
-            reached = (database, schema) == (here, current) or database == "temp"
+            reached = (database.lower(), schema.lower()) in _search_path(path, here)[:1] or database == "temp"
             names.add(name if reached else f"{database}.{schema}.{name}")
         return sorted(names)
 
@@ -601,7 +602,7 @@ class Catalog:
             self._private = before
 
     def _relations(self) -> list[tuple[Any, ...]]:
-        """All tables and views: database, schema, name, comment, whether it is a view, the database and schema in use, and
+        """All tables and views: database, schema, name, comment, whether it is a view, the database in use and the search path, and
         whether the definition of a table names a collation, and whether a view is a user's.
 
         DuckDB writes the definitions of all its views, 48 of its own among them, where one of them is read."""
@@ -612,14 +613,29 @@ class Catalog:
             self._listed = rows
         return rows
 
+    def path(self, parts: tuple[str, ...]) -> tuple[str, str, str] | None:
+        """Database, schema and name of a table or view; None where there is none of the name."""
+        entry = self._find(parts)
+        return None if entry is None else entry.path
+
+    @contextlib.contextmanager
+    def home(self, schema: str) -> Iterator[None]:
+        """While it is open, a name without a schema means a table of this one, where there is one: as in a view of this schema."""
+        before, self._home = self._home, schema
+        try:
+            yield
+        finally:
+            self._home = before
+
     def _find(self, parts: tuple[str, ...]) -> _CatalogEntry | None:
         """A table or view on the cursor; temporary first, then the search path."""
         best: tuple[int, _CatalogEntry] | None = None
         table_name = parts[-1].lower()
-        for database, schema, name, comment, is_view, here, current, _ in self._relations():
+        for database, schema, name, comment, is_view, here, path, _ in self._relations():
             if name.lower() != table_name or name.startswith("__uql_frame_"):
                 continue
-            rank = _rank(parts, database, schema, name, here, current)
+            at_home = len(parts) == 1 and database == here and schema == self._home
+            rank = -1 if at_home else _rank(parts, database, schema, name, here, path)
             if rank is not None and (best is None or rank < best[0]):
                 best = rank, _CatalogEntry((database, schema, name), comment or "", is_view)
         return None if best is None else best[1]
@@ -967,9 +983,26 @@ def _said_modality(comment: str) -> Modality | None:
     return Modality(modality) if modality in set(Modality) - {Modality.STRUCTURED} else None
 
 
-def _rank(
-    parts: tuple[str, ...], database: object, schema: object, name: object, here: object, current: object
-) -> int | None:
+@lru_cache(maxsize=8)
+def _search_path(setting: str, here: str) -> tuple[tuple[str, str], ...]:
+    """Databases and schemas in the order in which a name without one is looked for in them, those of DuckDB's own left out.
+
+    Args:
+        setting: `search_path`; "" is main.
+        here: the database in use.
+
+    >>> _search_path('shop.old,"a,b"', "shop")
+    (('shop', 'old'), ('shop', 'a,b'), ('shop', 'main'))
+    """
+    path = [(here, "main")]
+    for entry in reversed(re.findall(r'(?:"(?:[^"]|"")*"|[^",])+', setting)):
+        words = re.findall(r'"((?:[^"]|"")*)"|([^".]+)', entry)
+        *database, schema = (word or quoted.replace('""', '"') for quoted, word in words)
+        path.insert(0, (database[0] if database else here, schema))
+    return tuple((database.lower(), schema.lower()) for database, schema in path)
+
+
+def _rank(parts: tuple[str, ...], database: str, schema: str, name: str, here: str, path: str) -> int | None:
     """How near a table is to a name: smaller is nearer, None is not meant. Exact spelling goes before another case."""
     inexact = 0 if name == parts[-1] else 1
 
@@ -979,11 +1012,11 @@ def _rank(
     if len(parts) == 1:
         if database == "temp":
             return inexact
-        if same(database, here) and same(schema, current):
-            return 2 + inexact
-        if same(database, here) and schema == "main":
-            return 4 + inexact
-        return 6 + inexact if database == "system" else None
+        places = _search_path(path, here)
+        place = (database.lower(), schema.lower())
+        if place not in places and database != "system":
+            return None
+        return 2 * (places.index(place) if place in places else len(places)) + 2 + inexact
     if len(parts) == 2:
         if same(parts[0], schema) and (same(database, here) or database == "system"):
             return 2 + inexact
