@@ -227,7 +227,7 @@ def least_asked(matches: int, n: int, target: float, delta: float) -> float:
     (0.29, 0.64)
     """
     hidden = int(matches * (1 - target) / target + 1e-9) + 1  # the fewest that would make the recall too low
-    return (matches + (n - matches) * (1 - delta ** (1 / hidden))) / n
+    return float((matches + (n - matches) * (1 - delta ** (1 / hidden))) / n)
 
 
 def small_tables(seeds: int, n: int = SMALL) -> Iterator[tuple[Row, float]]:
