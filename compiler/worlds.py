@@ -215,8 +215,10 @@ class _World:
         if sum(np.count_nonzero(self._new(s.columns, site, rows)) for s in every) <= room:
             return rows
         known = rows.copy()
-        for stage in every:
+        for stage in own if masks is not None else every:
             known &= self._all_asked(stage.columns, site)
+        if block.filter.formula is not None and masks is not None:
+            known &= block.filter.formula.evaluate(self._now(block.filter.formula, masks, site)) != OPEN
         open_rows, sampled = np.flatnonzero(rows & ~known), block.aggregate.present
         if sampled and own:
             open_rows, known = np.flatnonzero(rows), np.zeros(site.n, dtype=bool)
@@ -353,6 +355,16 @@ class _World:
             rows &= (content == 0) if flags is None else (content == 0) | flags[content]
         return rows
 
+    def _now(self, formula: Formula, masks: Masks, site: Site, *, asked: bool = True) -> Masks:
+        """The leaves as far as they are known: by DuckDB, by the ledger, and where `asked` says so by earlier blocks, or by a NULL."""
+        now: Masks = np.where(site.leaves == OPEN, OPEN, masks).astype(np.uint8)
+        for i, leaf in enumerate(formula.leaves):
+            if not leaf.semantic:
+                now[i] = masks[i]
+            elif asked:
+                now[i] = np.where(self._all_asked(leaf.columns, site), masks[i], now[i])
+        return now
+
     def _filter(
         self,
         formula: Formula,
@@ -363,15 +375,8 @@ class _World:
         calls: dict[Stage, float],
     ) -> None:
         """Asks the stages in their order, each of the rows that are not decided."""
-        now: Masks = np.where(site.leaves == OPEN, OPEN, masks).astype(np.uint8)
-        for i, leaf in enumerate(formula.leaves):
-            if not leaf.semantic:
-                now[i] = masks[i]
-        ids: set[int] = set()
-        if sum(len(stage.columns) for stage in stages) > 1:  # what earlier blocks asked, or NULL, may decide a row
-            for j, leaf in enumerate(formula.leaves):
-                if leaf.semantic:
-                    now[j] = np.where(self._all_asked(leaf.columns, site), masks[j], now[j])
+        several = sum(len(stage.columns) for stage in stages) > 1
+        now, ids = self._now(formula, masks, site, asked=several), set[int]()
         for stage in stages:
             own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
             undecided = np.logical_or.reduce(formula.relevant(now)[own], axis=0) & rows
@@ -473,7 +478,7 @@ class _World:
             if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
                 passing = self._first(block, statistics, masks, site, rows, passing, outcome.by_stage)
             else:
-                every_call = sum(_different(site.content(stage.columns)[rows]) for stage in block.filter.stages)
+                every_call = sum(np.count_nonzero(self._new(s.columns, site, rows)) for s in block.filter.stages)
                 # a search spends all of a smaller budget
                 reaches_all = statistics.budget is None or every_call <= statistics.budget
                 if block.stops_at_first and site.keys is not None and reaches_all:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
+from hash_model import HashModel
 from labels import both
 from row_model import RowModel
 
@@ -131,3 +132,35 @@ def test_a_part_whose_calls_fit_has_them_however_many_rows_have_no_text_or_the_s
         result = con.uql(asked)
         assert sorted(result.fetchall()) == sorted(labels.sql().execute(over).fetchall())
         assert result.exact and 35 < result.cost.calls <= 43
+
+
+@pytest.mark.parametrize(
+    "before, statement",
+    [
+        (
+            'SELECT id FROM t WHERE "it is so"',
+            'SELECT COUNT(*) AS n FROM t WHERE "it is so" AND "it is nice" WITH (budget = 40)',
+        ),
+        (
+            'SELECT id FROM t WHERE "it is so"',
+            'SELECT COUNT(*) AS n FROM t WHERE "it is nice" OR "it is so" WITH (budget = 40)',
+        ),
+        (
+            'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (budget = 100)',
+            'SELECT k, COUNT(*) AS n FROM t WHERE "it is so" AND NOT "it is nice" GROUP BY k WITH (budget = 40)',
+        ),
+        (
+            'SELECT id FROM t WHERE "it is so" AND id >= 60',
+            'SELECT DISTINCT k FROM t WHERE "it is so" WITH (budget = 256)',
+        ),
+    ],
+)
+def test_rows_that_one_known_answer_decides_leave_the_calls_of_a_sample_to_the_others(before, statement) -> None:
+    with uql.connect(model=HashModel(), ledger=":memory:", budget="all") as con:
+        con.sql(
+            "CREATE TABLE t AS SELECT i AS id, i % 3 AS k, 'a text that is long enough, number ' || i AS body FROM range(300) r(i)"
+        )
+        con.uql(before).fetchall()
+        result = con.uql(statement)
+        foreseen = result.quote().calls
+        assert foreseen.low <= result.cost.calls <= foreseen.high
