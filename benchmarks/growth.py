@@ -58,7 +58,7 @@ STAGES_NOTES = (
     'Not measured, "–": of columns what DuckDB itself takes long for: it reads the one row of 10,000 columns in 0.3 CPU seconds and '
     "describes it in 0.3, of 100,000 in 24 and 33, since its time grows with the square of the columns; joins and the gate "
     "with more rows, which take minutes a run.",
-    "sample is of a sampler that is given all n rows and holds 196 bytes of each: what four waves predict, count for and sort. From "
+    "sample is of a sampler that is given all n rows and holds 220 bytes of each: what four waves predict, count for and sort. From "
     "1,000,000 rows on its time grows faster than they do: sorting them leaves the processor's caches (NumPy's argsort takes 33 times as "
     "long for ten times the rows). In a statement it is given a first stage, 32,768 rows or 64 a call: first COUNT is what the engine "
     "takes.",
