@@ -8,6 +8,8 @@ promise/held_out.jsonl     python -m uql.benchmarks.promise --held-out --cheap n
 accuracy/results.jsonl     uql bench run accuracy -o benchmarks/accuracy/results.jsonl --resume
 sampling/results.md        python -m uql.benchmarks.sampling
 gate/transport.jsonl       python -m uql.benchmarks.gate.transport --rounds 2 --results benchmarks/gate/transport.jsonl
+real_model.jsonl           uql bench run SUITE --models local --systems uql -o benchmarks/real_model.jsonl --resume;
+                           of questions in words --systems dag,plans
 nl/plainest.jsonl          uql bench run tatqa --systems plainest -o benchmarks/nl/plainest.jsonl --resume, and finmmr
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
-from uql.benchmarks import rival_tables
+from uql.benchmarks import real_model, rival_tables
 from uql.benchmarks.gate import transport
 from uql.benchmarks.peers.environments import RESULTS as PEERS
 from uql.benchmarks.promise import __main__ as promise
@@ -51,7 +53,7 @@ def page() -> str:
     tables = [*rival_tables.count_tables(rivals.read()), *chain.from_iterable(sets)]
     parts = [HEAD]
     parts += [*report.suite_sections(accuracy), f"Made by `uql bench run accuracy`. {report.made_with(accuracy)}"]
-    parts += [RIVALS, *map(report.markdown_table, tables)]
+    parts += [*_real_model(), RIVALS, *map(report.markdown_table, tables)]
     parts += [*report.suite_sections(peers), f"Made by `uql bench run peers`. {report.made_with(peers)}"]
     parts += [
         *report.suite_sections(read(PLAINEST)),
@@ -59,6 +61,17 @@ def page() -> str:
     ]
     parts += ["## gate", report.markdown_table(transport.table(transport.read())), f"Made by `{TRANSPORT}`."]
     return "\n\n".join([*parts, SAMPLING.read_text(encoding="utf-8").strip()]) + "\n"
+
+
+def _real_model() -> list[str]:
+    """The section of the local model, suite by suite."""
+    records = read(real_model.RESULTS)
+    made = "`uql bench run SUITE --models local --systems uql`, and where questions are in words `--systems dag,plans`"
+    return [
+        "## a real model",
+        report.markdown_table(real_model.table(records)),
+        f"Made by {made}. {report.made_with(records)}",
+    ]
 
 
 def main() -> None:
