@@ -194,13 +194,13 @@ class Filters:
         states: by formula.
         terms: by term, its answers and how many of them are true.
         stops: the filter stops at the k-th row that passes, so how many rows will be asked is not known.
-        looked_up: (N,) by questions and rows a request, the rows that were looked up in the ledger.
+        looked_up: (N,) by questions and rows a request, the calls made before a row was last looked up in the ledger; -1: it was not.
     """
 
     states: dict[Formula, FilterState] = field(default_factory=dict)
     terms: dict[Expr, tuple[int, int]] = field(default_factory=dict)
     stops: bool = False
-    looked_up: dict[tuple[tuple[Question, ...], int], Flags] = field(default_factory=dict)
+    looked_up: dict[tuple[tuple[Question, ...], int], Indices] = field(default_factory=dict)
 
     def of(self, formula: Formula) -> FilterState:
         """The state of a formula, empty at first."""

@@ -70,7 +70,7 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
 
 
 async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up once a run.
+    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up again once calls were made.
 
     Answers that are derived from rows are left alone: what was answered of pairs side by side is less reliable.
 
@@ -85,9 +85,9 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     empty = _is_null(stage.columns, relation)
     if empty is not None and not await ctx.gate.ever_asked(questions):
         rids = rids[relation.stored(rids, (empty,)).column(0).to_numpy(zero_copy_only=False)]
-    looked_up = relation.filters.looked_up.setdefault((tuple(questions), stage.rows), np.zeros(relation.n, dtype=bool))
-    rids = rids[~looked_up[rids]]
-    looked_up[rids] = True
+    looked_up = relation.filters.looked_up.setdefault((tuple(questions), stage.rows), np.full(relation.n, -1))
+    rids = rids[looked_up[rids] < ctx.gate.budget.spent_calls]  # since then an equal row may have been asked
+    looked_up[rids] = ctx.gate.budget.spent_calls
     most = relation.at_once(stage.columns, len(rids))
     for start in range(0, len(rids), most):
         part = rids[start : start + most]

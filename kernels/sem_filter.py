@@ -104,9 +104,9 @@ async def _take_known(
     formula: Formula, stages: Sequence[Stage], masks: Masks, rids: Rids, relation: Relation, ctx: Context
 ) -> None:
     """Takes what is known of these rows at no call, stage after stage: what earlier queries paid for, in another order maybe, and NULL
-    where there is nothing to ask. Either may decide a row."""
+    where there is nothing to ask. Either may decide a row. It depends on nothing that differs where the statement is given again."""
     for stage in stages:
-        if stage is stages[0] and not any(relation[column].origin.in_ledger for column in stage.columns):
+        if stage is stages[0] and len(stage.columns) == 1:
             continue  # it is asked at once
         unasked = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
         positions = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))

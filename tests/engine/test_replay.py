@@ -833,3 +833,20 @@ def test_other_rows_are_not_answered_from_the_run_of_earlier_ones(tmp_path: Path
         assert foreseen.low <= again.cost.calls == 4 <= foreseen.high
         assert not any("lost meanwhile" in note or "answered from" in note for note in again.notes)
         assert con.uql(statement).cost.calls == 0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_search_over_two_sides_of_a_join_is_the_same_again(tmp_path, seed):
+    """Each text on the right side stands beside several rows, so its answer is known for the later ones."""
+    statement = (
+        "SELECT a.id FROM t AS a JOIN (FROM t WHERE id < 12) AS b ON a.id % 11 = b.id AND a.id BETWEEN 20 AND 80"
+        ' WHERE "it is so {a.text}" AND "it is nice {b.text}"'
+    )
+    rates = {"it is so {a.text}": 0.4, "it is nice {b.text}": 0.5}
+    for budget in (16, 24):
+        model = HashModel(rates)
+        with connect(tmp_path, model, ledger=":memory:", budget=budget, seed=seed) as con:
+            found = sorted(con.uql(statement).fetchall())
+            calls = model.calls
+            assert sorted(con.uql(statement).fetchall()) == found
+            assert model.calls == calls <= budget
