@@ -32,6 +32,7 @@ from uql.compiler.bind.uses import (
 )
 from uql.compiler.bound import Bound, BoundSelect
 from uql.compiler.sql import NOW, is_literal, type_sql
+from uql.compiler.subqueries import is_semantic_query
 from uql.compiler.syntax import Binary, Boolean, Call, Cast, Column, Expr, Name, Null, Quoted, ScalarQuery, Star, String
 from uql.compiler.virtual import Virtual
 from uql.compiler.walk import rewrite, walk
@@ -672,7 +673,9 @@ class Expressions:
         bound = self._as_number(expr, self.sub(expr.query, self.scope), self._is_number(expr.operand))
         want, type = self._of_columns(expr, bound), bound.query.items[0].type
         if not want.members and (type == "VARCHAR" or type.startswith("ENUM")):
-            labels = None if bound.correlated else bound
+            labels = (
+                None if bound.correlated or is_semantic_query(bound.query) else bound
+            )  # labels are read before a call
             want = Want(Place.COMPARE, "VARCHAR", label_query=labels, certain=certain and not expr.negated)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 

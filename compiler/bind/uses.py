@@ -226,7 +226,7 @@ def _by_cast(
     """(deciding use, what is asked, all uses): one where the types can be cast to one another, else one per type.
 
     A text that is cast to several types is asked once with the widest, and cast in each place. Labels, lists and structs are other
-    questions. Uses without a cast go with the first. A statement that is cast to numbers alone is BOOLEAN: they are 1 and 0.
+    questions. Uses without a cast go with the first. A statement that is cast to numbers, and to words beside them, is BOOLEAN: 1 and 0.
     Raises: BindError (UQL206) where a condition or BOOLEAN meets another type.
     """
     casts: dict[tuple[str | None, tuple[str, ...]], list[int]] = {}
@@ -250,7 +250,8 @@ def _by_cast(
         types = {**{uses[i].want.type or "VARCHAR": i for i in typed}, **types}
         if width is not None and all(map(is_number_or_time, types)):
             types.setdefault(width, casts[plain[0]][0])
-        if stated and all(map(is_numeric, types)) and _is_open([uses[index].want for index in loose]):
+        counts = any(map(is_numeric, types)) and all(is_numeric(type) or type == "VARCHAR" for type in types)
+        if stated and counts and _is_open([uses[index].want for index in loose]):
             types["BOOLEAN"] = casts[plain[0]][0]
         first = casts[plain[0]][0]
         widest_want = uses[first].want if len(types) == 1 else Want(Place.CAST, _common(uses, types, widest))

@@ -199,6 +199,56 @@ def test_calls_leave_the_query_before_them_alone(con: uql.Connection) -> None:
     assert reviews.where("id < 3").to("few").fetchall() == con.uql("SELECT * FROM few").fetchall()
 
 
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (lambda t: t.limit(3).where("id > 2"), "FROM (FROM reviews LIMIT 3) WHERE id > 2"),
+        (lambda t: t.limit(3).where("reviews.id > 2"), "FROM (FROM reviews LIMIT 3) WHERE id > 2"),
+        (lambda t: t.limit(3).order_by("id DESC"), "FROM (FROM reviews LIMIT 3) ORDER BY id DESC"),
+        (lambda t: t.limit(3).agg(n="COUNT(*)"), "SELECT 3"),
+        (lambda t: t.select("id").limit(2).limit(4), "SELECT id FROM reviews LIMIT 2"),
+        (
+            lambda t: t.limit(3).group_by("stars").count(),
+            "SELECT stars, count(*) FROM (FROM reviews LIMIT 3) GROUP BY ALL",
+        ),
+        (lambda t: t.group_by("stars").count().count(), "SELECT count(DISTINCT stars) FROM reviews"),
+        (
+            lambda t: t.group_by("stars").count().where("n > 1").order_by("stars"),
+            "SELECT stars, count(*) AS n FROM reviews GROUP BY stars HAVING n > 1 ORDER BY stars",
+        ),
+        (
+            lambda t: t.group_by("stars").order_by("stars DESC").count(),
+            "SELECT stars, count(*) FROM reviews GROUP BY stars ORDER BY stars DESC",
+        ),
+        (lambda t: t.select("stars").distinct().agg(n="COUNT(*)"), "SELECT count(DISTINCT stars) FROM reviews"),
+        (
+            lambda t: t.where("id < 3").join("many", "many.k = reviews.id", how="right").select("k").order_by("k"),
+            "SELECT k FROM many ORDER BY k",
+        ),
+        (lambda t: t.where("id < 3").options(budget=1).options(budget=9).count(), "SELECT 2"),
+    ],
+)
+def test_a_call_works_on_the_rows_so_far(made: object, text: str, con: uql.Connection) -> None:
+    con.sql("CREATE TABLE many AS SELECT range AS k FROM range(4)")
+    assert made(con.table("reviews")).fetchall() == con.sql(text).fetchall()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda t: t.join("reviews", "true", how="sideways"), "there is no join 'sideways'"),
+        (lambda t: t.order_by("id LIMIT 1"), "more than keys"),
+        (lambda t: t.select("DISTINCT stars"), "more than an expression"),
+        (lambda t: t.where("id > 1 QUALIFY true"), "more than an expression"),
+    ],
+)
+def test_what_a_call_would_leave_out_is_an_error(made: object, message: str, con: uql.Connection) -> None:
+    with pytest.raises(BindError, match=message):
+        made(con.table("reviews"))  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        con.table("reviews").limit(2.7)  # type: ignore[arg-type]
+
+
 def test_a_file_a_dotted_name_and_a_frame_may_be_the_table(con: uql.Connection) -> None:
     pandas = pytest.importorskip("pandas")
     mine = pandas.DataFrame({"a": [1, 2]})

@@ -6,6 +6,7 @@ A str is UQL as in a text ("stars > 3", '"it is rude" OR stars < 2'); `uql.sem` 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -72,8 +73,12 @@ def csv_file(path: str) -> ast.Select:
     return query
 
 
+JOINS = ("INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI")
+BEHIND_WHERE = ("limit", "offset", "distinct_on")  # clauses whose rows a later WHERE would change
+
+
 class Fluent:
-    """A query so far. Each call gives a new one; looking at it (`show`, `df`, `estimates` …) makes its `Result`.
+    """A query so far. Each call gives a new one, over the rows so far; looking at it (`show`, `df`, `estimates` …) makes its `Result`.
 
     >>> import uql
     >>> con = uql.connect()
@@ -82,14 +87,15 @@ class Fluent:
     SELECT topic, count(*) AS n FROM logs WHERE PROMPT "is rude" GROUP BY PROMPT "the topic" AS topic ORDER BY n DESC
     """
 
-    def __init__(self, query: ast.Select, run: Callable[[str], Result]) -> None:
-        self._query, self._run = query, run
+    def __init__(self, query: ast.Select, run: Callable[[str], Result], *, aggregated: bool = False) -> None:
+        self._query, self._run, self._aggregated = query, run, aggregated
         self._result: Result | None = None
 
     # ---------------------------------------------------------------------------------------------------------- clauses
     def where(self, *conditions: Any) -> Fluent:
         """Rows for which every condition holds, those of earlier calls too."""
-        return self._with(where=_all(self._query.where, conditions))
+        rows = self._over(*BEHIND_WHERE)
+        return rows._with(where=_all(rows._query.where, conditions))
 
     def filter(self, *conditions: Any) -> Fluent:
         """As `where`, by the name that data frames have for it."""
@@ -101,13 +107,17 @@ class Fluent:
 
     def group_by(self, *keys: Any, **named: Any) -> Fluent:
         """One row a group; a keyword names its key: `group_by(reason=uql.sem("the main complaint"))`."""
+        rows = self._over(*BEHIND_WHERE, "distinct")
         parts = tuple(ast.GroupKey(item.expr, item.alias) for item in _items(keys, named))
-        return self._with(group_by=(*self._query.group_by, *parts))
+        return rows._with(group_by=(*rows._query.group_by, *parts), order_by=())
 
     def agg(self, *columns: Any, **named: Any) -> Fluent:
         """Aggregates of all rows, or of each group after its keys: `group_by("film").agg(n="COUNT(*)", mood="AVG(stars)")`."""
-        keys = [ast.SelectItem(ast.Name((key.alias,)) if key.alias else key.expr) for key in self._query.group_by]
-        return self._with(items=(*keys, *_items(columns, named)))
+        rows = self._over(*BEHIND_WHERE, "distinct")
+        query = rows._query
+        keys = [ast.SelectItem(ast.Name((key.alias,)) if key.alias else key.expr) for key in query.group_by]
+        ordered = rows._with(items=(*keys, *_items(columns, named)), order_by=query.order_by if keys else ())
+        return Fluent(ordered._query, self._run, aggregated=True)
 
     def count(self) -> Fluent:
         """The number of rows as `n`, or that of each group after its keys.
@@ -119,32 +129,33 @@ class Fluent:
         >>> reviews.group_by(topic=uql.sem("the topic")).count()
         SELECT topic, count(*) AS n FROM 'reviews.csv' GROUP BY PROMPT "the topic" AS topic
         >>> reviews.limit(5).count()
-        SELECT count(*) AS n FROM (SELECT * FROM 'reviews.csv' LIMIT 5) AS counted
+        SELECT count(*) AS n FROM (SELECT * FROM 'reviews.csv' LIMIT 5)
         """
-        query = self._query
-        if query.limit is not None or query.distinct or query.distinct_on:
-            inner = ast.Derived(replace(query, options=()), "counted")
-            return Fluent(ast.Select((), inner, options=query.options), self._run).count()
-        return self._with(order_by=()).agg(n="COUNT(*)")
+        return self.agg(n="COUNT(*)")
 
     def having(self, *conditions: Any) -> Fluent:
         """Groups for which every condition holds."""
+        if self._query.limit is not None:
+            return self.where(*conditions)
         return self._with(having=_all(self._query.having, conditions))
 
     def order_by(self, *keys: Any) -> Fluent:
         """The order of the rows: "n DESC", or `uql.sem("how angry")`."""
-        tree = parse("SELECT 1 ORDER BY " + ", ".join(_written(key) for key in keys))
-        assert isinstance(tree, ast.Select)
-        return self._with(order_by=(*self._query.order_by, *tree.order_by))
+        text = ", ".join(_written(key) for key in keys)
+        tree = parse(f"SELECT 1 ORDER BY {text}")
+        if not isinstance(tree, ast.Select) or tree != ast.Select(tree.items, order_by=tree.order_by):
+            raise BindError(f"{text!r} is more than keys of an order", help="each clause has a call of its own")
+        rows = self._over("limit", "offset")
+        return rows._with(order_by=(*rows._query.order_by, *tree.order_by))
 
     def limit(self, rows: int, offset: int = 0) -> Fluent:
         """The first rows, after `offset` of them."""
-        skip = ast.Number(str(int(offset))) if offset else None
-        return self._with(limit=ast.Number(str(int(rows))), offset=skip)
+        skip = ast.Number(str(operator.index(offset))) if offset else None
+        return self._over("limit", "offset")._with(limit=ast.Number(str(operator.index(rows))), offset=skip)
 
     def distinct(self) -> Fluent:
         """Each row once."""
-        return self._with(distinct=True)
+        return self._over(*BEHIND_WHERE)._with(distinct=True)
 
     def sem_dedupe(self, text: str, *columns: str) -> Fluent:
         """One row of those that a model says are one thing, as `sem_dedupe("the same product")`: the first by `order_by`.
@@ -158,7 +169,7 @@ class Fluent:
         SELECT DISTINCT ON (PROMPT "the same product" USING (title)) * FROM offers ORDER BY price
         """
         names = tuple(ast.Name(tuple(column.split("."))) for column in columns)
-        return self._with(distinct_on=(ast.Quoted(text, names, forced=True),))
+        return self._over(*BEHIND_WHERE, "distinct")._with(distinct_on=(ast.Quoted(text, names, forced=True),))
 
     def join(self, other: str | Fluent, on: Any, how: str = "inner", alias: str | None = None) -> Fluent:
         """Rows joined with another table or query: `a.join("b", on='"{a.x} and {b.y} are the same"')`.
@@ -168,20 +179,29 @@ class Fluent:
             on: a condition in UQL, or an expression.
             how: inner, left, right, full, semi, anti, in any case.
             alias: of `other`.
+        Raises: BindError (UQL212) for a join that there is not.
         """
+        if how.upper() not in JOINS:
+            raise BindError(f"there is no join {how!r}", code="UQL212", help=f"how: {', '.join(JOINS).lower()}")
+        rows = self._over(
+            *BEHIND_WHERE, "distinct", "group_by", *(("where",) if how.upper() in ("RIGHT", "FULL") else ())
+        )
         if isinstance(other, Fluent):
-            right: ast.Source = ast.Derived(other._query, alias or "other")
+            own = [option.name for option in rows._query.options]
+            rows = rows._with(options=(*(o for o in other._query.options if o.name not in own), *rows._query.options))
+            right: ast.Source = ast.Derived(replace(other._query, options=()), alias or "other")
         else:
             source = table(other).source
             assert isinstance(source, ast.TableName)
             right = replace(source, alias=alias) if alias else source
-        left = self._query.source
+        left = rows._query.source
         assert left is not None
-        return self._with(source=ast.Join(how.upper(), left, right, _expression(on)))
+        return rows._with(source=ast.Join(how.upper(), left, right, _expression(on)))
 
     def options(self, **settings: Any) -> Fluent:
-        """WITH (…): `options(budget=64, confidence=0.9)`."""
-        return self._with(options=(*self._query.options, *(ast.Option(k, v) for k, v in settings.items())))
+        """WITH (…): `options(budget=64, confidence=0.9)`; of one that is given twice the later holds."""
+        before = (option for option in self._query.options if option.name not in settings)
+        return self._with(options=(*before, *(ast.Option(k, v) for k, v in settings.items())))
 
     def to(self, name: str) -> Result:
         """TO name: runs the query and keeps its rows as a table."""
@@ -218,7 +238,21 @@ class Fluent:
         return self.result._repr_html_()
 
     def _with(self, **parts: Any) -> Fluent:
-        return Fluent(replace(self._query, **parts), self._run)
+        return Fluent(replace(self._query, **parts), self._run, aggregated=self._aggregated)
+
+    def _over(self, *clauses: str) -> Fluent:
+        """The query; where it has one of these clauses, or aggregates its rows, one over the rows that it returns."""
+        query = self._query
+        stands = any(getattr(query, clause) not in (None, (), False) for clause in clauses)
+        if not stands and (not self._aggregated or clauses == ("limit", "offset")):
+            return self
+        match query.source:
+            case ast.TableName(parts=(*_, name), file=False, alias=None):
+                alias: str | None = name
+            case source:
+                alias = getattr(source, "alias", None)
+        inner = ast.Derived(replace(query, options=()), alias)
+        return Fluent(ast.Select((ast.SelectItem(ast.Star()),), inner, options=query.options), self._run)
 
 
 def _all(before: ast.Expr | None, conditions: tuple[Any, ...]) -> ast.Expr | None:
@@ -257,9 +291,6 @@ def _written(key: Any) -> str:
 
 def _parsed(text: str, part: str) -> ast.Select:
     tree = parse(text)
-    match tree:
-        case ast.Select(
-            source=None, where=None, group_by=(), having=None, order_by=(), limit=None, to=None, options=()
-        ):
-            return tree
+    if isinstance(tree, ast.Select) and tree == ast.Select(tree.items):
+        return tree
     raise BindError(f"{part!r} is more than an expression", help="each clause has a call of its own")

@@ -13,3 +13,5 @@
 !SELECT sum(<pos>::BOOLEAN::INTEGER) AS s, avg(<pos>::BOOLEAN::DOUBLE) AS a FROM reviews
 !SELECT film, sum(<pos>::BOOLEAN::INTEGER) AS s FROM reviews GROUP BY film ORDER BY film
 !SELECT <rating>::INTEGER::VARCHAR AS r, count(*) FROM reviews GROUP BY r ORDER BY r
+SELECT id, <pos>::VARCHAR AS a, <pos>::INTEGER AS b FROM reviews
+SELECT <joke>::VARCHAR AS a, sum(<joke>::INTEGER) AS b FROM reviews GROUP BY 1

@@ -14,3 +14,7 @@
 !SELECT count(*) FROM reviews WHERE id IN (SELECT id FROM reviews WHERE <name> = 'Ada') OR stars = 1
 !SELECT count(*) FROM nothing WHERE id IN (SELECT id FROM reviews WHERE <pos>)
 !SELECT count(*) FROM reviews WHERE id IN (SELECT id FROM nothing WHERE <pos>)
+SELECT id FROM reviews WHERE <topic> IN (SELECT <topic b.text> FROM reviews b WHERE <joke b.text>)
+SELECT id FROM reviews WHERE <topic> NOT IN (SELECT <topic b.text> FROM reviews b WHERE <joke b.text> AND id < 20)
+SELECT id FROM reviews WHERE <topic> IN (SELECT film FROM reviews b WHERE <joke b.text> UNION ALL SELECT 'plot')
+WITH c AS (SELECT <topic> AS k FROM reviews WHERE id < 3) SELECT id FROM reviews WHERE <topic> IN (SELECT k FROM c)
