@@ -70,7 +70,7 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
 
 
 async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up again once calls were made.
+    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up again after further calls.
 
     Answers that are derived from rows are left alone: what was answered of pairs side by side is less reliable.
 

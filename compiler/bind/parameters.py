@@ -126,6 +126,8 @@ def constant(value: object, name: str, span: Span) -> ast.Expr:
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
         value = item()
+    elif isinstance(value, bytearray | memoryview):
+        value = bytes(value)
     elif callable(getattr(value, "tolist", None)):  # an array, a series
         value = value.tolist()  # type: ignore[attr-defined]
     elif type(value).__name__ in ("NAType", "NaTType"):  # pandas' words for NULL
@@ -147,6 +149,10 @@ def constant(value: object, name: str, span: Span) -> ast.Expr:
                 raise _odd(value, name, span)
             return _signed(format(abs(value), "f"), value < 0, span)
         case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:  # half of a surrogate pair
+                raise _odd(value, name, span) from None
             return String(value, span=span)
         case dt.datetime():
             kind = "TIMESTAMPTZ" if value.tzinfo is not None else "TIMESTAMP"
@@ -154,7 +160,7 @@ def constant(value: object, name: str, span: Span) -> ast.Expr:
         case dt.date():
             return TypedLiteral("DATE", value.isoformat(), span=span)
         case dt.time():
-            return TypedLiteral("TIME", value.isoformat(), span=span)
+            return TypedLiteral("TIME" if value.tzinfo is None else "TIMETZ", value.isoformat(), span=span)
         case dt.timedelta():
             micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
             return TypedLiteral("INTERVAL", f"{micros} microseconds", span=span)
@@ -165,6 +171,9 @@ def constant(value: object, name: str, span: Span) -> ast.Expr:
             return Cast(String(text, span=span), TypeName("BLOB"), span=span)
         case list() | tuple():
             return ast.ListExpr(tuple(constant(part, name, span) for part in value), span=span)
+        case dict() if value and all(isinstance(key, str) for key in value):  # a STRUCT, as in DuckDB
+            parts = tuple(ast.Named(key, constant(part, name, span)) for key, part in value.items())
+            return ast.Call("struct_pack", parts, span=span)
         case SemText():
             quoted = ast.Quoted(value.text, forced=True, span=span)
             return quoted if value.type is None else Cast(quoted, type_name(value.type, span), span=span)
@@ -201,7 +210,7 @@ def _odd(value: object, name: str, span: Span) -> BindError:
         f"the parameter ${name} is a {type(value).__name__} ({value!r:.60}), which is not a constant of UQL",
         code="UQL210",
         span=span,
-        help="parameters are numbers, texts, dates, times, None, lists of these, and uql.sem(…)",
+        help="parameters are numbers, texts, bytes, dates, times, None, lists and dicts of these, and uql.sem(…)",
     )
 
 

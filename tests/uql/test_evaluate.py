@@ -202,6 +202,16 @@ def test_rows_that_cannot_be_used_are_said(rows: str, options: dict[str, Any]) -
     assert error.value.code == "UQL517"
 
 
+def test_labelled_rows_in_files_are_read_by_their_pattern(tmp_path: Path) -> None:
+    pattern = str(tmp_path / "part*.csv")
+    with connect(Reader()) as con:
+        with pytest.raises(DataError, match="there is no file"):
+            con.evaluate(pattern, "it is good")
+        for n in (1, 2):
+            con.sql(f"COPY (FROM rated LIMIT {10 * n}) TO '{tmp_path}/part{n}.csv'")
+        assert con.evaluate(pattern, "it is good").found[0].rows == 30
+
+
 def test_max_cost_holds_over_all_of_it() -> None:
     model = Reader()
     with connect(model, max_cost=100e-6, concurrency=1) as con, pytest.raises(BudgetError):

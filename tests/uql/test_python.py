@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import re
 import threading
 from dataclasses import dataclass
@@ -247,6 +248,18 @@ def test_what_a_call_would_leave_out_is_an_error(made: object, message: str, con
         made(con.table("reviews"))  # type: ignore[operator]
     with pytest.raises(TypeError):
         con.table("reviews").limit(2.7)  # type: ignore[arg-type]
+
+
+def test_parameters_are_what_duckdb_takes_them_for(con: uql.Connection) -> None:
+    zone = dt.timezone(dt.timedelta(hours=2))
+    for value in (dt.time(1, 2, tzinfo=zone), {"a": 1, "b": ["x", None]}, bytearray(b"a\xff"), memoryview(b"bc")):
+        want = con.execute("SELECT $x, typeof($x)", {"x": value}).fetchall()
+        assert con.uql("SELECT $x, typeof($x)", x=value).fetchall() == want
+        asked = 'SELECT $x, typeof($x) FROM reviews WHERE "the review is positive" LIMIT 1'
+        assert con.uql(asked, x=value).fetchall() == want
+    for odd in ("half \ud800", {1: 2}, {}):
+        with pytest.raises(BindError, match="not a constant"):
+            con.uql("SELECT $x", x=odd).fetchall()
 
 
 def test_a_file_a_dotted_name_and_a_frame_may_be_the_table(con: uql.Connection) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from uql.api.result import Result
 from uql.base.errors import BindError
-from uql.base.sql_text import literal
+from uql.base.sql_text import DATA_FILES, literal
 from uql.compiler import syntax as ast
 from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import NO_SPAN
@@ -54,7 +54,7 @@ def table(name: str) -> ast.Select:
             code="UQL212",
             help='a data frame goes by the name of its variable: con.table("reviews")',
         )
-    file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
+    file = "/" in name or "\\\\" in name or name.lower().endswith(DATA_FILES)
     tree = None if file else tree_of(f"SELECT * FROM {name}")
     match tree:
         case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 OWN = "system.main."  # before the names of functions that UQL calls itself: no macro of the user's stands before them
 _IN_PYTHON = re.compile(r"^Invalid Input Error: Python exception occurred while executing the UDF: \w+: ")
 _OWN_COLUMN = re.compile(r" when casting from source column __\w+")
+DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # a name that ends so is a file
 
 
 def quote(name: str) -> str:

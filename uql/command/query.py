@@ -18,7 +18,7 @@ import uql
 from uql.base.errors import DataError
 from uql.base.postgres_url import without_password
 from uql.base.printable import printable
-from uql.base.sql_text import first_line
+from uql.base.sql_text import DATA_FILES, first_line
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
 from uql.command.output import Format, Output
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from uql.api.result import Result
     from uql.engine.outcome import Outcome
 
-_DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _SHOWN_ERRORS = 10
 # DuckDB's words where another process holds the file, and only reads it
 READABLE = "open this database in read-only mode"
@@ -363,7 +362,7 @@ def connect(
         path = Path(database)
         if path.is_dir():
             raise UsageError(f"{database} is a folder, not a database", help="files in it: FROM 'folder/*.parquet'")
-        if path.suffix.lower() in _DATA_FILES:
+        if path.suffix.lower() in DATA_FILES:
             raise UsageError(f"{database} is not a database", help=f"uql -c \"SELECT … FROM '{database}'\"")
         if not path.exists():
             if read_only:
