@@ -225,16 +225,6 @@ def _answered_ids(block: Block) -> set[int]:
     return {c.id for c in _columns_after_filter(block)} | sure
 
 
-def _used(block: Block) -> tuple[VirtualColumn, ...]:
-    return virtuals(*(key.expr for key in block.aggregate.keys), *block.output)
-
-
-def _filter_ids(block: Block) -> list[int]:
-    return (
-        [c.id for leaf in block.filter.formula.leaves for c in leaf.columns] if block.filter.formula is not None else []
-    )
-
-
 PHYSICAL: tuple[tuple[str, Callable[[Block], bool]], ...] = (
     (
         "a group is named and never asked",
@@ -262,9 +252,17 @@ PHYSICAL: tuple[tuple[str, Callable[[Block], bool]], ...] = (
     ),
     (
         "the WHERE asks other texts than it holds",
-        lambda b: {c.id for c in b.filter.columns} == set(_filter_ids(b)),
+        lambda b: (
+            {c.id for c in b.filter.columns}
+            == {
+                c.id for leaf in (b.filter.formula.leaves if b.filter.formula is not None else ()) for c in leaf.columns
+            }
+        ),
     ),
-    ("a text is used and never asked", lambda b: {c.id for c in _used(b)} <= _answered_ids(b)),
+    (
+        "a text is used and never asked",
+        lambda b: {c.id for c in virtuals(*(key.expr for key in b.aggregate.keys), *b.output)} <= _answered_ids(b),
+    ),
     ("DuckDB is given a quoted text", lambda b: not is_semantic(b.scan.where)),
     (
         "it stops at a LIMIT that it does not have",
