@@ -157,7 +157,7 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         return
     least = 1 if sampled else max(2, OPEN_SHARE * len(rids))
     for _ in range(0 if stays(column, ctx) else ROUNDS):
-        none = rids[_in_none(column, rids, relation)]
+        none = rids[in_none(column, rids, relation)]
         if len(none) < least or not ctx.purse.fits_now(2 if sampled else 2 * (1 + len(none))):
             break
         old = relation.labels(column)
@@ -172,9 +172,9 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         again = none if ctx.purse.remaining is None else none[: ctx.purse.remaining]
         relation[column].asked_mask[again] = False
         await asking.ask(Stage((column,)), again, relation, ctx)
-        if _in_none(column, sample, relation).mean() > 1 - SETTLED:
+        if in_none(column, sample, relation).mean() > 1 - SETTLED:
             break
-    left = int(_in_none(column, rids, relation).sum())
+    left = int(in_none(column, rids, relation).sum())
     if left > max(1, LARGE_SHARE * len(rids)):
         n_asked = int(relation[column].asked_mask[rids].sum())
         ctx.note_once(
@@ -188,18 +188,13 @@ def stays(column: VirtualColumn, ctx: Context) -> bool:
     return column.into is not None or (ctx.groups_stay and column.text in ctx.groups)
 
 
-def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> int:
-    """How many of these rows were asked and are in no group.
+def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> Flags:
+    """(n,) which of these rows were asked and are in no group.
 
     Args:
         column: a GROUP BY text whose taxonomy is there.
         rids: (n,) int, rows of the relation.
     """
-    return int(_in_none(column, rids, relation).sum())
-
-
-def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> Flags:
-    """(n,) which rows were asked and are in no group."""
     return np.array([value == NONE or value == [] for value in relation[column].values[rids]], dtype=bool)
 
 
