@@ -18,7 +18,6 @@ from uql.compiler.bind.block import Blocks
 from uql.compiler.bind.fields import output_fields
 from uql.compiler.bind.own_text import checked_text
 from uql.compiler.bind.parameters import substitute
-from uql.compiler.bind.reading import identifiers
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
@@ -81,13 +80,12 @@ def bind(
         ) from error
     as_written = not (statement.semantic or statement.reads_frames)
     own = checked_text(query, text, parameters, bound.items, types) if as_written else None
-    readings = [*statement.readings, *identifiers(text, statement.readings)]
     return BoundStatement(
         bound,
         text,
         to=query.to,
         options=options,
-        readings=tuple(sorted(readings, key=lambda reading: reading.span.start)),
+        readings=tuple(sorted(statement.readings, key=lambda reading: reading.span.start)),
         warnings=tuple(statement.warnings),
         tables=tuple(statement.tables.values()),
         semantic=statement.semantic,

@@ -16,7 +16,7 @@ from uql.compiler.virtual import VirtualColumn
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How one quoted text was read: 'column', 'string', 'identifier' or 'virtual'; EXPLAIN prints it."""
+    """How one quoted text was read: 'column', 'string' or 'virtual'; EXPLAIN prints it."""
 
     span: Span
     text: str

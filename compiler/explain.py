@@ -109,8 +109,7 @@ def explained(
         quote: the price of the plan.
         budget: calls; None: all.
     """
-    readings = [r for r in statement.readings if r.read_as != "identifier"]
-    lines = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
+    lines = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in statement.readings)
     beyond = budget is not None and quote.every.high > budget
     warnings = [*statement.warnings]
     refused = _refused(plan, quote, budget)

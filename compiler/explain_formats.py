@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import Quote, Range, Tokens, Unit
 from uql.compiler.explain import Asked, Explained, Step, q_error, text, with_measured
+
+if TYPE_CHECKING:
+    from uql.llm.run_record import Cost
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What a run cost, beside what was predicted."""
 
-    calls: int
-    cached: int  # rows that the ledger answered
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-    seconds: float
+    cost: Cost
     rows: int
     notes: tuple[str, ...] = ()
     asked: Asked = field(default_factory=dict)
@@ -80,23 +78,24 @@ def _sampled_lines(sampled: Sampled) -> list[str]:
 
 def _compared(quote: Quote, measured: Measured) -> list[tuple[str, Range, float]]:
     return [
-        ("calls", quote.calls, measured.calls),
-        ("input tokens", quote.input_tokens, measured.input_tokens),
-        ("output tokens", quote.output_tokens, measured.output_tokens),
+        ("calls", quote.calls, measured.cost.calls),
+        ("input tokens", quote.input_tokens, measured.cost.input_tokens),
+        ("output tokens", quote.output_tokens, measured.cost.output_tokens),
     ]
 
 
 def _measured_lines(quote: Quote, measured: Measured) -> list[str]:
+    cost = measured.cost
     lines = ["Measured beside predicted (q-error: how many times too high or too low):"]
-    if measured.usd is None or quote.usd is None:
-        lines.append("  USD: unknown" if measured.usd is None else f"  USD: {measured.usd:,.4f}")
+    if cost.usd is None or quote.usd is None:
+        lines.append("  USD: unknown" if cost.usd is None else f"  USD: {cost.usd:,.4f}")
     else:
-        lines.append(f"  USD: {measured.usd:,.4f}; predicted {quote.usd.expected:,.4f}")
+        lines.append(f"  USD: {cost.usd:,.4f}; predicted {quote.usd.expected:,.4f}")
     for name, predicted, real in _compared(quote, measured):
-        cached = f", and {measured.cached:,} rows from the ledger" if name == "calls" and measured.cached else ""
+        cached = f", and {cost.cached:,} rows from the ledger" if name == "calls" and cost.cached else ""
         error = f"q-error {q_error(predicted.expected, real):.2f}"
         lines.append(f"  {name}: {real:,.0f}{cached}; predicted {predicted.expected:,.0f}; {error}")
-    lines.append(f"  seconds: {measured.seconds:.1f}; rows: {measured.rows:,}")
+    lines.append(f"  seconds: {cost.seconds:.1f}; rows: {measured.rows:,}")
     return lines + [f"Note: {note}" for note in measured.notes]
 
 
@@ -129,10 +128,13 @@ def as_json(explanation: Explained, measured: Measured | None = None, sampled: S
     if sampled is not None:
         result["sample"] = asdict(sampled)
     if measured is not None:
-        result["measured"] = asdict(measured) | {
+        known = ("calls", "cached", "input_tokens", "output_tokens", "usd", "seconds")
+        result["measured"] = {name: getattr(measured.cost, name) for name in known} | {
+            "rows": measured.rows,
+            "notes": measured.notes,
             "asked": [
                 {"text": text, "source": source, "calls": calls} for (text, source), calls in measured.asked.items()
-            ]
+            ],
         }
         result["q_error"] = {
             name.replace(" ", "_"): round(q_error(predicted.expected, real), 4)
@@ -210,7 +212,7 @@ def mermaid(explanation: Explained, measured: Measured | None = None, sampled: S
     if sampled is not None:
         comment += f", {sampled.passed:,} of {sampled.rows:,} {'first' if sampled.search else 'sampled'} rows pass"
     if measured is not None:
-        comment += f", {measured.calls:,} made"
+        comment += f", {measured.cost.calls:,} made"
     return "\n".join([*lines, *edges, f"  %% {comment}"])
 
 

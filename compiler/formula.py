@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.syntax import Binary, Boolean, Expr, Null, Unary
+from uql.compiler.syntax import Binary, Boolean, Expr, IsNull, Null, Number, String, Unary
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
 
@@ -25,6 +26,7 @@ _Known = tuple[frozenset[int], frozenset[int]]  # leaves that have an answer whe
 FALSE, TRUE, NULL = 1, 2, 4
 OPEN = FALSE | TRUE | NULL  # not asked yet
 UNKNOWN = FALSE | TRUE  # asked, without an answer
+_COMPARED = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 
 
 def _table(op: str) -> NDArray[np.uint8]:
@@ -224,18 +226,41 @@ def implied(expr: Expr) -> Expr | None:
 
 
 def _weaken(expr: Expr, *, positive: bool) -> Expr:
-    if isinstance(expr, Unary) and expr.op == "NOT":
-        below = _weaken(expr.operand, positive=not positive)
-        return Boolean(not below.value) if isinstance(below, Boolean) else Unary("NOT", below)
-    if isinstance(expr, Binary) and expr.op in ("AND", "OR"):
-        left, right = _weaken(expr.left, positive=positive), _weaken(expr.right, positive=positive)
-        decides = Boolean(expr.op == "OR")  # the constant that settles the operator
-        if decides in (left, right):
-            return decides
-        neutral = Boolean(expr.op == "AND")
-        if left == neutral:
-            return right
-        return left if right == neutral else Binary(expr.op, left, right)
+    match expr:
+        case Unary(op="NOT", operand=operand):
+            return folded(Unary("NOT", _weaken(operand, positive=not positive)))
+        case Binary(op="AND" | "OR" as op, left=left, right=right):
+            return folded(Binary(op, _weaken(left, positive=positive), _weaken(right, positive=positive)))
     if is_semantic(expr):
         return Boolean(positive)
     return Boolean(False) if isinstance(expr, Null) and positive else expr
+
+
+def folded(expr: Expr) -> Expr:
+    """An expression whose parts are folded already, as a constant where it is one.
+
+    >>> folded(Binary("OR", Null(), Boolean(True)))
+    Boolean(value=True)
+    """
+    match expr:
+        case Binary(op="AND" | "OR" as op, left=left, right=right):
+            settles, neutral = Boolean(op == "OR"), Boolean(op == "AND")
+            if settles in (left, right):
+                return settles
+            return right if left == neutral else left if right == neutral else expr
+        case Unary(op="NOT", operand=Boolean(value=value)):
+            return Boolean(not value)
+        case Unary(op="NOT", operand=Null()):
+            return Null()
+        case IsNull(operand=Null(), negated=negated):
+            return Boolean(not negated)
+        case IsNull(operand=Number() | String() | Boolean(), negated=negated):
+            return Boolean(negated)
+        case Binary(op=op, left=left, right=right) if op in _COMPARED and Null() in (left, right):
+            return Null()
+        case Binary(op=op, left=Number(text=a), right=Number(text=b)) if op in _COMPARED:
+            one, two = Decimal(a), Decimal(b)
+            return Boolean(((one > two) - (one < two)) in _COMPARED[op])
+        case Binary(op="=" | "<>" as op, left=String(value=c), right=String(value=d)):
+            return Boolean((c == d) == (op == "="))
+    return expr

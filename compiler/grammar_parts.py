@@ -51,10 +51,7 @@ class Part(Node):
         """Its place without the clauses that belong to the whole UNION."""
         tail = min((c.span.start for c in self.clauses if c.kind in TAIL), default=self.span.end)
         ends = [c.span.end for c in self.clauses if c.span.end <= tail and c.kind not in TAIL]
-        return Span(self.span.start, max(ends, default=self.head_end()))
-
-    def head_end(self) -> int:
-        return self.items[-1].span.end if self.items else self.span.end
+        return Span(self.span.start, max(ends, default=self.items[-1].span.end if self.items else self.span.end))
 
 
 TAIL = ("ORDER BY", "LIMIT", "OFFSET", "TO", "WITH")

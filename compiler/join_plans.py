@@ -82,10 +82,6 @@ def fields_read(block: Block) -> dict[Column, Field]:
     return {**fields_in(*(part.source for part in block.inner.correlated)), **fields_of(block)}
 
 
-def first_source(side: BoundSource | OuterJoin | None) -> BoundSource | None:
-    return next(iter(sources_of(side)), None)
-
-
 def push(join: OuterJoin, terms: list[Expr]) -> tuple[OuterJoin, list[Expr]]:
     """The join with these concrete terms of WHERE applied before its pairs are made, and those that have to wait."""
     left: list[Expr] = []
@@ -164,8 +160,9 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     row: dict[str, BoundSource] = {}
     views: list[tuple[str, str]] = []
     for alias in dict.fromkeys(c.table for c in read):
-        fields = tuple(_field_of(source_fields, c) for c in read if c.table == alias)
-        items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
+        columns = [c for c in read if c.table == alias]
+        fields = tuple(_field_of(source_fields, c) for c in columns)
+        items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(columns, fields, strict=True))
         rows[alias] = BoundDerived(BoundSelect(items, source, where, distinct=True), alias, fields)
         views.append((alias, f"__value_{next(_views)}"))
         row[alias] = BoundTable(Table(alias, quote(views[-1][1]), fields, 1), alias)
@@ -176,10 +173,6 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
 def _field_of(fields: Mapping[Column, Field], column: Column) -> Field:
     """What is known of a column; of one that is not in FROM, that it is a text."""
     return fields.get(column) or Field(column.name, "VARCHAR")
-
-
-def _of(read: tuple[Column, ...], alias: str) -> tuple[Column, ...]:
-    return tuple(c for c in read if c.table == alias)
 
 
 def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:

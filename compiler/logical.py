@@ -1,16 +1,15 @@
-"""The logical plan: what has to be computed, not how. Frozen nodes; each is its children, its expressions, and one printed line."""
+"""The logical plan: what has to be computed, not how. Frozen nodes; each is its children and its expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
-from uql.compiler.expression_text import describe_source, show
+from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, is_inner, without_semantic_on
-from uql.compiler.subqueries import derived, is_semantic_query, join_conditions
+from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
@@ -133,23 +132,8 @@ class Limit(OneInput):
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Union(LogicalPlan):
-    left: LogicalPlan
-    right: LogicalPlan
-    all: bool
-    op: str = "UNION"
-
-
-def build(query: BoundQuery) -> LogicalPlan:
-    """The plan of a bound query as it is written: nothing moved, nothing merged."""
-    if isinstance(query, BoundUnion):
-        return _ordered(Union(build(query.left), build(query.right), query.all, query.op), query)
-    assert isinstance(query, BoundSelect)
-    return _block(query)
-
-
-def _block(query: BoundSelect) -> LogicalPlan:
+def build(query: BoundSelect) -> LogicalPlan:
+    """The plan of a SELECT as it is written: nothing moved, nothing merged."""
     plan, conditions = _source(query.source)
     if query.where is not None:
         conditions = [*conditions, *conjuncts(query.where)]
@@ -185,7 +169,7 @@ def _block(query: BoundSelect) -> LogicalPlan:
     return _ordered(Distinct(plan) if query.distinct else plan, query)
 
 
-def _ordered(plan: LogicalPlan, query: BoundSelect | BoundUnion) -> LogicalPlan:
+def _ordered(plan: LogicalPlan, query: BoundSelect) -> LogicalPlan:
     if query.order_by:
         plan = Sort(plan, query.order_by)
     if query.limit is not None or query.offset:
@@ -210,67 +194,3 @@ def _joined(source: BoundSource) -> LogicalPlan:
     if not isinstance(source, BoundJoin) or not any(is_semantic(on) for on in join_conditions(source)):
         return Scan(source)
     return SemJoin(source.kind, _joined(source.left), _joined(source.right), source.on)
-
-
-def _reads(columns: tuple[VirtualColumn, ...]) -> str:
-    names = dict.fromkeys(c.label for column in columns for c in column.inputs)
-    return f"  reads={', '.join(names)}" if names else ""
-
-
-def line(plan: LogicalPlan) -> str:
-    """A node as one printed line."""
-    match plan:
-        case Scan(source=None):
-            return "OneRow"
-        case Scan(source=source):
-            words = describe_source(source)
-        case SqlFilter(condition=condition) | Qualify(condition=condition):
-            words = show(condition)
-        case SemFilter(condition=condition):
-            words = show(condition) + _reads(virtuals(condition))
-        case SemJoin(kind=kind, condition=condition):
-            words = kind + (f" ON {show(condition)}" if condition is not None else "") + _reads(virtuals(condition))
-        case SemMap(columns=columns):
-            words = ", ".join(f'"{c.text}" {c.operator.noun}:{c.type}' for c in columns) + _reads(columns)
-        case SemGroup(columns=columns):
-            words = ", ".join(_group(c) for c in columns) + _reads(columns)
-        case Aggregate():
-            words = _aggregate(plan)
-        case SemAgg(columns=columns, only=only):
-            which = f" of groups where {show(only)}" if only is not None else ""
-            which += " of the groups returned" if plan.returned_only else ""
-            words = ", ".join(f'"{c.text}" {c.type}' for c in columns) + which + _reads(columns)
-        case Project(items=items):
-            words = ", ".join(item.name for item in items)
-        case Sort(keys=keys):
-            words = ", ".join(show(key.expr) + (" DESC" if key.descending else "") for key in keys)
-        case Limit(count=count, offset=offset):
-            words = ("all" if count is None else str(count)) + (f" offset {offset}" if offset else "")
-        case Union(op=op):
-            return op.title() + ("All" if plan.all else "")
-        case _:
-            words = ""
-    return f"{type(plan).__name__} {words}".rstrip()
-
-
-def _group(column: VirtualColumn) -> str:
-    into = f" INTO {column.into}" if column.into else ""
-    return f'"{column.text}"{into}{" MANY" if column.many else ""}'
-
-
-def _aggregate(plan: Aggregate) -> str:
-    names = [key.name for key in plan.keys]
-    by = [f"({', '.join(names[i] for i in one)})" for one in plan.sets] or names
-    having = f" HAVING {show(plan.having)}" if plan.having is not None else ""
-    return ", ".join(show(item.expr) for item in plan.items) + (f" BY {', '.join(by)}" if by else "") + having
-
-
-def tree(plan: LogicalPlan, depth: int = 0) -> Iterator[str]:
-    """The plan as indented lines, outermost first; semantic sub-queries of FROM under their Scan, as they are written."""
-    yield "  " * depth + line(plan)
-    for part in derived(plan.source) if isinstance(plan, Scan) else ():
-        if is_semantic_query(part.query):
-            yield "  " * (depth + 1) + f"Derived {part.alias}"
-            yield from tree(build(part.query), depth + 2)
-    for below in plan.inputs:
-        yield from tree(below, depth + 1)

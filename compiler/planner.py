@@ -9,7 +9,7 @@ from uql.compiler.bound import BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.fusions import where_with_limit
-from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
+from uql.compiler.join_plans import aliases_in, correlated, join_plan, push, sources_of
 from uql.compiler.merge_subqueries import merged
 from uql.compiler.physical import Block, Goal, Order, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
 from uql.compiler.rules import apply, known_names
@@ -123,7 +123,7 @@ def _named(filter: physical.SemFilter, whole: BoundSource | OuterJoin | None) ->
     """The filter with the names of its terms in the statistics: the tables, and the term as written."""
     if filter.formula is None:
         return filter
-    source = describe_source(first_source(whole))
+    source = describe_source(next(iter(sources_of(whole)), None))
     terms = [show(leaf.expr) for leaf in filter.formula.leaves]
     name = f"{source}: {' '.join(map(str, filter.formula.program))} of {'; '.join(terms)}"
     return replace(filter, terms=tuple(f"{source}: {term}" for term in terms), name=name)

@@ -11,8 +11,8 @@ from typing import Any
 from uql.base.errors import PlanError
 from uql.compiler import logical
 from uql.compiler.formula import Formula
-from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
-from uql.compiler.subqueries import aliases, is_semantic_query
+from uql.compiler.physical import Block, Goal
+from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import Expr
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic, virtuals
@@ -36,11 +36,11 @@ def check(plan: logical.LogicalPlan, guilty: str, before: Output | None = None) 
     return now
 
 
-def check_physical(plan: PhysicalPlan, guilty: str) -> None:
-    """Raises PlanError (UQL399) naming `guilty` where a physical plan is not valid."""
-    for name, test in PHYSICAL[type(plan)]:
-        if not test(plan):
-            raise _error(guilty, f"{type(plan).__name__}: {name}")
+def check_physical(block: Block, guilty: str) -> None:
+    """Raises PlanError (UQL399) naming `guilty` where the physical plan of a SELECT is not valid."""
+    for name, test in PHYSICAL:
+        if not test(block):
+            raise _error(guilty, f"Block: {name}")
 
 
 def problems(plan: logical.LogicalPlan) -> Iterator[str]:
@@ -58,8 +58,6 @@ def output(plan: logical.LogicalPlan) -> Output:
     match plan:
         case logical.Project(items=items) | logical.Aggregate(items=items):
             return tuple((item.name, item.type) for item in items)
-        case logical.Union(left=left):
-            return output(left)
     return output(plan.inputs[0]) if plan.inputs else ()
 
 
@@ -157,7 +155,7 @@ def _over(*types: type[logical.LogicalPlan]) -> Check:
 
 def _before_groups(plan: Any) -> str | None:
     """Rows are filtered and asked before they are grouped, projected or made distinct."""
-    if isinstance(plan.input, logical.Aggregate | logical.Project | logical.Distinct | logical.SemAgg | logical.Union):
+    if isinstance(plan.input, logical.Aggregate | logical.Project | logical.Distinct | logical.SemAgg):
         return f"stands over {type(plan.input).__name__}: its rows are gone"
     return None
 
@@ -175,11 +173,6 @@ def _unique(plan: logical.Scan) -> str | None:
 
 def _numbers(plan: logical.Limit) -> str | None:
     return "a number below 0" if (plan.count or 0) < 0 or plan.offset < 0 else None
-
-
-def _sides(plan: logical.Union) -> str | None:
-    left, right = output(plan.left), output(plan.right)
-    return None if len(left) == len(right) else f"{len(left)} columns and {len(right)}"
 
 
 def _items(plan: Any) -> list[Expr | None]:
@@ -217,7 +210,6 @@ LOGICAL: dict[type[logical.LogicalPlan], tuple[Check, ...]] = {
     logical.Distinct: (_over(logical.Project, logical.Aggregate, logical.SemAgg, logical.Qualify),),
     logical.Sort: (_requires_answers(_keys, lambda plan: plan.input),),
     logical.Limit: (_numbers,),
-    logical.Union: (_sides,),
 }
 
 
@@ -233,62 +225,56 @@ def _answered_ids(block: Block) -> set[int]:
     return {c.id for c in _columns_after_filter(block)} | sure
 
 
-def _used(block: Block) -> tuple[VirtualColumn, ...]:
-    return virtuals(*(key.expr for key in block.aggregate.keys), *block.output)
-
-
-def _filter_ids(block: Block) -> list[int]:
-    return (
-        [c.id for leaf in block.filter.formula.leaves for c in leaf.columns] if block.filter.formula is not None else []
-    )
-
-
-PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]] = {
-    SqlQuery: (("holds a quoted text", lambda p: not is_semantic_query(p.query)),),
-    UnionPlan: (("has no columns", lambda p: bool(p.items)),),
-    Block: (
-        (
-            "a group is named and never asked",
-            lambda b: {c.id for c in b.values.groups} <= {c.id for stage in b.values.stages for c in stage.columns},
-        ),
-        (
-            "a question rides that no row needs, or on other cells",
-            lambda b: (
-                b.filter.riders <= {c.id for c in _columns_after_filter(b)}
-                and all(c.shown == s.columns[0].shown for s in b.filter.stages for c in s.riders)
-            ),
-        ),
-        ("a stage asks nothing", lambda b: all(stage.columns for stage in b.requests)),
-        (
-            "one request shows two sets of columns",
-            lambda b: all(c.shown == stage.columns[0].shown for stage in b.requests for c in stage.columns),
-        ),
-        (
-            "rows share a request whose question is another one for each",
-            lambda b: all(s.rows == 1 or not any(c.holes for c in (*s.columns, *s.riders)) for s in b.requests),
-        ),
-        (
-            "a text is asked twice",
-            lambda b: len({c.id for c in _columns_after_filter(b)}) == len(_columns_after_filter(b)),
-        ),
-        (
-            "the WHERE asks other texts than it holds",
-            lambda b: {c.id for c in b.filter.columns} == set(_filter_ids(b)),
-        ),
-        ("a text is used and never asked", lambda b: {c.id for c in _used(b)} <= _answered_ids(b)),
-        ("DuckDB is given a quoted text", lambda b: not is_semantic(b.scan.where)),
-        (
-            "it stops at a LIMIT that it does not have",
-            lambda b: b.filter.goal is not Goal.FIRST or b.order.rows_needed is not None,
-        ),
-        ("it is estimated and has no aggregate", lambda b: (b.filter.goal is Goal.ESTIMATE) == b.aggregate.present),
-        ("both a source and an outer join", lambda b: b.scan.source is None or b.scan.join is None),
-        (
-            "asked after a LIMIT that is not there",
-            lambda b: not b.values.late or b.order.limit is not None or b.order.offset > 0,
+PHYSICAL: tuple[tuple[str, Callable[[Block], bool]], ...] = (
+    (
+        "a group is named and never asked",
+        lambda b: {c.id for c in b.values.groups} <= {c.id for stage in b.values.stages for c in stage.columns},
+    ),
+    (
+        "a question rides that no row needs, or on other cells",
+        lambda b: (
+            b.filter.riders <= {c.id for c in _columns_after_filter(b)}
+            and all(c.shown == s.columns[0].shown for s in b.filter.stages for c in s.riders)
         ),
     ),
-}
+    ("a stage asks nothing", lambda b: all(stage.columns for stage in b.requests)),
+    (
+        "one request shows two sets of columns",
+        lambda b: all(c.shown == stage.columns[0].shown for stage in b.requests for c in stage.columns),
+    ),
+    (
+        "rows share a request whose question is another one for each",
+        lambda b: all(s.rows == 1 or not any(c.holes for c in (*s.columns, *s.riders)) for s in b.requests),
+    ),
+    (
+        "a text is asked twice",
+        lambda b: len({c.id for c in _columns_after_filter(b)}) == len(_columns_after_filter(b)),
+    ),
+    (
+        "the WHERE asks other texts than it holds",
+        lambda b: (
+            {c.id for c in b.filter.columns}
+            == {
+                c.id for leaf in (b.filter.formula.leaves if b.filter.formula is not None else ()) for c in leaf.columns
+            }
+        ),
+    ),
+    (
+        "a text is used and never asked",
+        lambda b: {c.id for c in virtuals(*(key.expr for key in b.aggregate.keys), *b.output)} <= _answered_ids(b),
+    ),
+    ("DuckDB is given a quoted text", lambda b: not is_semantic(b.scan.where)),
+    (
+        "it stops at a LIMIT that it does not have",
+        lambda b: b.filter.goal is not Goal.FIRST or b.order.rows_needed is not None,
+    ),
+    ("it is estimated and has no aggregate", lambda b: (b.filter.goal is Goal.ESTIMATE) == b.aggregate.present),
+    ("both a source and an outer join", lambda b: b.scan.source is None or b.scan.join is None),
+    (
+        "asked after a LIMIT that is not there",
+        lambda b: not b.values.late or b.order.limit is not None or b.order.offset > 0,
+    ),
+)
 
 
 def _columns(schema: Output) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -127,14 +127,8 @@ class Duck:
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The rows of a query; `tables` are Arrow tables that it may name."""
         sql = self._sql(sql)
-        views = dict(tables or {})
-        for name, table in views.items():
-            self.connection.register(name, table)
-        try:
+        with self._registered(tables or {}):
             return arrow_of(self._relation(sql))
-        finally:
-            for name in views:
-                self.connection.unregister(name)
 
     def _relation(self, sql: str) -> duckdb.DuckDBPyRelation:
         """A query as DuckDB's relation: of a statement that is parsed already it takes two thirds of the time, of a text it is a script."""
@@ -158,21 +152,20 @@ class Duck:
     def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> list[tuple[Any, ...]]:
         """Runs a statement, and gives the rows that it returns: of one that writes rows their count."""
         sql = self._sql(sql)
-        views = dict(tables or {})
-        for name, table in views.items():
+        with self._registered(tables or {}):
+            return self.connection.execute(sql).fetchall()
+
+    @contextmanager
+    def _registered(self, tables: Mapping[str, pa.Table]) -> Iterator[None]:
+        """Arrow tables under their names, as long as a statement reads them."""
+        for name, table in tables.items():
             self.connection.register(name, table)
         try:
-            rows = self.connection.execute(sql).fetchall()
-        except duckdb.Error:
-            with suppress(duckdb.Error):  # in a transaction that the error has ended they go with it
-                self._unregister(views)
-            raise
-        self._unregister(views)
-        return rows
-
-    def _unregister(self, names: Iterable[str]) -> None:
-        for name in names:
-            self.connection.unregister(name)
+            yield
+        finally:
+            with suppress(duckdb.Error):  # in a transaction that an error has ended they go with it
+                for name in tables:
+                    self.connection.unregister(name)
 
     def scalar(self, sql: str) -> Any:
         # to the end: an unread row would hold the connection

@@ -117,11 +117,8 @@ def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relati
     if not block.order.keys:
         return passing[start : None if count is None else start + count]
     joined, arrays = relation.joined(passing, columns)
-    table = ctx.duck.arrow(
-        f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order.keys, ctx.duck, '__pos')}{limit(count, start)}",
-        arrays,
-    )
-    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    keys = order_by(block.order.keys, ctx.duck, "__pos")
+    return _last(ctx.duck.arrow(f"SELECT __rid FROM {joined} ORDER BY {keys}{limit(count, start)}", arrays))
 
 
 def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
@@ -132,50 +129,42 @@ def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relatio
         columns: the texts that the output reads, asked already.
     """
     joined, arrays = relation.joined(passing, columns)
-    items = typed_items(block.project.items, ctx.duck)
-    names = ", ".join(f"i{n}" for n in range(len(items)))
-    by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
-    inner = (
-        f"SELECT {', '.join(items)}, __rid, __pos{_sort_keys(block, by_name, ctx)} FROM {joined}{_qualify(block, ctx)}"
-    )
-    if block.project.distinct:
-        inner = _distinct(block, by_name, inner, "__pos")
-    keys = ", ".join(_sorted(block, by_name, "__pos"))
-    cut = limit(block.order.limit, block.order.offset)
-    rid = "" if block.project.distinct else ", __rid"
-    table = ctx.duck.output(f"SELECT {names}{rid} FROM ({inner}) ORDER BY {keys}{cut}", arrays)
+    table = ctx.duck.output(_selected(block, joined, {}, "__pos", ctx), arrays)
     if block.project.distinct:
         return Output(rename(table, block.project.items))
-    back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
-    return Output(rename(table, block.project.items), back)
+    return Output(rename(table, block.project.items), passing[_last(table)])
 
 
-def _other_keys(block: Block, by_name: dict[Expr, str]) -> list[tuple[str, Expr]]:
-    """The ORDER BY terms that are not items, and the names of their columns: o0, o1 …"""
-    return [(f"o{n}", key.expr) for n, key in enumerate(block.order.keys) if key.expr not in by_name]
+def _selected(block: Block, source: str, replaced: dict[Expr, str], last: str, ctx: Context) -> str:
+    """The SELECT of the items of a block and `last`, which settles ties, over its rows, or over its groups.
 
-
-def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context, replaced: dict[Expr, str] | None = None) -> str:
-    """SQL of the ORDER BY terms that are not items, as columns, so that they are computed before DISTINCT and LIMIT."""
-    return "".join(f", {ctx.duck.expression(expr, replaced)} AS {name}" for name, expr in _other_keys(block, by_name))
-
-
-def _distinct(block: Block, by_name: dict[Expr, str], inner: str, last: str) -> str:
-    """The different rows of `inner`. One is ordered by what its first row is ordered by, in the order of `last`, as DuckDB does."""
+    Args:
+        replaced: of groups: their columns for keys, aggregates, or whole items.
+    """
+    distinct, keys = block.project.distinct, block.order.keys
     names = ", ".join(f"i{n}" for n in range(len(block.project.items)))
-    keys = "".join(f", system.main.first({name} ORDER BY {last}) AS {name}" for name, _ in _other_keys(block, by_name))
-    return f"SELECT {names}, system.main.min({last}) AS {last}{keys} FROM ({inner}) GROUP BY {names}"
+    by_name: dict[Expr, str] = {}
+    if distinct or not replaced:  # groups are ordered by their estimates as they were before the cast
+        by_name = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
+    others = {key.expr: f"o{n}" for n, key in enumerate(keys) if key.expr not in by_name}
+    computed = [f"{ctx.duck.expression(expr, replaced)} AS {name}" for expr, name in others.items()]
+    having = block.aggregate.having
+    where = f" WHERE {ctx.duck.expression(having, replaced)}" if having is not None else ""
+    inner = ", ".join([*typed_items(block.project.items, ctx.duck, replaced), last, *computed])
+    inner = f"SELECT {inner} FROM {source}{where}{_qualify(block, ctx, replaced, last)}"
+    if distinct:  # ordered by what the first of the equal rows is ordered by, as DuckDB does
+        firsts = "".join(f", system.main.first({name} ORDER BY {last}) AS {name}" for name in others.values())
+        inner = f"SELECT {names}, system.main.min({last}) AS {last}{firsts} FROM ({inner}) GROUP BY {names}"
+    ordered = order_by(keys, ctx.duck, last, {**by_name, **others})
+    return f"SELECT {names}, {last} FROM ({inner}) ORDER BY {ordered}{limit(block.order.limit, block.order.offset)}"
 
 
-def _sorted(block: Block, by_name: dict[Expr, str], last: str) -> list[str]:
-    terms = [
-        f"{by_name.get(k.expr, f'o{n}')} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
-        for n, k in enumerate(block.order.keys)
-    ]
-    return [*terms, last]
+def _last(table: pa.Table) -> Rids:
+    """The numbers in the last column of rows, after their items."""
+    return np.asarray(table.column(table.num_columns - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str] | None = None, last: str = "__pos") -> str:
+def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str], last: str) -> str:
     """QUALIFY; equal rows in a window's order are taken in the order of `last`, so that equal runs give equal rows."""
     if block.project.qualify is None:
         return ""
@@ -202,8 +191,7 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
     starts = range(0, max(1, len(rids)), AT_ONCE)
     parts = (relation.joined(rids[start : start + AT_ONCE], columns) for start in starts)
     table = pa.concat_tables([relation.in_order([*items, "__rid"], *part) for part in parts])
-    back = np.asarray(table.column(table.num_columns - 1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    return Output(rename(table, block.project.items), back)
+    return Output(rename(table, block.project.items), _last(table))
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
@@ -234,7 +222,7 @@ def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
     """
     replaced: dict[Expr, str] = {**block_groups.keys, **block_groups.calls}
     try:
-        table = ctx.duck.output(_groups_sql(block, quote(block_groups.table), replaced, ctx))
+        table = ctx.duck.output(_selected(block, quote(block_groups.table), replaced, "__g", ctx))
     except duckdb.Error as error:
         expressions = dict.fromkeys(part for expr in block.output for part in _calculated(expr, block_groups))
         if block_groups.exact or not expressions:
@@ -242,9 +230,9 @@ def groups(block: Block, block_groups: Groups, ctx: Context) -> Output:
         tried = {expr: f"__t{n}" for n, expr in enumerate(expressions)}
         values = [f"TRY({ctx.duck.expression(expr, replaced)}) AS {name}" for expr, name in tried.items()]
         source = f"(SELECT {', '.join(['*', *values])} FROM {quote(block_groups.table)})"
-        table = ctx.duck.output(_groups_sql(block, source, {**replaced, **tried}, ctx))
+        table = ctx.duck.output(_selected(block, source, {**replaced, **tried}, "__g", ctx))
         ctx.warnings.append(f"NULL where an expression has no value at the estimate: {first_line(error)}")
-    order = [int(g) for g in table.column(len(block.project.items)).to_pylist()]
+    order = [int(g) for g in _last(table)]
     note_open(block, block_groups, order, ctx)
     estimates = _estimates(block, block_groups, order, ctx)
     table = _with_ratios(table, block, block_groups, estimates)
@@ -266,25 +254,6 @@ def _calculated(node: Node | None, block_groups: Groups) -> Iterator[Expr]:
         return
     for child in children(node):
         yield from _calculated(child, block_groups)
-
-
-def _groups_sql(block: Block, source: str, replaced: dict[Expr, str], ctx: Context) -> str:
-    """The SELECT of the items of a block and `__g` over its groups, whose table has columns for keys, aggregates, or whole items."""
-    items = typed_items(block.project.items, ctx.duck, replaced)
-    having = (
-        f" WHERE {ctx.duck.expression(block.aggregate.having, replaced)}" if block.aggregate.having is not None else ""
-    )
-    having += _qualify(block, ctx, replaced, "__g")
-    if block.project.distinct:
-        names = ", ".join(f"i{n}" for n in range(len(items)))
-        by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
-        inner = f"SELECT {', '.join(items)}, __g{_sort_keys(block, by_name, ctx, replaced)} FROM {source}{having}"
-        keys = ", ".join(_sorted(block, by_name, "__g"))
-        sql = f"SELECT {names}, __g FROM ({_distinct(block, by_name, inner, '__g')}) ORDER BY {keys}"
-    else:
-        keys = order_by(block.order.keys, ctx.duck, "__g", replaced)
-        sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"
-    return sql + limit(block.order.limit, block.order.offset)
 
 
 def _with_ratios(table: pa.Table, block: Block, block_groups: Groups, estimates: Estimates) -> pa.Table:

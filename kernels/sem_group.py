@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -33,25 +32,7 @@ PREVIEWS = 5  # further requests for names before rows are asked, where the firs
 LEAST_NEW = 3  # names of such a request, or it is the last one
 PREVIEW_PART = 32  # each takes one of so many calls that are left
 _FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", "unknown", "n/a"}
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Groups that a request named, with a line on each or an empty text; `full` where it named as many as it may."""
-
-    labels: tuple[str, ...]
-    descriptions: tuple[str, ...]
-    full: bool = False
-
-    def without(self, gone: Collection[str]) -> Named:
-        """Those whose name differs from these in more than case or number."""
-        low = {stem(label) for label in gone}
-        rest = [(n, d) for n, d in zip(self.labels, self.descriptions, strict=True) if stem(n) not in low]
-        return Named(tuple(n for n, _ in rest), tuple(d for _, d in rest))
-
-    def and_then(self, more: Named) -> Named:
-        """These and further ones."""
-        return Named((*self.labels, *more.labels), (*self.descriptions, *more.descriptions))
+Named = dict[str, str]  # names of groups, with a line on each or an empty text
 
 
 def schema_of(least: int, most: int, described: bool = False) -> str:
@@ -87,26 +68,26 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     if not relation.calls((Stage((column,)),), rids):  # nothing to read in any of them: NULL is their group
         relation[column].asked_mask[rids] = True
         return
-    labels, descriptions = await _all_named(column, rids, relation, ctx, 0 if sampled else len(rids))
-    if not labels and not ctx.purse.fits(1):
+    groups = await _all_named(column, rids, relation, ctx, 0 if sampled else len(rids))
+    if not groups and not ctx.purse.fits(1):
         raise BudgetError(
             f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
             span=column.span,
             help="WITH (budget = n) with a larger n, or give the labels with ::ENUM('a', 'b')",
         )
     failures = [error for error in ctx.errors if error.row < 0 and error.clause == column.text]
-    if not labels and failures:  # interrupted, or no reply came
+    if not groups and failures:  # interrupted, or no reply came
         message = f'the groups of "{column.text}" have no names: {failures[-1].message}'
         raise ModelReplyError(
             message, span=column.span, help="con.resume() goes on with the run, and pays for no answer twice"
         )
-    if not labels:
+    if not groups:
         raise ModelReplyError(
             f'the model named no groups for "{column.text}"',
             span=column.span,
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
-    relation[column].prompt.labels, relation[column].prompt.descriptions = labels, descriptions
+    relation[column].prompt.labels, relation[column].prompt.descriptions = tuple(groups), tuple(groups.values())
     _note_groups(column, relation, ctx)
 
 
@@ -119,28 +100,25 @@ def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> Non
         ctx.note_once(f'groups of "{column.text}": ', "; ".join(descriptions))
 
 
-async def _all_named(
-    column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, reserve: int
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names and descriptions of the groups of these rows; of more rows where the first request named as many groups as it may.
+async def _all_named(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, reserve: int) -> Named:
+    """The groups of these rows; of more rows where the first request named as many groups as it may.
 
     A further request costs one call. A row that was asked before its group had a name costs one more call each.
 
     Args:
         reserve: calls that are left for rows.
     """
-    first = await _named(column, choose_rows(rids, relation, column, ctx), (), relation, ctx)
+    groups, full = await _named(column, choose_rows(rids, relation, column, ctx), (), relation, ctx)
     if column.into is not None:  # that many are wished: none may be lost
-        return first.labels, first.descriptions
-    groups, full = first, first.full
+        return groups
     for _ in range(PREVIEWS):
         if not full or not ctx.purse.fits(reserve + PREVIEW_PART):
             break
         sample = choose_rows(rids, relation, column, ctx)
-        more = (await _named(column, sample, groups.labels, relation, ctx, least=0)).without(groups.labels)
-        groups, full = groups.and_then(more), len(more.labels) >= LEAST_NEW
-    groups = await _distinct(column, (), groups, relation, ctx)
-    return groups.labels, groups.descriptions
+        named, _ = await _named(column, sample, tuple(groups), relation, ctx, least=0)
+        more = _without(named, groups)
+        groups, full = groups | more, len(more) >= LEAST_NEW
+    return await _distinct(column, (), groups, relation, ctx)
 
 
 async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool = True) -> None:
@@ -157,24 +135,24 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         return
     least = 1 if sampled else max(2, OPEN_SHARE * len(rids))
     for _ in range(0 if stays(column, ctx) else ROUNDS):
-        none = rids[_in_none(column, rids, relation)]
+        none = rids[in_none(column, rids, relation)]
         if len(none) < least or not ctx.purse.fits_now(2 if sampled else 2 * (1 + len(none))):
             break
         old = relation.labels(column)
         sample = choose_rows(none, relation, column, ctx)
-        proposal = (await _named(column, sample, old, relation, ctx)).without(old)
-        new = await _distinct(column, old, proposal, relation, ctx)
-        if not new.labels:
+        proposal, _ = await _named(column, sample, old, relation, ctx)
+        new = await _distinct(column, old, _without(proposal, old), relation, ctx)
+        if not new:
             break
-        relation[column].prompt.labels = (*old, *new.labels)
-        relation[column].prompt.descriptions = (*relation[column].prompt.descriptions, *new.descriptions)
+        relation[column].prompt.labels = (*old, *new)
+        relation[column].prompt.descriptions = (*relation[column].prompt.descriptions, *new.values())
         _note_groups(column, relation, ctx)
         again = none if ctx.purse.remaining is None else none[: ctx.purse.remaining]
         relation[column].asked_mask[again] = False
         await asking.ask(Stage((column,)), again, relation, ctx)
-        if _in_none(column, sample, relation).mean() > 1 - SETTLED:
+        if in_none(column, sample, relation).mean() > 1 - SETTLED:
             break
-    left = int(_in_none(column, rids, relation).sum())
+    left = int(in_none(column, rids, relation).sum())
     if left > max(1, LARGE_SHARE * len(rids)):
         n_asked = int(relation[column].asked_mask[rids].sum())
         ctx.note_once(
@@ -188,18 +166,13 @@ def stays(column: VirtualColumn, ctx: Context) -> bool:
     return column.into is not None or (ctx.groups_stay and column.text in ctx.groups)
 
 
-def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> int:
-    """How many of these rows were asked and are in no group.
+def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> Flags:
+    """(n,) which of these rows were asked and are in no group.
 
     Args:
         column: a GROUP BY text whose taxonomy is there.
         rids: (n,) int, rows of the relation.
     """
-    return int(_in_none(column, rids, relation).sum())
-
-
-def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> Flags:
-    """(n,) which rows were asked and are in no group."""
     return np.array([value == NONE or value == [] for value in relation[column].values[rids]], dtype=bool)
 
 
@@ -207,8 +180,13 @@ async def _distinct(
     column: VirtualColumn, old: tuple[str, ...], proposal: Named, relation: Relation, ctx: Context
 ) -> Named:
     """The groups that do not mean what another name means, one of those before them or a known one."""
-    gone = await duplicates(column, old, proposal.labels, relation.source, ctx)
-    return proposal.without(gone)
+    return _without(proposal, await duplicates(column, old, tuple(proposal), relation.source, ctx))
+
+
+def _without(groups: Named, gone: Iterable[str]) -> Named:
+    """Those whose name differs from these in more than case or number."""
+    stems = {stem(name) for name in gone}
+    return {name: about for name, about in groups.items() if stem(name) not in stems}
 
 
 async def _named(
@@ -218,8 +196,8 @@ async def _named(
     relation: Relation,
     ctx: Context,
     least: int = 1,
-) -> Named:
-    """The groups of these rows, from one request that shows them.
+) -> tuple[Named, bool]:
+    """The groups of these rows, from one request that shows them; and whether it named as many as it may.
 
     Args:
         old: names of groups that there are; the request is then for further ones.
@@ -227,7 +205,7 @@ async def _named(
     """
     sample = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
     if not sample:
-        return Named((), ())
+        return {}, False
     most = column.into or min(MOST_GROUPS if old else MOST_AT_FIRST, len(sample))
     if not old:
         least = column.into or min(LEAST_AT_FIRST, len(sample))
@@ -247,8 +225,8 @@ async def _named(
         ),
         source=relation.source,
     )
-    labels, descriptions = read_groups(reply, column.into or MOST_GROUPS)
-    return Named(labels, descriptions, len(sample) > most and len(labels) >= most)
+    groups = read_groups(reply, column.into or MOST_GROUPS)
+    return groups, len(sample) > most and len(groups) >= most
 
 
 def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Context) -> Rids:
@@ -273,11 +251,11 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
     return np.sort(ctx.rng.choice(rids, SHOWN, replace=False))
 
 
-def read_groups(reply: Any, most: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def read_groups(reply: Any, most: int) -> Named:
     """Names and descriptions of a reply: one line each, no two that differ in case or number alone, no empty ones, none that says "other".
 
     >>> read_groups([{"name": "Lost card"}, {"name": " lost  cards "}, {"name": "Other"}, "Fees"], 8)
-    (('Lost card', 'Fees'), ('', ''))
+    {'Lost card': '', 'Fees': ''}
     """
     groups: dict[str, tuple[str, str]] = {}
     items = reply if isinstance(reply, list) else []
@@ -291,5 +269,4 @@ def read_groups(reply: Any, most: int) -> tuple[tuple[str, ...], tuple[str, ...]
         if clean and clean.casefold() not in _FILLER and key not in groups:
             line = one_line(about) if isinstance(about, str) else ""
             groups[key] = (clean, line if stem(line) != key else "")
-    chosen = list(groups.values())[:most]
-    return tuple(n for n, _ in chosen), tuple(d for _, d in chosen)
+    return dict(list(groups.values())[:most])

@@ -278,7 +278,7 @@ class _Block:
         )
         query = BoundSelect(
             items=outputs,
-            source=self._settled_source(source),
+            source=None if source is None else with_leaves(source, lambda leaf: leaf, self._settled),
             where=self._settled(where),
             group_by=tuple(self._group_item(key, expr) for key, expr in keys),
             having=self._settled(having),
@@ -519,9 +519,6 @@ class _Block:
                 help='name one of them in a sub-query: FROM (SELECT *, t FROM … WHERE "…") AS found',
             )
         return replace(moment, of=Virtual(conditions[0], span=moment.span))
-
-    def _settled_source(self, source: BoundSource | None) -> BoundSource | None:
-        return None if source is None else with_leaves(source, lambda leaf: leaf, self._settled)
 
     def _group_item(self, key: GroupKey, bound: Expr) -> BoundItem:
         expr = self._settled(bound)

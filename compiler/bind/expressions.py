@@ -45,7 +45,6 @@ BITS = ("&", "|", "<<", ">>")
 _HOLE = re.compile(r"(?<!\{)\{(\w+(?:\.\w+)*)\}(?!\})")
 BOOLEANS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "1", "0"))  # strings that DuckDB casts
 WHOLE = Want(Place.COMPARE, "BIGINT")
-LONG_CHAIN = 16  # terms of AND or OR: longer chains are balanced
 ORDERINGS = ("<", "<=", ">", ">=")
 
 
@@ -152,7 +151,8 @@ class Expressions:
             case ast.Unary():
                 return replace(expr, operand=self.bind(expr.operand, clause, WHOLE if expr.op == "~" else NUMBER))
             case Binary(op="AND" | "OR"):
-                return self._logical(expr, clause)
+                left, right = self.bind(expr.left, clause, CONDITION), self.bind(expr.right, clause, CONDITION)
+                return replace(expr, left=left, right=right)
             case Binary():
                 return self._binary(expr, clause, certain)
             case ast.Like():
@@ -435,25 +435,6 @@ class Expressions:
         return next((r.alias for r in self.scope.relations if r.find(column) is not None), "t")
 
     # ------------------------------------------------------------------------------------------------------ operators
-    def _logical(self, expr: Binary, clause: Clause) -> Expr:
-        """AND and OR: a long chain, which leans to the left, becomes a balanced tree, so that nothing recurses deeply."""
-        terms: list[Expr] = []
-        node: Expr = expr
-        while isinstance(node, Binary) and node.op == expr.op:
-            terms.append(node.right)
-            node = node.left
-        terms.append(node)
-        bound = [self.bind(term, clause, CONDITION) for term in reversed(terms)]
-        if len(bound) <= LONG_CHAIN:
-            tree = bound[0]
-            for term in bound[1:]:
-                tree = replace(expr, left=tree, right=term)
-            return tree
-        while len(bound) > 1:
-            pairs = [replace(expr, left=a, right=b) for a, b in zip(bound[::2], bound[1::2], strict=False)]
-            bound = pairs + bound[len(bound) - len(bound) % 2 :]
-        return bound[0]
-
     def _binary(self, expr: Binary, clause: Clause, certain: bool) -> Expr:
         if expr.op == "COLLATE":
             return replace(expr, left=self.bind(expr.left, clause, TEXT))

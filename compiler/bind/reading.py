@@ -1,4 +1,4 @@
-"""How a quoted text is read: the guard against misspelt names, holes, and which quoted words are mere identifiers."""
+"""How a quoted text is read: the guard against misspelt names, and holes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from uql.base.errors import BindError
 from uql.base.names import distance, suggestion
 from uql.base.schema import Modality
 from uql.compiler.bind.scope import Scope
-from uql.compiler.bound import Reading
-from uql.compiler.lexer import PIECE
-from uql.compiler.syntax import Column, Quoted, Span
+from uql.compiler.syntax import Column, Quoted
 from uql.compiler.virtual import VirtualColumn
 
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
@@ -178,18 +176,3 @@ def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:
             help="its comment says private; name another column",
         )
     return Column(column.table, column.name)
-
-
-def quoted_tokens(text: str) -> Iterator[Span]:
-    """Where the double-quoted words of a statement stand, strings and comments passed over."""
-    for piece in PIECE.finditer(text):
-        if piece["closed"]:
-            yield Span(*piece.span())
-
-
-def identifiers(text: str, settled: Iterable[Reading]) -> Iterator[Reading]:
-    """A reading 'identifier' for every quoted word that no settled reading covers."""
-    spans = [reading.span for reading in settled if reading.span.start >= 0]
-    for token in quoted_tokens(text):
-        if not any(span.start <= token.start < span.end for span in spans):
-            yield Reading(token, text[token.start + 1 : token.end - 1].replace('""', '"'), "identifier")

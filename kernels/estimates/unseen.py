@@ -37,7 +37,7 @@ def note_unseen(of: Aggregation, groups: Sequence[int], sampled: Sampled, unknow
         return True
     level = ctx.settings.confidence
     open_ = [column for column in of.block.values.groups if not sem_group.stays(column, ctx)]
-    hits = unknown + sum(sem_group.in_none(column, sampled.passing, of.relation) for column in open_)
+    hits = unknown + sum(int(sem_group.in_none(column, sampled.passing, of.relation).sum()) for column in open_)
     share = unseen_share(sampled.sampler.expected_draws(), hits, len(groups), level)
     which = f"groups below {ceil(1000 * share) / 1000:.1%} of the rows" if share < 1 else "groups of any size"
     ctx.notes.append(f"{which} may be missing: {sample_size} rows were asked ({level:.0%})")

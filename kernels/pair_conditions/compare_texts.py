@@ -171,7 +171,7 @@ async def _groups(attribute: str, order: Sequence[Row], source: str, ctx: Contex
             parameters=(("groups", f"{least} to {most}"),),
             max_tokens=300,
         )
-        listed, _ = sem_group.read_groups(await ctx.write(request, source=source, optional=True), most)
+        listed = tuple(sem_group.read_groups(await ctx.write(request, source=source, optional=True), most))
         groups += [listed] if len(listed) > 1 else []
     return groups
 

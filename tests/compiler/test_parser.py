@@ -12,8 +12,8 @@ import pytest
 
 from uql.base.errors import UQLSyntaxError
 from uql.compiler import make_tables, syntax
-from uql.compiler.bind.reading import quoted_tokens
 from uql.compiler.grammar import signature
+from uql.compiler.lexer import statements
 from uql.compiler.parser import MAX_DEPTH, check_brackets, parse, parse_script
 from uql.compiler.syntax import Binary, Name, Number, Quoted, Select, Span, String
 from uql.kernels import answer_types
@@ -277,7 +277,7 @@ def test_lateral_is_a_word_before_what_may_read_columns_and_a_name_elsewhere() -
 
 
 def test_what_stands_in_a_string_between_dollars_is_neither_a_quoted_word_nor_the_end_of_another_string() -> None:
-    assert [(span.start, span.end) for span in quoted_tokens('SELECT $$ "a" $$, "b"')] == [(18, 21)]
+    assert statements('SELECT $$ "; $$, "b"; SELECT 1') == [(0, 20), (22, 30)]
     with pytest.raises(UQLSyntaxError, match="nested more than 500 deep"):
         check_brackets("SELECT $$'$$, " + "(" * 501 + "$$'$$")
 
@@ -286,7 +286,7 @@ def test_what_stands_in_a_string_between_dollars_is_neither_a_quoted_word_nor_th
     ("read", "pump"),
     [
         (check_brackets, "/* "),
-        (lambda text: list(quoted_tokens(text)), '\\"'),
+        (statements, '\\"'),
         (answer_types._NUMERAL.fullmatch, " "),
     ],
 )

@@ -88,10 +88,11 @@ def test_the_rule_of_the_page_is_checked_and_keeps_the_answer(
     con: uql.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from docs.double_negation import double_negation
+    from logical_text import tree
 
     from uql.compiler import planner, rules
     from uql.compiler.binder import bind
-    from uql.compiler.logical import build, tree
+    from uql.compiler.logical import build
     from uql.compiler.parser import parse
 
     query = 'SELECT id FROM reviews WHERE NOT (NOT "it is good") AND id < 50'

@@ -82,18 +82,7 @@ def _analyzed(session: Session, tree: Explain, predicted: Explained, inner: Call
         outcome = inner().run()
     finally:
         stop()
-    cost = outcome.cost
-    measured = Measured(
-        cost.calls,
-        cost.cached,
-        cost.input_tokens,
-        cost.output_tokens,
-        cost.usd,
-        cost.seconds,
-        outcome.table.num_rows,
-        tuple(outcome.notes),
-        call_counts,
-    )
+    measured = Measured(outcome.cost, outcome.table.num_rows, tuple(outcome.notes), call_counts)
     return text_outcome(written(predicted, tree.format, measured).splitlines(), outcome)
 
 
