@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from uql.base.errors import ConfigError, DataError
+from uql.benchmarks.nl.ehrxqa import FINDINGS, PLACES, asked
+from uql.benchmarks.sembench.scenarios import PLACES as DESTINATIONS
 from uql.llm.providers.base import Answer, Problem, Reply, Request
 from uql.llm.providers.oracle import Oracle
 from uql.llm.questions import Choice, Extract, Predicate, Question, Row, Write
@@ -31,7 +33,6 @@ class About:
 
     words: tuple[str, ...]
     texts: tuple[str, ...]
-    number: bool = True
 
 
 def _game(text: str) -> str:
@@ -40,7 +41,11 @@ def _game(text: str) -> str:
 
 def _flag(what: str) -> About:
     article = "" if what == "writing" else "an " if what == "animal" else "a "
-    return About((what,), (f"the flag {{f.image}} shows {article}{what}",), number=False)
+    return About((what,), (f"the flag {{f.image}} shows {article}{what}",))
+
+
+def _film(what: str) -> str:
+    return f"the film described in {{text}} is {what}"
 
 
 ABOUT: Mapping[str, Sequence[About]] = {
@@ -62,12 +67,32 @@ ABOUT: Mapping[str, Sequence[About]] = {
     "artwork": (
         About(("number", "bab"), ("the number of babies that {image} depicts",)),
         About(("number", "sword"), ("the number of swords that {image} depicts",)),
-        About(("war",), ("{image} depicts war",), number=False),
-        About(("animal",), ("{image} depicts animals",), number=False),
-        About(("fruit",), ("{image} depicts fruit",), number=False),
-        About(("person",), ("{image} depicts a person",), number=False),
-        About(("sword",), ("{image} depicts a sword",), number=False),
+        About(("war",), ("{image} depicts war",)),
+        About(("animal",), ("{image} depicts animals",)),
+        About(("fruit",), ("{image} depicts fruit",)),
+        About(("person",), ("{image} depicts a person",)),
+        About(("sword",), ("{image} depicts a sword",)),
         About(("bab",), ("the number of babies that {image} depicts",)),
+    ),
+    "ehrxqa": (
+        *(About((place, finding), (asked(finding, place),)) for finding in FINDINGS for place in PLACES),
+        *(About((finding,), (asked(finding),)) for finding in FINDINGS),
+        *(About((place, "abnormal"), (asked("any abnormality", place),)) for place in PLACES),
+    ),
+    "sembench-mmqa": (
+        About(("director",), ("the director of the film described in {t.text}",)),
+        About(("colo", "logo"), ("the colour of the logo {i.image}",)),
+        About(("logo",), ("{i.image} is a logo of the racetrack {w.Track}",)),
+        About(("romantic", "comed"), (_film("a romantic comedy"),)),
+        About(("biographical", "comed"), (_film("a biographical comedy"),)),
+        About(("science", "fiction"), (_film("science fiction"),)),
+        About(("horror",), (_film("a horror film"),)),
+        About(("comed",), (_film("a comedy"),)),
+        About(("caplan",), ("Lizzy Caplan plays in the film {title}, described in {text}",)),
+        *(
+            About((place[:6].lower(),), (f"one of these places is in {place}: {{Destinations}}",))
+            for place in DESTINATIONS.values()
+        ),
     ),
 }
 

@@ -377,7 +377,8 @@ def _sembench_tables(place: str, shared: Path, work: Path, model: Model) -> Conn
 
     scenario = mmqa(shared, work, 0.0)
     oracle = next((query.oracle for query in scenario.queries if query.name == place), None)
-    con = uql.connect(model=model if oracle is None else f"oracle:{oracle}", ledger=":memory:", budget="all")
+    reader = model if oracle is None else Reader(oracle, ABOUT["sembench-mmqa"])
+    con = uql.connect(model=reader, ledger=":memory:", budget="all")
     scenario.fill(con)
     return con
 
@@ -434,7 +435,7 @@ def _ehrxqa(shared: Path) -> list[Asked]:
 
 def _ehrxqa_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
     made = ehrxqa.world(work)
-    con = uql.connect(model=f"oracle:{made.oracle}", ledger=":memory:", budget="all")
+    con = uql.connect(model=Reader(made.oracle, ABOUT["ehrxqa"]), ledger=":memory:", budget="all")
     made.fill(con)
     return con
 

@@ -40,7 +40,7 @@ def run_(
     seeds: Annotated[int | None, typer.Option(min=1, help="At most so many a task; 200 where labels answer.")] = None,
     systems: Annotated[str, typer.Option(help="Some of the suite's, with commas between.")] = "",
     models: Annotated[str, typer.Option(help="labels, labels-5, labels-10, local, or any --model.")] = "",
-    queries: Annotated[str, typer.Option(help="Beginnings of names of queries, with commas between.")] = "",
+    queries: Annotated[str, typer.Option(help="Names of queries, or beginnings of them, with commas between.")] = "",
     tables: Annotated[str, typer.Option(help="Some of the suite's tables, with commas between.")] = "",
     rows: Annotated[int | None, typer.Option(min=1, help="At most so many random rows of a table.")] = None,
     reduced: Annotated[bool, typer.Option("--reduced", help="The short form of a suite.")] = False,

@@ -70,9 +70,13 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
         every = list(suite.tasks(choice))
     except (duckdb.Error, OSError) as error:
         raise _unreadable(suite, error) from error
+    whole = {task.query for task in every}.intersection(choice.queries)  # names that are given whole mean no other
+    beginnings = tuple(query for query in choice.queries if query not in whole)
     chosen = []
     for task in every:
         if tables and task.table not in tables:
+            continue
+        if whole and task.query not in whole and not task.query.startswith(beginnings):
             continue
         if offline and task.run is not None and not is_offline(task.model):
             task = replace(task, run=None, reason="the model is elsewhere")

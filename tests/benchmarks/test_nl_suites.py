@@ -86,6 +86,36 @@ def test_a_question_is_planned_by_the_model_and_read_by_the_suite(tmp_path: Path
     assert "| artwork | dag | 1 | 0 | – |" in lines
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "own"),
+    [
+        (
+            "ehrxqa",
+            'SELECT count(*) FROM cxr_studies WHERE "signs of pneumonia in the left lung, by the picture" USING (image)',
+            'SELECT count(*) FROM cxr_studies WHERE "{image} shows pneumonia in the left lung"',
+        ),
+        (
+            "ehrxqa",
+            'SELECT count(*) FROM cxr_studies WHERE "the right lung is abnormal in {image}"',
+            'SELECT count(*) FROM cxr_studies WHERE "{image} shows any abnormality in the right lung"',
+        ),
+        (
+            "sembench-mmqa",
+            'SELECT title FROM lizzy_caplan_texts WHERE "the text is about a romantic comedy" USING (text) ORDER BY title',
+            'SELECT title FROM lizzy_caplan_texts WHERE "the film described in {text} is a romantic comedy" ORDER BY title',
+        ),
+    ],
+)
+def test_the_labels_are_read_in_whatever_words_a_plan_asks(name: str, words: str, own: str, tmp_path: Path) -> None:
+    suite = SUITES[name]
+    place = "q3f" if name == "sembench-mmqa" else ""
+    question = next(q for q in suite.questions(SHARED) if q.place in (place, ""))
+    with opened(suite, question, SHARED, tmp_path, None) as con:
+        rows = con.uql(words).fetchall()
+        assert rows == con.uql(own).fetchall()
+        assert rows not in ([], [(0,)])
+
+
 def test_an_answer_over_the_paragraphs_and_pictures_of_a_question_is_judged_as_a_number(tmp_path: Path) -> None:
     def right(sql: str) -> float:
         (row,) = systems.run("finmmr", SHARED, model=planner(sql), only=["finmmr-easy-test-3"])

@@ -210,6 +210,13 @@ def test_an_unknown_system_suite_and_missing_data_are_errors():
         runner.tasks_of(replace(suite(), needs=("imdb",)), CHOICE, offline=False)
 
 
+def test_a_name_that_is_given_whole_means_that_query_alone():
+    made = suite(task(query="q1"), task(query="q10"), task(query="r1"), task(query="r12"))
+    for queries, left in ((("q1",), ["q1"]), (("q1", "r"), ["q1", "r1", "r12"])):
+        found = runner.tasks_of(made, replace(CHOICE, queries=queries), offline=False)
+        assert [each.query for each in found] == left
+
+
 def test_a_table_that_shows_the_runs_of_others_is_asked_for_by_its_name():
     made = replace(suite(task(), replace(task(), table="u")), made_of={"figure": ("t",)})
     found = runner.tasks_of(made, replace(CHOICE, tables=("figure",)), offline=False)
