@@ -365,7 +365,7 @@ def artwork(shared: Path, work: Path) -> Place:
     with duckdb.connect() as con:
         con.register("paintings", world.tables["paintings"])
         paintings = table_of(con, f"SELECT * FROM paintings JOIN {labels} USING (img_path) ORDER BY img_path")
-    people = About(("people",), ("{image} depicts a person",), number=False)
+    people = About(("people",), ("{image} depicts a person",))
     return Place(world, {"paintings": paintings}, (*ABOUT["artwork"], people))
 
 
