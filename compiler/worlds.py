@@ -228,7 +228,7 @@ class _World:
             places += sum(_repeats(site.content(stage.columns)[open_rows]) for stage in every)
         if not sampled:  # a search meets what it looks for earlier, and ends where what is left may not do for a batch
             places[passing[open_rows]] *= 1 - self.chance("search")
-            room = max(0.0, room - self.chance("left") * cost.UNSPENT * (len(every) - 1))
+            room = max(0.0, room - self.chance("left") * cost.unspent(room) * (len(every) - 1))
         order = open_rows[np.argsort(places)]
         n = room / max(1, len(every))
         in_rows = sampled and statistics.guided and not self.for_each_value
