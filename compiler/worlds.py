@@ -117,8 +117,9 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
 
 
 def _range(values: list[float]) -> Range:
-    """Expected is the first world's, which has the usual selectivities; the lowest of many worlds is left out, as too far below it."""
-    return Range(min(values[0], sorted(values)[len(values) // MANY]), values[0], max(values))
+    """Expected is the first world's, with the usual selectivities. Of many worlds the lowest is left out, unless all others are alike."""
+    least, most = sorted(values)[len(values) // MANY], max(values)
+    return Range(min(values[0], least) if least < most else min(values), values[0], most)
 
 
 def _calls(outcomes: list[_Block]) -> Calls:
