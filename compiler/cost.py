@@ -43,6 +43,7 @@ GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition not asked before
 LEAST_SHARE = 0.055  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
 UNSPENT = 8  # calls at most that a search or a sample leaves of its budget: less than a batch
+UNSPENT_SHARE = 0.1  # of the budget, where that is fewer
 TOKENS_OFF = 1.5  # that the tokens of a text, told by its length, may be wrong
 RESERVED = 2  # calls that a limit of tokens or USD leaves unpaid: each is reserved at its upper bound
 ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
@@ -194,8 +195,8 @@ class Quote:
             return self
         calls = (spent or self.calls).capped(budget)
         calls = Range(round(calls.low), round(calls.expected), round(calls.high)) if spent else calls
-        least = (calls.low if spent else budget) - UNSPENT * parts
-        return self._of_calls(replace(calls, low=min(calls.low, max(0.0, least))))
+        most = calls.low if spent else budget
+        return self._of_calls(replace(calls, low=min(calls.low, max(0.0, most - parts * unspent(most)))))
 
     def paid_by(self, tokens: float | None, usd: float | None) -> Quote:
         """The same with the calls that a limit of tokens, or of USD, pays for.
@@ -238,6 +239,11 @@ class Quote:
 
         names = ("input_tokens", "output_tokens", "shared", "usd", "seconds")
         return replace(self, calls=calls, **{name: shrunk(getattr(self, name)) for name in names})
+
+
+def unspent(room: float) -> float:
+    """Calls at most that a search, or a sample, leaves of those that it may make."""
+    return min(UNSPENT, UNSPENT_SHARE * room)
 
 
 QUOTE_PARTS = ("calls", "input_tokens", "output_tokens", "every", "shared")  # that add up

@@ -2,7 +2,7 @@
 
 A world is as good a guess as another: its selectivities are drawn from what is known of the terms, nothing for one not asked before.
 In each, what one block asked is known to the next, rows of equal content are asked once, and rows without content never: as the
-ledger and the gate do it. The range of the calls is what the worlds span.
+ledger and the gate do it. The range of the calls is what the worlds span, but for the lowest of many.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from uql.compiler.physical import (
 from uql.compiler.virtual import VirtualColumn
 
 WORLDS, FEW, MANY_ROWS = 24, 8, 2_000  # worlds; those over more rows than this
+MANY = 20  # worlds, of which the lowest does not count
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NUMBER_CHARS = 3  # of a row's number in a request for a summary
 REOPENED = 0.25  # of the rows of a GROUP BY, at most, that are expected to be in none of the groups named first
@@ -116,8 +117,9 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
 
 
 def _range(values: list[float]) -> Range:
-    """Expected is the first world's, which has the usual selectivities."""
-    return Range(min(values), values[0], max(values))
+    """Expected is the first world's, with the usual selectivities. Of many worlds the lowest is left out, unless all others are alike."""
+    least, most = sorted(values)[len(values) // MANY], max(values)
+    return Range(min(values[0], least) if least < most else min(values), values[0], most)
 
 
 def _calls(outcomes: list[_Block]) -> Calls:
@@ -228,7 +230,7 @@ class _World:
             places += sum(_repeats(site.content(stage.columns)[open_rows]) for stage in every)
         if not sampled:  # a search meets what it looks for earlier, and ends where what is left may not do for a batch
             places[passing[open_rows]] *= 1 - self.chance("search")
-            room = max(0.0, room - self.chance("left") * cost.UNSPENT * (len(every) - 1))
+            room = max(0.0, room - self.chance("left") * cost.unspent(room) * (len(every) - 1))
         order = open_rows[np.argsort(places)]
         n = room / max(1, len(every))
         in_rows = sampled and statistics.guided and not self.for_each_value

@@ -274,8 +274,9 @@ class AsdSampler(Draws):
         By the odds of being drawn in it: the least variance where the waves err independently. So a row that a first
         wave drew where it looked rarely, and later waves look often, does not stand for as many rows as that wave
         thought. An answer moves the later chances of its own row a little, leave-one-out notwithstanding, and with more
-        waves more often: with more than four the odds are tempered by a power, which halves that bias and costs a
-        hundredth of the error. Where the estimate must be exactly unbiased, by the waves' numbers of draws.
+        waves more often: with more than four the odds, beside those of a wave of as many even draws, are tempered by a
+        power, which halves that bias and costs a hundredth of the error. Where the estimate must be exactly unbiased, by
+        the waves' numbers of draws.
         Source: Veach & Guibas (1995), the balance heuristic, with odds since draws are without replacement.
         """
         if self.past_only:
@@ -284,8 +285,10 @@ class AsdSampler(Draws):
             odds, whole = [], np.zeros(self.n_rows)
             power = min(1.0, FEWEST_WAVES / len(complete))
             for t in complete:
-                chance = np.minimum(self._waves[t].chances, 1 - 1e-9)
-                odds.append((chance / (1 - chance)) ** power)
+                cells, most = self._waves[t].cells, 1 - 1e-9
+                even = min(2 * len(cells.sizes) / max(len(cells.order), 1), most)
+                chance = np.minimum(self._waves[t].chances, most)
+                odds.append((chance / (1 - chance)) ** power * (even / (1 - even)) ** (1 - power))
                 whole += odds[-1]
             for part in odds:
                 part /= whole

@@ -45,7 +45,7 @@ REOPENED = 3  # calls that are kept for rows in no group: a name, a check that i
 FIRST_ROWS = 2 * sem_group.SHOWN
 # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
 CAUTIOUS = 0.6
-GROWTH = (1.1, 2.0)  # times as many rows at least and at most, from one look to the next
+GROWTH = (1.03, 2.0)  # times as many rows at least and at most, from one look to the next
 # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
 TOLD_AGAIN = 1.25
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with: its rows are known ones

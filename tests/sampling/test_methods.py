@@ -495,3 +495,17 @@ def test_the_memory_of_an_estimate_is_that_of_its_waves():
     finally:
         tracemalloc.stop()
     assert peak < 235 * n_rows
+
+
+def test_a_sample_that_grew_in_waves_of_unequal_length_varies_as_a_uniform_one_where_features_tell_nothing():
+    rng, n, found = np.random.default_rng(3), 3000, []
+    for seed in range(4):
+        features, truth = rng.normal(size=(n, 16)).astype(np.float32), rng.random(n) < 0.5
+        sampler = AsdSampler(n, 98, rng=np.random.default_rng(seed), features=features)
+        told(sampler, truth)
+        for budget in (196, 392):
+            sampler.more(budget)
+            told(sampler, truth)
+        moments = sampler._moments([(sampler.answers, None)], np.ones(n, bool), sampler._complete())
+        found.append(moments.covariance[0, 0] / (n**2 * truth.var() / 392 * (1 - 392 / n)))
+    assert np.mean(found) < 1.035
