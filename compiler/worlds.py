@@ -117,9 +117,11 @@ def _numbered(statistics: dict[int, BlockStatistics]) -> tuple[dict[int, BlockSt
 
 
 def _range(values: list[float]) -> Range:
-    """Expected is the first world's, with the usual selectivities. Of many worlds the lowest is left out, unless all others are alike."""
+    """Expected is the first world's, with the usual selectivities. Of many worlds the lowest is left out, but for one of few calls and
+    where all others are alike."""
     least, most = sorted(values)[len(values) // MANY], max(values)
-    return Range(min(values[0], least) if least < most else min(values), values[0], most)
+    low = min(values[0], least) if cost.UNSPENT < least < most else min(values)
+    return Range(low, values[0], most)
 
 
 def _calls(outcomes: list[_Block]) -> Calls:
