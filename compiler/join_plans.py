@@ -160,9 +160,9 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     row: dict[str, BoundSource] = {}
     views: list[tuple[str, str]] = []
     for alias in dict.fromkeys(c.table for c in read):
-        columns = [c for c in read if c.table == alias]
-        fields = tuple(_field_of(source_fields, c) for c in columns)
-        items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(columns, fields, strict=True))
+        of_alias = [c for c in read if c.table == alias]
+        fields = tuple(_field_of(source_fields, c) for c in of_alias)
+        items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(of_alias, fields, strict=True))
         rows[alias] = BoundDerived(BoundSelect(items, source, where, distinct=True), alias, fields)
         views.append((alias, f"__value_{next(_views)}"))
         row[alias] = BoundTable(Table(alias, quote(views[-1][1]), fields, 1), alias)
