@@ -69,14 +69,15 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
         _keep(column, open_rids, answers, relation, ctx, rides=column in along)
 
 
-async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up again after further calls.
+async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context, *, again: bool = False) -> None:
+    """Takes from the ledger what it knows of these rows. Makes no call. A row that it does not know is looked up once a run.
 
     Answers that are derived from rows are left alone: what was answered of pairs side by side is less reliable.
 
     Args:
         stage: the questions, all of the same rows.
         rids: (n,) int, rows of the relation.
+        again: rows are looked up anew after further calls: since then an equal row may have been asked.
     """
     if any(relation[c].derived is not None for c in stage.columns):
         return
@@ -86,8 +87,9 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     if empty is not None and not await ctx.gate.ever_asked(questions):
         rids = rids[relation.stored(rids, (empty,)).column(0).to_numpy(zero_copy_only=False)]
     looked_up = relation.filters.looked_up.setdefault((tuple(questions), stage.rows), np.full(relation.n, -1))
-    rids = rids[looked_up[rids] < ctx.gate.budget.spent_calls]  # since then an equal row may have been asked
-    looked_up[rids] = ctx.gate.budget.spent_calls
+    calls = ctx.gate.budget.spent_calls
+    rids = rids[looked_up[rids] < (calls if again else 0)]
+    looked_up[rids] = calls
     most = relation.at_once(stage.columns, len(rids))
     for start in range(0, len(rids), most):
         part = rids[start : start + most]

@@ -111,7 +111,7 @@ async def _take_known(
         unasked = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in stage.columns])
         positions = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
         if len(positions):
-            await asking.recall(stage, rids[positions], relation, ctx)
+            await asking.recall(stage, rids[positions], relation, ctx, again=True)
             _read(formula, masks, rids, relation)
 
 
