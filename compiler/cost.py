@@ -197,7 +197,7 @@ class Quote:
         calls = Range(round(calls.low), round(calls.expected), round(calls.high)) if spent else calls
         most = calls.low if spent else budget
         left = unspent(most) if parts == 1 else parts * UNSPENT
-        return self._of_calls(replace(calls, low=min(calls.low, max(0.0, most - left))))
+        return self._of_calls(replace(calls, low=min(calls.low, max(0, int(most - left)))))
 
     def paid_by(self, tokens: float | None, usd: float | None) -> Quote:
         """The same with the calls that a limit of tokens, or of USD, pays for.
