@@ -654,9 +654,8 @@ class Expressions:
         bound = self._as_number(expr, self.sub(expr.query, self.scope), self._is_number(expr.operand))
         want, type = self._of_columns(expr, bound), bound.query.items[0].type
         if not want.members and (type == "VARCHAR" or type.startswith("ENUM")):
-            labels = (
-                None if bound.correlated or is_semantic_query(bound.query) else bound
-            )  # labels are read before a call
+            known = not bound.correlated and not is_semantic_query(bound.query)  # before a call
+            labels = bound if known else None
             want = Want(Place.COMPARE, "VARCHAR", label_query=labels, certain=certain and not expr.negated)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 

@@ -28,23 +28,18 @@ def labelled_rows(
         columns: those that are shown; none: all but the label.
     Raises: DataError (UQL517) where they cannot be read, or a column is missing.
     """
-    source = (
-        f"({rows})"
-        if rows.lstrip()[:6].upper() == "SELECT"
-        else literal(rows)
-        if rows.lower().endswith(DATA_FILES)
-        else rows
-    )
+    source = rows
+    if rows.lstrip()[:6].upper() == "SELECT":
+        source = f"({rows})"
+    elif rows.lower().endswith(DATA_FILES):
+        source = literal(rows)
     try:
         with session.plain_sql() as duck:
             table = duck.sql(f"SELECT * FROM {source}").to_arrow_table()
-    except duckdb.IOException as error:
-        if "No files found" not in str(error):
-            raise DataError(f"the labelled rows cannot be read: {first_line(error)}", code="UQL517") from error
-        raise DataError(
-            f"there is no file {rows}", code="UQL517", help="rows are a table, a file, or a SELECT"
-        ) from error
     except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and "No files found" in str(error):
+            help = "rows are a table, a file, or a SELECT"
+            raise DataError(f"there is no file {rows}", code="UQL517", help=help) from error
         raise DataError(f"the labelled rows cannot be read: {first_line(error)}", code="UQL517") from error
     if label not in table.column_names or table.num_columns < 2:
         raise DataError(
