@@ -25,6 +25,8 @@ START = "statement"
 PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_types, grammar_calls)
 
 PRECEDENCE = (
+    ("nonassoc", "PASTED"),
+    ("nonassoc", "CONCAT"),  # j -> 'a' || 'b' is the field ab, as in DuckDB
     ("nonassoc", "IN_PARENTHESES"),
     ("nonassoc", "DOT"),  # (x).a is a field of what stands in parentheses
     ("nonassoc", "SCALAR"),  # ((SELECT 1)): the outer parentheses belong to the sub-query …

@@ -12,8 +12,7 @@ from uql.compiler.syntax import Expr, Span
 
 def p_calls_same(p: P) -> None:
     """call : filtered
-    filtered : plain_call
-    argument : element"""
+    filtered : plain_call"""
     p.slice[0].value = p.slice[1].value
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from uql.compiler import syntax as ast
 from uql.compiler.lexer import UNITS
-from uql.compiler.syntax import Expr, Span
+from uql.compiler.syntax import Expr, Node, Span
+from uql.compiler.walk import children, walk, with_children
 
 CHAIN = 16
 """An AND or OR of more terms than this is built as a balanced tree: no later stage recurses once a term."""
@@ -65,6 +66,7 @@ def chain(op: str, terms: list[tuple[Expr, Span]]) -> Expr:
 
 def p_expressions_same(p: P) -> None:
     """expr : disjunction
+    pasted : bits
     negation : test
     test : comparison
     comparison : range
@@ -97,7 +99,17 @@ def p_expressions_same(p: P) -> None:
 
 RULES: Rules = {
     # truth and tests
-    "expr : disjunction ARROW expr": lambda p: _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3])),
+    "argument : element": lambda p: _as_lambda(p[1], span(p).start),
+    "concat : concat ARROW pasted %prec PASTED | concat TEXT_ARROW bits": lambda p: ast.Binary(
+        p[2], p[1], as_string(p[3])
+    ),
+    "argument : concat ARROW negated": lambda p: _as_lambda(ast.Binary("->", p[1], p[3], span=span(p)), span(p).start),
+    "negated : denied | negated OR conjunction": lambda p: p[1] if len(p) == 2 else ast.Binary("OR", p[1], p[3]),
+    "denied : NOT negation | denied AND negation": lambda p: (
+        ast.Unary("NOT", p[2]) if len(p) == 3 else ast.Binary("AND", p[1], p[3])
+    ),
+    "pasted : pasted CONCAT bits": lambda p: _concat(p),
+    "concat : concat CONCAT bits": lambda p: _concat(p),
     "expr : LAMBDA identifiers COLON expr": lambda p: ast.Lambda(tuple(p[2]), p[4]),
     "or_terms : conjunction | or_terms OR conjunction": lambda p: _with_term(p),
     "and_terms : negation | and_terms AND negation": lambda p: _with_term(p),
@@ -192,14 +204,37 @@ RULES: Rules = {
 
 
 # ------------------------------------------------------------------------------------------------------ truth and tests
-def _lambda(p: P, left: Expr, body: Expr) -> ast.Lambda | None:
-    """x -> body and (x, y) -> body; None where the arrow takes a field of JSON: column -> 'name', column -> 0."""
-    names = left.args if isinstance(left, ast.Call) and left.name == "row" else (left,)
-    if isinstance(body, ast.String | ast.Number | ast.Quoted):
-        return None
-    if not all(isinstance(name, ast.Name) and len(name.parts) == 1 for name in names):
-        return None
+def _as_lambda(argument: Expr, start: int) -> Expr:
+    """x -> body and (x, y) -> body as an argument of a call; any other as it is.
+
+    Where the arrow takes a field of JSON, what stands behind it names no column: j -> 'name', j -> 0 ->> 'name'.
+    """
+    above: list[Node] = []  # what begins with the arrow, from the argument down
+    node: Node | None = argument if argument.span.start == start else None  # else it stands in parentheses
+    while node is not None and not _begins_lambda(node):
+        above.append(node)
+        node = next((part for part in children(node) if part.span.start == start), None)
+    if not isinstance(node, ast.Binary):
+        return argument
+    body: Any = node.right
+    if not any(isinstance(part, ast.Name) for part in walk(body)) and (not above or _is_arrow(above[-1])):
+        return argument
+    names = node.left.args if isinstance(node.left, ast.Call) else (node.left,)
+    for parent in reversed(above):
+        body, node = with_children(parent, lambda part, old=node, new=body: new if part is old else part), parent
     return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body)
+
+
+def _is_arrow(node: Node) -> bool:
+    return isinstance(node, ast.Binary) and node.op in ("->", "->>")
+
+
+def _begins_lambda(node: Node) -> bool:
+    """Is it x -> … or (x, y) -> …?"""
+    if not isinstance(node, ast.Binary) or node.op != "->":
+        return False
+    names = node.left.args if isinstance(node.left, ast.Call) and node.left.name == "row" else (node.left,)
+    return all(isinstance(name, ast.Name) and len(name.parts) == 1 for name in names)
 
 
 def _with_term(p: P) -> list[tuple[Expr, Span]]:
@@ -280,13 +315,12 @@ OF_LISTS = {"&&": "list_has_any", "@>": "list_has_all", "<@": "list_has_all", "^
 """Operators that are functions by another name; of <@ the sides are exchanged."""
 
 
-def p_concat(p: P) -> None:
-    """concat : concat CONCAT bits"""
+def _concat(p: P) -> Expr:
     if p[2] == "&&" and isinstance(p[1], ast.Quoted) and isinstance(p[3], ast.Quoted):
         raise p.lexer.error_at("&& is an operator on lists", span(p, 2), help="write AND")
     op, left, right = p[2], p[1], as_string(p[3]) if p[2] == "^@" else p[3]
     sides = (right, left) if op == "<@" else (left, right)
-    p[0] = ast.Call(OF_LISTS[op], sides) if op in OF_LISTS else ast.Binary(op, *sides)
+    return ast.Call(OF_LISTS[op], sides) if op in OF_LISTS else ast.Binary(op, *sides)
 
 
 def p_slice(p: P) -> None:

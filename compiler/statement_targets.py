@@ -175,6 +175,11 @@ def altered(sql: str) -> Change | None:
     return Change(stream[0].word, name, stream[at].start, stream[end - 1].end) if name else None
 
 
+def is_export(sql: str) -> bool:
+    """Does a statement write all tables of a database into files?"""
+    return [token.word for token in tokens(sql)[:2]] == ["EXPORT", "DATABASE"]
+
+
 def executed(sql: str, prepared: Callable[[], Mapping[str, str]]) -> str:
     """The statement that one runs: what EXPLAIN ANALYZE measures, what EXECUTE names; another as it is.
 

@@ -59,7 +59,7 @@ def unexpected(place: Place) -> UQLSyntaxError:
 # -------------------------------------------------------------------------------------------------------- what was expected
 _OPERATORS = {
     "PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "BITS", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE", "BETWEEN",
-    "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR", "AT_TIME_ZONE", "COLLATE", "TILDE",
+    "DCOLON", "NOT", "ARROW", "TEXT_ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR", "AT_TIME_ZONE", "COLLATE", "TILDE",
     "IGNORE_NULLS", "RESPECT_NULLS",
 }  # fmt: skip
 _AFTER_OPERAND = {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE", "WITHIN", "COLON", "ASSIGN"}

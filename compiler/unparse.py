@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 # How tightly a node binds: a child that binds less than its place asks for stands in parentheses.
 ANY, _OR, _AND, _NOT, _TEST, _COMPARISON, _RANGE, _CONCAT, _BITS, _TURNED, _SUM, _PRODUCT, _POWER, _PLACED = range(14)
 _UNARY, _POSTFIX, _PRIMARY = range(14, 17)
-_BINARY = {"->": ANY, "OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "^": _POWER, "COLLATE": _PLACED}
+_BINARY = {"->": _PRIMARY, "OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "^": _POWER, "COLLATE": _PLACED}
 _BINARY |= dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _COMPARISON) | dict.fromkeys(("||", "->>"), _CONCAT)
 _BINARY |= dict.fromkeys(("&", "|", "<<", ">>"), _BITS) | dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
 _PREFIX = {"NOT": _NOT, "~": _TURNED}
@@ -122,8 +122,8 @@ def _binary(w: Writer, node: ast.Binary) -> str:
     right = node.right
     if isinstance(right, ast.String) and node.op == "COLLATE":
         return f"{w.expr(node.left, _PLACED)} COLLATE {_dotted(w, right.value.split('.'))}"
-    if node.op == "->":  # binds least, and to the right
-        return f"{w.expr(node.left, _OR)} -> {_right(w, right, ANY)}"
+    if node.op == "->":  # in parentheses, since what stands behind it would belong to its right side
+        return f"({w.expr(node.left, _CONCAT)} -> {_right(w, right, _BITS)})"
     text = _right(w, right, binds + 1) if binds == _COMPARISON else w.expr(right, binds + 1)
     return f"{w.expr(node.left, binds)} {node.op} {text}"
 

@@ -12,7 +12,7 @@ from uql.compiler import syntax as ast
 from uql.compiler.bind import uses
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.fields import output_fields
-from uql.compiler.bind.grouping import apart, flattened, items_of_lists, one_of_each
+from uql.compiler.bind.grouping import apart, flattened, items_of_lists, one_of_each, with_named_groups_last
 from uql.compiler.bind.limits import by_share, counted, is_all
 from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.reading import video_search
@@ -291,6 +291,7 @@ class _Block:
             qualify=self._settled(qualify),
             sets=self.sets,
         )
+        query = with_named_groups_last(query)
         self._note_readings()
         types = self.statement.types.select(query, self.scope)
         query = replace(

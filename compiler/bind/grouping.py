@@ -11,9 +11,12 @@ from uql.base.errors import BindError
 from uql.compiler import syntax as ast
 from uql.compiler.bind.limits import is_all
 from uql.compiler.bind.scope import Scope
-from uql.compiler.syntax import Call, Expr, GroupKey, Name, Number, Select
+from uql.compiler.bound import BoundSelect
+from uql.compiler.formula import conjunction, conjuncts
+from uql.compiler.subqueries import join_conditions
+from uql.compiler.syntax import Call, Column, Expr, GroupKey, Name, Node, Number, Query, Select
 from uql.compiler.unparse import unparse
-from uql.compiler.walk import rewrite, walk
+from uql.compiler.walk import rewrite, virtuals, walk
 
 KINDS = ("rollup", "cube", "grouping_sets")
 MOST_SETS = 4096  # as DuckDB has it at most, for CUBE
@@ -220,3 +223,38 @@ def _unnested(select: Select, key: Expr) -> int | None:
     low = key.parts[0].lower() if isinstance(key, Name) else None
     hides = any(isinstance(node, Name) and node.parts[-1].lower() == low for node in walk(expr))
     return None if hides else place
+
+
+def with_named_groups_last(query: BoundSelect) -> BoundSelect:
+    """The query with what its WHERE asks of groups that a model names in HAVING: `"the topic" IS NOT NULL GROUP BY "the topic"`.
+
+    The groups are named from the rows that WHERE leaves, and a term on a key alone chooses the same rows behind them.
+
+    Raises: BindError (UQL212) where such a term is asked of more, or there are several sets of keys.
+    """
+    named = {v.id for key in query.group_by for v in virtuals(key.expr) if v.names_groups}
+    if not named:
+        return query
+    before, after = list[Expr](), list[Expr]()
+    on = [term for condition in join_conditions(query.source) for term in conjuncts(condition)]
+    for term in (*on, *conjuncts(query.where)):
+        of_groups = [v.id in named for v in virtuals(term)]
+        if not any(of_groups):
+            before += [term] if term not in on else []
+        elif all(of_groups) and not query.sets and term not in on and not any(map(_reads, walk(term, queries=True))):
+            after.append(term)
+        else:
+            raise BindError(
+                "the groups of this text are named when WHERE has chosen their rows, so WHERE cannot ask for them",
+                code="UQL212",
+                help='"…"::VARCHAR asks each row for words of its own; a condition on the groups alone is HAVING',
+                span=term.span,
+            )
+    if not after:
+        return query
+    having = conjunction(conjuncts(query.having) + after)
+    return replace(query, where=conjunction(before), having=having)
+
+
+def _reads(node: Node) -> bool:
+    return isinstance(node, Column | Query)

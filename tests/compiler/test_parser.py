@@ -16,6 +16,7 @@ from uql.compiler.grammar import signature
 from uql.compiler.lexer import statements
 from uql.compiler.parser import MAX_DEPTH, check_brackets, parse, parse_script
 from uql.compiler.syntax import Binary, Name, Number, Quoted, Select, Span, String
+from uql.compiler.unparse import unparse
 from uql.kernels import answer_types
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "syntax_errors"
@@ -107,6 +108,43 @@ def test_a_double_quoted_text_is_a_string_only_on_the_right() -> None:
     assert where('x > "n"::INTEGER') == Binary(">", Name(("x",)), syntax.Cast(Quoted("n"), syntax.TypeName("INTEGER")))
     assert expr('t."col"') == Name(("t", "col"))
     assert expr('COUNT("t")') == syntax.Call("count", (Quoted("t"),))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("j->'a'->'b'->>0", "((j->'a')->'b')->>0"),
+        ("j->'a'->>'b' = 'x'", "((j->'a')->>'b') = 'x'"),
+        ("i > 3 AND j->'a'->>'b' IS NULL OR k", "(i > 3 AND (((j->'a')->>'b') IS NULL)) OR k"),
+        ("5 > j->>'a'", "5 > (j->>'a')"),
+        ("NOT j->'a'->>'b' IN ('x', 'y')", "NOT (((j->'a')->>'b') IN ('x', 'y'))"),
+        ("'q' || j->'a'->>'b' || 'x'", "((('q' || j)->'a')->>'b') || 'x'"),
+        ("j->'a' || 'b'", "j->('a' || 'b')"),
+        ("f(j->'a', j->'a'->>0 LIKE 'b')", "f((j->'a'), ((j->'a')->>0) LIKE 'b')"),
+        ("f((j->'a') = k)", "f((j->'a') = (k))"),
+    ],
+)
+def test_arrows_take_fields_from_left_to_right_and_bind_as_in_duckdb(written: str, meant: str) -> None:
+    assert expr(written) == expr(meant)
+    assert expr(unparse(expr(written))) == expr(written)
+
+
+def test_an_arrow_in_an_argument_behind_names_makes_a_lambda_of_all_that_follows() -> None:
+    for body in (
+        "x > 1 AND y",
+        "NOT x AND y OR z",
+        "x->'a'->>'b' = 'c'",
+        "x IN (1, 2)",
+        "'a' = x",
+        "[x]",
+        "x::INT % 2 = 0",
+    ):
+        for names in ("x", "x, y"):
+            arrow = f"({names}) -> {body}" if "," in names else f"{names} -> {body}"
+            assert expr(f"list_filter(l, {arrow})") == expr(f"list_filter(l, LAMBDA {names} : {body})"), body
+    in_parentheses = expr("f((j -> k))")
+    assert in_parentheses == syntax.Call("f", (Binary("->", Name(("j",)), Name(("k",))),))
+    assert expr(unparse(in_parentheses)) == in_parentheses
 
 
 def test_and_binds_tighter_than_or_and_not_tighter_than_and() -> None:

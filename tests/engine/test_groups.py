@@ -23,6 +23,22 @@ def test_many_counts_memberships(con, world):
     assert result.exact
 
 
+def test_where_may_ask_whether_a_row_has_a_group(con, world):
+    groups = "SELECT s, COUNT(*) AS n FROM reviews WHERE {} GROUP BY {} AS s ORDER BY s"
+    known = groups.format('"the topic" IS NOT NULL AND stars > 1', '"the topic"')
+    truth = "SELECT about, count(*) FROM r WHERE stars > 1 AND text IS {} GROUP BY about ORDER BY about"
+    assert con.uql(known).fetchall() == world.truth(truth.format("NOT NULL"))
+    rest = con.uql(groups.format('"the topic" IS NULL', '"the topic"')).fetchall()
+    assert rest == [(None, world.truth("SELECT count(*) FROM r WHERE text IS NULL")[0][0])]
+    for query in (
+        groups.format('("the topic" IS NULL OR stars > 1)', '"the topic"'),
+        'SELECT film, COUNT(*) FROM reviews WHERE "the topic" IS NOT NULL GROUP BY ROLLUP ("the topic", film)',
+    ):
+        with pytest.raises(uql.UQLError, match="UQL212") as error:
+            con.uql(query).fetchall()
+        assert "VARCHAR" in str(error.value.help)
+
+
 @pytest.mark.parametrize("into", ["", " INTO 2"])
 def test_a_statement_as_a_key_has_the_groups_true_and_false(into):
     con = uql.connect(model=HashModel(), ledger=":memory:", budget="all")

@@ -203,6 +203,15 @@ def test_a_precision_without_rows_chosen_by_a_text_is_refused(query) -> None:
     assert error.value.code == "UQL105" and "WHERE" in str(error.value.help)
 
 
+@pytest.mark.parametrize(
+    "query", ["FROM notes", 'SELECT id FROM notes WHERE "it is good"', 'SELECT "the mood" FROM notes']
+)
+def test_an_error_without_an_aggregate_is_refused(query) -> None:
+    with connected(Cheap(), Dear()) as con, pytest.raises(ConfigError, match="has no aggregate") as error:
+        con.uql(f"{query} WITH (error = 0.1)").fetchall()
+    assert error.value.code == "UQL105" and "recall" in str(error.value.help)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "query",

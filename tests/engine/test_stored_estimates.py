@@ -68,6 +68,22 @@ def test_a_variable_holds_no_estimate(many_labels):
     assert con.uql("SELECT getvariable('n')").fetchall()[0][0] >= 0
 
 
+def test_a_database_that_is_exported_loses_no_word_on_its_estimates(many_labels, tmp_path):
+    con = many_labels.uql(budget=64)
+    con.uql("CREATE TABLE notes AS SELECT 1 AS n").fetchall()
+    con.uql(f"EXPORT DATABASE '{tmp_path}/exact'").fetchall()
+    con.uql(both("SELECT count(*) AS n FROM reviews WHERE <pos> TO counts")[0]).fetchall()
+    with pytest.raises(UQLError, match=r"would not say what is an estimate.*counts.*nothing was written") as error:
+        con.uql(f"EXPORT DATABASE '{tmp_path}/all'").fetchall()
+    assert error.value.code == "UQL401"
+    assert not (tmp_path / "all").exists()
+    con.uql("ATTACH ':memory:' AS copied").fetchall()
+    con.uql("COPY FROM DATABASE memory TO copied").fetchall()
+    assert not con.uql("FROM copied.counts").exact
+    assert not con.uql(f"EXPORT DATABASE '{tmp_path}/all' WITH (partial = true)").exact
+    assert (tmp_path / "all" / "schema.sql").exists()
+
+
 @pytest.fixture(scope="module")
 def names(con):
     """A connection on which a table with estimates can be read under several names."""

@@ -207,6 +207,14 @@ def test_calls_leave_the_query_before_them_alone(con: uql.Connection) -> None:
         (lambda t: t.limit(3).where("reviews.id > 2"), "FROM (FROM reviews LIMIT 3) WHERE id > 2"),
         (lambda t: t.limit(3).order_by("id DESC"), "FROM (FROM reviews LIMIT 3) ORDER BY id DESC"),
         (lambda t: t.limit(3).agg(n="COUNT(*)"), "SELECT 3"),
+        (lambda t: t.limit(3).select("count(*)"), "SELECT 3"),
+        (lambda t: t.select("count(*) AS n").where("n > 6"), "SELECT 7 LIMIT 0"),
+        (lambda t: t.limit(1).select("(SELECT count(*) FROM reviews)", "count(*) OVER ()"), "SELECT 6, 1"),
+        (lambda t: t.limit(2).select("id", "stars").limit(1), "SELECT id, stars FROM reviews LIMIT 1"),
+        (
+            lambda t: t.select("id", "stars").distinct().select("stars").order_by("stars"),
+            "SELECT stars FROM reviews ORDER BY 1",
+        ),
         (lambda t: t.select("id").limit(2).limit(4), "SELECT id FROM reviews LIMIT 2"),
         (
             lambda t: t.limit(3).group_by("stars").count(),

@@ -106,6 +106,13 @@ def test_a_dry_run_knows_the_tables_that_earlier_statements_would_make(
     text = "CREATE TABLE x AS SELECT 1 AS a; INSERT INTO x SELECT 2"
     assert main(["shop.duckdb", "-c", text, "--dry-run", *ORACLE]) == 0
     assert capsys.readouterr().out.count("0 new calls") == 2
+    text = """CREATE TABLE x AS SELECT 1 AS a, 'so' AS b; SELECT a FROM x WHERE "it is so" TO y; SELECT a FROM y; SELECT 2 AS c"""
+    assert main(["shop.duckdb", "-c", text, "--dry-run", *ORACLE]) == 0
+    said = capsys.readouterr().out
+    assert said.count("planned when the statements before it have run: no table") == 2
+    assert said.count("0 new calls") == 2
+    assert main(["shop.duckdb", "-c", f"{text}; SELECT aa FROM y", "--dry-run", *ORACLE]) != 0
+    assert "no column aa" in capsys.readouterr().err
 
 
 def test_a_dry_run_changes_nothing_in_the_database(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -284,7 +284,7 @@ class Connection:
         from uql.api.fluent import Fluent, table
 
         frames = visible(sys._getframe(1))
-        return Fluent(table(name), lambda text: self.statement(text, {}, frames))
+        return Fluent(table(name), lambda text: self.statement(text, {}, frames), self.catalog.aggregates)
 
     def read_csv(self, path: str) -> Fluent:
         """A query over a CSV file: `con.read_csv("reviews.csv").where(uql.sem("it is positive")).count().show()`.
@@ -299,7 +299,7 @@ class Connection:
         from uql.api.fluent import Fluent, csv_file
 
         frames = visible(sys._getframe(1))
-        return Fluent(csv_file(path), lambda text: self.statement(text, {}, frames))
+        return Fluent(csv_file(path), lambda text: self.statement(text, {}, frames), self.catalog.aggregates)
 
     def register(self, name: str, source: object, type: str | None = None) -> tuple[str, ...]:
         """Makes a folder, a file, a glob or a data frame a table of this session, as `con.register("shots", "photos/")`.

@@ -7,7 +7,7 @@ A str is UQL as in a text ("stars > 3", '"it is rude" OR stars < 2'); `uql.sem` 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from uql.compiler import syntax as ast
 from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import NO_SPAN
 from uql.compiler.unparse import quote_name, unparse
+from uql.compiler.walk import aggregate_calls, walk
 
 INSTEAD = {  # calls of LOTUS, Palimpzest and data frames → those of a query
     "sem_filter": '.where(uql.sem("…"))',
@@ -87,8 +88,10 @@ class Fluent:
     SELECT topic, count(*) AS n FROM logs WHERE PROMPT "is rude" GROUP BY PROMPT "the topic" AS topic ORDER BY n DESC
     """
 
-    def __init__(self, query: ast.Select, run: Callable[[str], Result], *, aggregated: bool = False) -> None:
-        self._query, self._run, self._aggregated = query, run, aggregated
+    def __init__(
+        self, query: ast.Select, run: Callable[[str], Result], aggregates: Container[str], *, aggregated: bool = False
+    ) -> None:
+        self._query, self._run, self._aggregates, self._aggregated = query, run, aggregates, aggregated
         self._result: Result | None = None
 
     # ---------------------------------------------------------------------------------------------------------- clauses
@@ -102,8 +105,13 @@ class Fluent:
         return self.where(*conditions)
 
     def select(self, *columns: Any, **named: Any) -> Fluent:
-        """What is returned of each row; keywords name it."""
-        return self._with(items=_items(columns, named))
+        """What is returned of each row, or of each group; keywords name it. Aggregates without groups are those of `agg`."""
+        items = _items(columns, named)
+        if not self._query.group_by and any(aggregate_calls(item.expr, self._aggregates) for item in items):
+            return self.agg(*columns, **named)
+        looks_around = any(isinstance(node, ast.Call) and node.over for item in items for node in walk(item.expr))
+        rows = self._over("distinct", *(BEHIND_WHERE if looks_around else ()))
+        return rows._with(items=items)
 
     def group_by(self, *keys: Any, **named: Any) -> Fluent:
         """One row a group; a keyword names its key: `group_by(reason=uql.sem("the main complaint"))`."""
@@ -117,7 +125,7 @@ class Fluent:
         query = rows._query
         keys = [ast.SelectItem(ast.Name((key.alias,)) if key.alias else key.expr) for key in query.group_by]
         ordered = rows._with(items=(*keys, *_items(columns, named)), order_by=query.order_by if keys else ())
-        return Fluent(ordered._query, self._run, aggregated=True)
+        return Fluent(ordered._query, self._run, self._aggregates, aggregated=True)
 
     def count(self) -> Fluent:
         """The number of rows as `n`, or that of each group after its keys.
@@ -238,7 +246,7 @@ class Fluent:
         return self.result._repr_html_()
 
     def _with(self, **parts: Any) -> Fluent:
-        return Fluent(replace(self._query, **parts), self._run, aggregated=self._aggregated)
+        return Fluent(replace(self._query, **parts), self._run, self._aggregates, aggregated=self._aggregated)
 
     def _over(self, *clauses: str) -> Fluent:
         """The query; where it has one of these clauses, or aggregates its rows, one over the rows that it returns."""
@@ -252,7 +260,8 @@ class Fluent:
             case source:
                 alias = getattr(source, "alias", None)
         inner = ast.Derived(replace(query, options=()), alias)
-        return Fluent(ast.Select((ast.SelectItem(ast.Star()),), inner, options=query.options), self._run)
+        over = ast.Select((ast.SelectItem(ast.Star()),), inner, options=query.options)
+        return Fluent(over, self._run, self._aggregates)
 
 
 def _all(before: ast.Expr | None, conditions: tuple[Any, ...]) -> ast.Expr | None:

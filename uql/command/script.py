@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from uql.base.errors import UQLError
+from uql.base.errors import BindError, UQLError
 
 if TYPE_CHECKING:
     from uql.api.connection import Connection
@@ -33,16 +33,27 @@ def pieces(text: str) -> list[tuple[Statement | str, str]]:
 def plans(con: Connection, text: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     """The plan and the price of each statement of a script, as `plan` gives them.
 
+    Of a statement that reads what one before it would make, it says so in their place: there are no rows yet to plan for.
+
     Args:
         text: statements with `;` between.
         parameters: values of `$name`; each statement gets those that it names.
+    Raises: UQLError of any kind that running the script would raise before it asks a model.
     """
-    from uql.compiler.bind.parameters import names, refuse_unused
+    from uql.compiler.bind.parameters import names
+    from uql.session.check_script import makes_tables
 
-    statements = [(statement, source, names(statement)) for statement, source in pieces(text)]
-    refuse_unused(parameters, set().union(*(own for _, _, own in statements)))
-    for statement, source, own in statements:
-        yield plan(con, statement, source, {name: value for name, value in parameters.items() if name in own})
+    con.script(text, parameters)  # checked whole
+    made = False
+    for statement, source in pieces(text):
+        own = names(statement)
+        try:
+            yield plan(con, statement, source, {name: value for name, value in parameters.items() if name in own})
+        except BindError as error:
+            if not made:
+                raise
+            yield f"planned when the statements before it have run: {error.message}"
+        made = made or makes_tables(statement)
 
 
 def plan(con: Connection, statement: Statement | str, source: str, parameters: Mapping[str, Any]) -> str:

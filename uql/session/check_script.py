@@ -82,6 +82,14 @@ def _check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
         certain = certain and not (runs and isinstance(tree, ast.CopyQuery))
 
 
+def makes_tables(statement: ast.Statement | str) -> bool:
+    """May those behind a statement read a table or a column that is there once it has run?"""
+    if isinstance(statement, str):
+        return _KEEPS.match(statement) is None
+    makes = isinstance(statement, ast.CreateTable | ast.CreateSemanticTable | ast.CopyQuery)
+    return makes or getattr(statement, "to", None) is not None
+
+
 def _is_made(piece: ast.CreateTable | ast.Insert | ast.CopyQuery, catalog: Catalog) -> bool:
     return not isinstance(piece, ast.CopyQuery) and piece.name[-1].lower() in catalog.planned
 

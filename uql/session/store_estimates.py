@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from uql.base.errors import BudgetError, UQLError
 from uql.base.sql_text import dotted, literal
+from uql.compiler.statement_targets import is_export
 from uql.engine.stored_estimates import end_column
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ def check_stored(
         return
     if change is not None and not partial and change.verb != "CREATE":
         raise refusal(done, reads)
+    if is_export(sql) and not partial:
+        raise BudgetError(
+            f"the files would not say what is an estimate, or a part of the rows, in them: {reads[0]}; nothing was written",
+            help="COPY FROM DATABASE … TO … keeps what is said of tables; WITH (partial = true) writes the files nevertheless",
+        )
     if _VARIABLE.match(sql) is not None:
         raise BudgetError(
             "the variable would hold an estimate, or a result computed from part of the rows; nothing was set",

@@ -24,7 +24,7 @@ from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.bind.lateral import own_function
 from uql.compiler.changing_functions import READS_ONLY, TO_CHANGE, calls_change, changing_definitions, names_one
 from uql.compiler.private_columns import may_read_private, private_columns
-from uql.compiler.statement_targets import executed, is_call, may_name, query_in, tables, tokens
+from uql.compiler.statement_targets import executed, is_call, is_export, may_name, query_in, tables, tokens
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import MADE_BY, Frames, is_frame, made_by
 from uql.sources.parts import Parts
@@ -422,6 +422,8 @@ class Catalog:
 
     def estimates_read(self, sql: str, target: tuple[str, ...] = ()) -> list[str]:
         """What a statement of DuckDB's own reads of `marked`, as `based_on` lists it; of its own target nothing."""
+        if is_export(sql):
+            return [f"{'.'.join(path)} ({words})" for path, words in self.estimated().items()]
         names = list(dict.fromkeys(tables(sql)))
         estimates = []
         with self.listed_once():
