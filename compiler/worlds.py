@@ -480,6 +480,9 @@ class _World:
                 settled = self._settled(block, statistics)
                 outcome.as_planned, block = outcome.as_planned and settled is block, settled
             if block.filter.goal is Goal.FIRST and block.order.rows_needed is not None:
+                if self.for_each_value and site.keys is not None:  # each has a LIMIT of its own
+                    most = block.order.rows_needed * len(np.unique(site.keys[rows]))
+                    block = replace(block, order=replace(block.order, limit=most, offset=0))
                 passing = self._first(block, statistics, masks, site, rows, passing, outcome.by_stage)
             else:
                 every_call = sum(np.count_nonzero(self._new(s.columns, site, rows)) for s in block.filter.stages)

@@ -168,6 +168,19 @@ def test_a_sub_query_that_is_run_for_each_value_shares_the_budget_among_the_valu
     assert quoted.low <= made <= quoted.high <= budget
 
 
+@pytest.mark.parametrize(("rows", "budget"), [(1, "'all'"), (3, "'all'"), (2, 30)])
+def test_a_limit_of_a_sub_query_that_is_run_for_each_value_is_one_for_each_value(rows, budget):
+    inner = (
+        f'SELECT b.id FROM notes b WHERE b.film = a.film AND "it is loud" USING (b.remark) ORDER BY b.id LIMIT {rows}'
+    )
+    text = f"SELECT a.film, l.id FROM (SELECT DISTINCT film FROM notes) a LEFT JOIN LATERAL ({inner}) l ON true WITH (budget = {budget})"
+    with opened(Case(text)) as con:
+        films = con.uql("SELECT count(DISTINCT film) FROM notes").fetchall()[0][0]
+        quoted, made = range_and_calls(con, text)
+    assert films * rows <= quoted.expected or quoted.high == 30
+    assert quoted.low <= made <= quoted.high
+
+
 @pytest.mark.parametrize("budget", [18, 24])
 def test_a_search_within_a_budget_is_priced_with_the_pairs_of_its_sub_query(budget):
     value = '(SELECT MAX(b.stars) FROM notes b WHERE b.film = a.film AND "it is loud" USING (b.remark) AND b.id < a.id)'

@@ -191,6 +191,9 @@ def test_a_figure_that_stands_in_no_result_is_not_supported() -> None:
         ("2", 0, "(number of rows)"),
     ]
     assert loose == ["3"]
+    beyond = Finding("a", "", Output(pa.table({"low": [float("nan"), 7.0], "high": [float("inf"), 9.0]})))
+    cited, loose = citations("At least 7, at most 10.", [beyond])
+    assert [(c.text, c.row, c.column) for c in cited] == [("7", 1, "low")] and loose == ["10"]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,16 @@ def test_bars_for_a_terminal_are_as_long_as_their_numbers(con: uql.Connection) -
     assert shown == "a   ██████████ 10\nbb  █████ 5"
 
 
+def test_what_is_no_finite_number_or_day_is_drawn_too(con: uql.Connection) -> None:
+    numbers = "SELECT * FROM (VALUES ('a', 'inf'::DOUBLE), ('b', 4), ('c', 'nan'), ('d', '-inf'), ('e', 2)) AS v(k, n)"
+    shown = con.uql(numbers).bars(width=4)
+    assert shown == "a  ████ inf\nb  ████ 4\nc   nan\nd  ████ -inf\ne  ██ 2"
+    for first in ("DATE 'infinity'", "TIMESTAMP '-infinity'", "DATE '20000-01-01'"):
+        days = con.uql(f"SELECT {first} AS d, 1 AS n UNION ALL SELECT DATE '2024-01-01', 2")
+        assert days.bars(width=4).endswith("████ 2")
+        assert "<svg" in days.plot().svg()
+
+
 def test_a_plot_is_written_in_the_format_of_its_name(con: uql.Connection, tmp_path: object) -> None:
     from pathlib import Path
 

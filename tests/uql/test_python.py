@@ -655,6 +655,12 @@ def test_a_frame_has_the_end_of_the_day_as_a_text(con: uql.Connection) -> None:
     assert rows["t"].tolist()[:2] == ["24:00:00", "01:00:00"]
 
 
+def test_a_frame_of_days_that_pandas_cannot_hold_is_an_error_in_words(con: uql.Connection) -> None:
+    with pytest.raises(uql.errors.DataError, match="UQL509") as error:
+        con.uql("SELECT DATE 'infinity' AS d").df()
+    assert "CAST(x AS VARCHAR)" in str(error.value.help)
+
+
 def test_an_interval_that_python_cannot_hold_is_an_error_in_words(con: uql.Connection) -> None:
     with pytest.raises(uql.errors.DataError, match="INTERVAL is longer than Python can hold"):
         con.uql("SELECT INTERVAL 100000000 MONTH").fetchall()

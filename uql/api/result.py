@@ -119,8 +119,16 @@ class Result:
         """The rows as a pandas data frame, in the types that DuckDB gives one: DECIMAL as float64, DATE as datetime64.
 
         Args: intervals: as `arrow`.
+        Raises: DataError (UQL509) on a date that pandas cannot hold, as 'infinity'.
         """
-        frame = for_pandas(self._named_apart(intervals)).to_pandas()
+        try:
+            frame = for_pandas(self._named_apart(intervals)).to_pandas()
+        except (OverflowError, ValueError) as error:
+            raise DataError(
+                f"a date of the result is none in Python: {error}",
+                code="UQL509",
+                help="cast it in the query: CAST(x AS VARCHAR); or r.pl(), r.arrow()",
+            ) from error
         if not self.exact:
             frame.attrs[MADE_BY] = self.text
         return frame

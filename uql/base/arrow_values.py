@@ -58,6 +58,25 @@ def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
     return _by_duckdb(column, kind)
 
 
+def cells_of(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column, whatever its DuckDB type. A date or time that Python cannot hold is a text, 'infinity' its last date."""
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except (OverflowError, ValueError):
+        return _by_duckdb(column, "")
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows by the names of their columns, with values as `cells_of` gives them."""
+    try:
+        values: list[dict[str, Any]] = table.to_pylist()
+        return values
+    except (OverflowError, ValueError):
+        columns = [cells_of(column) for column in table.columns]
+        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 def _is_arrows(type: pa.DataType) -> bool:
     """Does Arrow make the values of a type that DuckDB would make?"""
     import pyarrow.types as of

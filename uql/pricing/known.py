@@ -108,6 +108,7 @@ class Knowledge:
     # blocks are kept, so that no other has their identity
     _block_cache: dict[int, tuple[Block, BlockStatistics]] = field(default_factory=dict)
     _like: dict[int, tuple[Block, Block]] = field(default_factory=dict)  # of a block chosen: that as written
+    _run_for: dict[int, tuple[Column, ...]] = field(default_factory=dict)  # of a block run once for each value: which
 
     def __call__(self, block: Block) -> BlockStatistics:
         if id(block) in self._block_cache:
@@ -182,6 +183,8 @@ class Knowledge:
                 choice = choose(part, self._with_pilot(part), self.terms)
                 others.extend(choice.alternatives)
                 block = choice.block
+            for run in part.inner.repeated:
+                self._run_for |= dict.fromkeys(blocks(run.plan), run.columns)
             correlated = (
                 replace(sub, derived=tuple((alias, one(below)) for alias, below in sub.derived))
                 for sub in part.inner.correlated
@@ -320,8 +323,10 @@ class Knowledge:
         plain = [t for t in terms if not open_(t)]
         leaves = formula.leaves if formula is not None else ()
         own = {i: leaf.expr for i, leaf in enumerate(leaves) if not open_(leaf.expr)}
-        groups_by = block.project.items if block.stops_at_first else block.aggregate.keys
-        keys = [] if pairs or any(open_(key.expr) for key in groups_by) else [key.expr for key in groups_by]
+        groups_by = [key.expr for key in (block.project.items if block.stops_at_first else block.aggregate.keys)]
+        if block.filter.goal is Goal.FIRST and not groups_by:
+            groups_by = list(self._run_for.get(id(block), ()))
+        keys = [] if pairs or any(map(open_, groups_by)) else groups_by
         inputs = dict.fromkeys(c.inputs for c in virtuals)
         asked = {i: leaf for i, leaf in enumerate(leaves) if leaf.semantic and not any(in_expressions(leaf.expr))}
         by_answers = [leaf.expr for leaf in asked.values()]

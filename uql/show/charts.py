@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 from pyarrow import types
 
+from uql.base.arrow_values import cells_of
 from uql.base.errors import DataError
 from uql.base.media_types import media_type
 from uql.base.names import free_names
@@ -133,7 +135,7 @@ class _Shape:
             else None
             for value in first_rows.column(name).to_pylist()
         ]
-        captions = [str(v) for v in first_rows.column(label).to_pylist()] if label else [""] * len(urls)
+        captions = [str(v) for v in cells_of(first_rows.column(label))] if label else [""] * len(urls)
         picked = pa.table(
             {
                 "url": pa.array(urls, pa.string()),
@@ -188,17 +190,19 @@ def bars(outcome: Outcome, width: int = 40) -> str:
     names = shape.labels or [n for n in shape.data.column_names if n != value]
     count = min(shape.data.num_rows, MOST_BARS)
     labels = (
-        [printable(str(v))[:30] for v in shape.data.column(names[0]).to_pylist()[:count]] if names else [value] * count
+        [printable(str(v))[:30] for v in cells_of(shape.data.column(names[0]).slice(0, count))]
+        if names
+        else [value] * count
     )
-    numbers = [float(v) if v is not None else 0.0 for v in shape.data.column(value).to_pylist()[:count]]
+    numbers = [float(v) if v is not None else 0.0 for v in shape.data.column(value).slice(0, count).to_pylist()]
     estimates = _listed(outcome.estimates.get(value))
-    most = max((abs(v) for v in numbers), default=0.0) or 1.0
+    most = max((abs(v) for v in numbers if math.isfinite(v)), default=0.0) or 1.0
     room = max((cell_width(label) for label in labels), default=0)
     lines = []
     for i, (label, number) in enumerate(zip(labels, numbers, strict=True)):
-        eighths = round(abs(number) / most * width * 8)
+        eighths = 0 if math.isnan(number) else round(min(abs(number) / most, 1.0) * width * 8)
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-        text = format_estimate(estimates[i], whole=number == int(number)) if i < len(estimates) else f"{number:g}"
+        text = format_estimate(estimates[i], whole=number.is_integer()) if i < len(estimates) else f"{number:g}"
         lines.append(f"{label}{' ' * (room - cell_width(label))}  {bar} {text}")
     if shape.data.num_rows > count:
         lines.append(f"… and {shape.data.num_rows - count:,} more")
@@ -218,7 +222,7 @@ def _columns(data: pa.Table, names: dict[str, str]) -> pa.Table:
 
 def _texts(data: pa.Table, column: str, missing: bool) -> pa.Table:
     """The labels as texts, each different: bars of one name would be stacked."""
-    values = [""] * data.num_rows if missing else [str(v) for v in data.column(column).to_pylist()]
+    values = [""] * data.num_rows if missing else [str(v) for v in cells_of(data.column(column))]
     counts: dict[str, int] = {}
     labels = []
     for value in values:
@@ -235,5 +239,5 @@ def _image(value: bytes | None) -> str | None:
 
 
 def _holds_images(column: Any) -> bool:
-    first = next((v for v in column.slice(0, 100).to_pylist() if v), None)
+    first = next((v for v in cells_of(column.slice(0, 100)) if v), None)
     return first is not None and _image(first) is not None

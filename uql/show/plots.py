@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import ConfigError, DataError
 from uql.base.extras import need
 
@@ -181,7 +182,7 @@ def _records(table: pa.Table) -> list[dict[str, Any]]:
     import pyarrow as pa
 
     names = [f.name for f in table.schema if not (pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type))]
-    return [{name: _cell(value) for name, value in row.items()} for row in table.select(names).to_pylist()]
+    return [{name: _cell(value) for name, value in row.items()} for row in rows_of(table.select(names))]
 
 
 def _cell(value: Any) -> Any:

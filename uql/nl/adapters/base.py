@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from uql.base.arrow_values import rows_of
 from uql.base.media_types import media_type
 from uql.base.schema import Modality
 from uql.llm.prompts.json_schema import closed
@@ -118,7 +119,7 @@ def evidence(
         columns = [f.name for f in source.visible_fields if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
         if not columns:
             continue
-        rows = ctx.workspace.table(name, columns=columns, limit=ROWS_READ).to_pylist()
+        rows = rows_of(ctx.workspace.table(name, columns=columns, limit=ROWS_READ))
         lines = sorted((written(row, columns) for row in rows), key=lambda line: -overlap(query, line))
         first_lines = fitting(lines, share)
         left = source.row_count - len(first_lines)
@@ -180,7 +181,7 @@ def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list
         beside = [f.name for f in source.visible_fields if f.modality is Modality.STRUCTURED][:3]
         if not pictured or len(cells) >= most:
             continue
-        for row in ctx.workspace.table(name, columns=[*pictured, *beside], limit=most).to_pylist():
+        for row in rows_of(ctx.workspace.table(name, columns=[*pictured, *beside], limit=most)):
             values = ", ".join(str(row[c])[:40] for c in beside if row[c] is not None)
             for column in pictured:
                 if isinstance(row[column], bytes) and len(cells) < most:

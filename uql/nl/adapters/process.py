@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import QuestionError
 from uql.base.extras import need
 from uql.base.schema import Modality
@@ -166,7 +167,7 @@ def _source_body(source: Source, ctx: AskContext) -> dict[str, Any]:
     """A source as a worker sees it: columns that are not private, its first rows, images as data: addresses."""
     kinds = (Modality.STRUCTURED, Modality.TEXT, Modality.IMAGE)
     fields = [f for f in source.visible_fields if f.modality in kinds]
-    rows = ctx.workspace.table(source.name, columns=[f.name for f in fields], limit=ROWS).to_pylist()
+    rows = rows_of(ctx.workspace.table(source.name, columns=[f.name for f in fields], limit=ROWS))
     sizes = itertools.accumulate(sum(len(v) for v in row.values() if isinstance(v, bytes)) for row in rows)
     rows = [row for row, size in zip(rows, sizes, strict=True) if size <= IMAGE_BYTES]
     return {

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import GuardError
 from uql.base.schema import Field, Modality
 from uql.compiler.sql import literal, quote
@@ -40,7 +41,7 @@ class StructGPT:
         fields = {f.name: f for f in table.visible_fields}
         statement = await self._filter(subquery, table, columns, fields, ctx)
         try:
-            rows = (await ctx.workspace.sql(statement, tables=[table.name])).to_pylist()
+            rows = rows_of(await ctx.workspace.sql(statement, tables=[table.name]))
         except GuardError as error:
             return SubAnswer(None, "", (table.name,), NAME, problem=f"its filter cannot be run: {error.message}")
         if not rows:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
 from uql.llm.prompts.json_schema import closed
 from uql.nl.ask.aggregator import speaks
@@ -127,7 +128,7 @@ def _answer(
         private: columns whose values stand in no words: other sub-queries and the answer are written from these.
         steps: statements that ran before.
     """
-    rows = table.to_pylist()
+    rows = rows_of(table)
     if not rows:
         return SubAnswer([], "none", sources, NAME, uql=uql, problem=NO_ROWS, steps=steps, table=table)
     visible_rows = [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows[:ROWS]]

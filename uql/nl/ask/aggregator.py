@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from uql.base.arrow_values import cells_of, rows_of
 from uql.base.errors import BackendError, BudgetError, QuestionError
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.node_runners import preview
@@ -162,9 +163,9 @@ def _value(output: Output) -> Any:
         return output.value
     table = without_bounds(output)
     if table.num_columns == 1:
-        column = table.column(0).to_pylist()
+        column = cells_of(table.column(0))
         return column[0] if len(column) == 1 else column
-    rows = table.to_pylist()
+    rows = rows_of(table)
     return rows[0] if len(rows) == 1 else rows
 
 
@@ -330,7 +331,7 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
     for finding in findings:
         table = finding.output.table
         if table is not None:
-            for i, row in enumerate(table.slice(0, 1_000).to_pylist()):
+            for i, row in enumerate(rows_of(table.slice(0, 1_000))):
                 cells += [(finding.node, i, column, value) for column, value in row.items() if value is not None]
         elif finding.output.sub is not None:
             cells.append((finding.node, 0, "answer", finding.output.sub.text))
@@ -378,5 +379,5 @@ def _same(value: Any, number: float, digits: int) -> bool:
         return any(float(m.replace(",", "")) == number for m in NUMBER.findall(value))
     try:
         return abs(float(value) - number) <= 0.5 * 10**-digits + 1e-9 if digits else round(float(value)) == number
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last of an end of an interval that is not bounded
         return number in map(float, _PARTS.findall(str(value)))  # a day, a time

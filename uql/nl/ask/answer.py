@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import DataError
 from uql.llm.run_record import Cost
 from uql.nl.ask import rerun
@@ -209,7 +210,7 @@ class Answer:
         if trace is not None and citation.row < len(trace.behind):
             return trace.why(citation.row)
         if output.table is not None and citation.row < output.table.num_rows:
-            row: dict[str, Any] = output.table.slice(citation.row, 1).to_pylist()[0]
+            row: dict[str, Any] = rows_of(output.table.slice(citation.row, 1))[0]
             return row
         return {"answer": output.sub.text if output.sub is not None else output.value}
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
@@ -106,7 +107,7 @@ def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozens
     """
     columns = [name for name in table.column_names if name.lower() not in hidden]
     short_rows = []
-    for row in table.select(columns).slice(0, rows).to_pylist():
+    for row in rows_of(table.select(columns).slice(0, rows)):
         cells = {k: short(v) if isinstance(v, str) else v for k, v in row.items() if not isinstance(v, bytes)}
         short_rows.append(cells)
     return short_rows

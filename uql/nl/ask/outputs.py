@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from uql.base.arrow_values import cells_of
 from uql.base.schema import Field
 from uql.compiler.parser import tree_of
 from uql.compiler.syntax import Number, Select, Union
@@ -123,8 +124,8 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
     if table.num_rows == 0:
         return None if node.may_be_empty else EMPTY
     table = without_bounds(output)
-    if table.num_rows == 1 and table.num_columns == 1 and says_nothing(table.column(0)[0].as_py()):
-        value = table.column(0)[0].as_py()
+    if table.num_rows == 1 and table.num_columns == 1 and says_nothing(cells_of(table.column(0))[0]):
+        value = cells_of(table.column(0))[0]
         return f"its only value is {'NULL: no row fits, or none has a value' if value is None else repr(value)}"
     if all(column.null_count == table.num_rows for column in table.columns):
         return "all its values are NULL"

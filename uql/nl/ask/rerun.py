@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sqlglot
 from sqlglot import exp
 
+from uql.base.arrow_values import rows_of
 from uql.compiler.parser import parse, tree_of
 from uql.compiler.syntax import Select, TableName, Union
 from uql.compiler.unparse import quote_name, unparse
@@ -68,7 +69,7 @@ def written_out(table: pa.Table, name: str) -> list[str]:
     if not 0 < table.num_rows <= WRITTEN:
         return []
     rows = []
-    for row in table.to_pylist():
+    for row in rows_of(table):
         values = [literal(value) for value in row.values()]
         if any(value is None for value in values):
             return []

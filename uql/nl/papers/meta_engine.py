@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import QuestionError, UQLError
 from uql.base.names import free_name
 from uql.nl.adapters.base import Adapter
@@ -298,6 +299,6 @@ def _as_source(name: str, output: Output, hidden: frozenset[str]) -> Source:
     rows = 0 if table is None else table.num_rows
     description = f"the answer to: {output.sub.asked}" if output.sub is not None and output.sub.asked else ""
     columns = [f.name for f in output.fields if f.name.lower() not in hidden | output.hidden and f.type != "BLOB"]
-    first = table.select(columns).slice(0, EXAMPLES).to_pylist() if table is not None else []
+    first = rows_of(table.select(columns).slice(0, EXAMPLES)) if table is not None else []
     samples = {c: tuple(short(str(row[c])) for row in first if row[c] is not None) for c in columns}
     return Source(name, name, output.fields, rows, description, samples)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import BindError, UQLError, UQLSyntaxError
 from uql.base.schema import Field
 from uql.base.sqlglot_trees import read_sql
@@ -62,14 +63,14 @@ class Lineage:
             return [one for i, one in enumerate(evidence) if one not in evidence[:i]][:SHOWN]
         if node.kind not in (NodeKind.UQL, NodeKind.SQL):
             return []
-        text = statement_behind(node.body, output.table.slice(row, 1).to_pylist()[0])
+        text = statement_behind(node.body, rows_of(output.table.slice(row, 1))[0])
         if text is None:
             return []
         try:
             table = self._run(text)
         except UQLError:  # a statement of a kind that is not followed
             return []
-        rows = [{k: _without_bytes(v) for k, v in one.items() if not isinstance(v, bytes)} for one in table.to_pylist()]
+        rows = [{k: _without_bytes(v) for k, v in one.items() if not isinstance(v, bytes)} for one in rows_of(table)]
         if len(node.inputs) != 1 or node.inputs[0] not in self._nodes or node.inputs[0] not in self._outputs:
             return rows
         return self._followed(node.inputs[0], rows)
@@ -80,7 +81,7 @@ class Lineage:
         if before is None or set(rows[0] if rows else ()) - set(before.column_names):
             return rows
         if name not in self._first_rows:
-            self._first_rows[name] = before.slice(0, 10_000).to_pylist()
+            self._first_rows[name] = rows_of(before.slice(0, 10_000))
         back: list[dict[str, Any]] = []
         for one in rows:
             at = next(

@@ -13,6 +13,7 @@ from itertools import count
 import sqlglot
 from sqlglot import exp
 
+from uql.base.arrow_values import cells_of, rows_of
 from uql.base.errors import BudgetError, GuardError, QuestionError
 from uql.base.names import free_name
 from uql.base.schema import Field
@@ -193,7 +194,7 @@ def _readings(vote: Vote) -> tuple[str, ...]:
 def _rows(candidate: Candidate) -> str:
     table = candidate.table
     assert table is not None
-    value = table.column(0).to_pylist() if table.num_columns == 1 else table.to_pylist()
+    value = cells_of(table.column(0)) if table.num_columns == 1 else rows_of(table)
     return (speaks(value) if table.num_rows <= 3 else None) or f"{table.num_rows:,} rows"
 
 

@@ -11,6 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from uql.base.arrow_values import cells_of, rows_of
 from uql.base.errors import ConfigError
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Node
@@ -125,7 +126,7 @@ def key_of(table: pa.Table) -> Key:
     >>> key_of(one) == key_of(other), key_of(one) == key_of(one.slice(0, 1))
     (True, False)
     """
-    columns = [[_cell(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[_cell(value) for value in cells_of(column)] for column in table.columns]
     columns.sort(key=sorted)
     return (str(table.num_columns),), *sorted(zip(*columns, strict=True))
 
@@ -134,7 +135,7 @@ def is_empty(table: pa.Table) -> bool:
     """No rows, NULL alone, or one row of nothing but NULL and 0."""
     if table.num_rows == 1:
         return all(
-            value is None or (isinstance(value, int | float) and value == 0) for value in table.to_pylist()[0].values()
+            value is None or (isinstance(value, int | float) and value == 0) for value in rows_of(table)[0].values()
         )
     return all(column.null_count == table.num_rows for column in table.columns)
 

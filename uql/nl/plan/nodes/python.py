@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from uql.base.arrow_values import rows_of
 from uql.base.errors import ConfigError, GuardError
 from uql.base.extras import install
 
@@ -180,7 +181,7 @@ def _rows_of(name: str, table: Any) -> Any:
             f"the table {name} has {table.num_rows:,} rows", help=f"at most {MAX_ROWS:,}: aggregate it first"
         )
     columns = [f.name for f in table.schema if not (pa.types.is_binary(f.type) or pa.types.is_large_binary(f.type))]
-    return table.select(columns).to_pylist()
+    return rows_of(table.select(columns))
 
 
 def _plain(value: Any, counted: list[int]) -> Any:
