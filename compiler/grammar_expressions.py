@@ -220,8 +220,10 @@ def _as_lambda(argument: Expr, start: int) -> Expr:
     if not any(isinstance(part, ast.Name) for part in walk(body)) and (not above or _is_arrow(above[-1])):
         return argument
     names = node.left.args if isinstance(node.left, ast.Call) else (node.left,)
+    swap: dict[int, Any] = {}
     for parent in reversed(above):
-        body, node = with_children(parent, lambda part, old=node, new=body: new if part is old else part), parent
+        swap[id(node)] = body
+        body, node = with_children(parent, lambda part: swap.get(id(part), part)), parent
     return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body)
 
 
