@@ -172,9 +172,13 @@ class Sources:
                     args.append(binder.bind(arg, Clause("FROM")))
         except UnknownColumnError as error:  # of a table beside it
             own = lateral.own_function(call.name)
-            error.help = own or f"{call.name}(…) in FROM takes constants"
             if call.name == "unnest":
-                error.help += " and columns of a table before it: FROM t, unnest(t.list) AS u(item)"
+                takes = "constants and columns of a table before it: FROM t, unnest(t.list) AS u(item)"
+            else:
+                takes = (
+                    f"constants; with columns it stands in a view: CREATE VIEW v AS SELECT … FROM t, {call.name}(t.x)"
+                )
+            error.help = own or f"{call.name}(…) in FROM takes {takes}"
             raise
         return replace(call, args=tuple(args))
 
