@@ -168,6 +168,15 @@ def test_a_sub_query_that_is_run_for_each_value_shares_the_budget_among_the_valu
     assert quoted.low <= made <= quoted.high <= budget
 
 
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_what_is_known_of_rows_is_known_whatever_the_order_that_the_settings_give(order):
+    with opened(Case("SELECT 1")) as con:
+        con.uql(f"SET default_order = '{order}'").fetchall()
+        con.uql('SELECT id FROM notes WHERE "it is even" USING (text)').fetchall()
+        quoted, made = range_and_calls(con, 'SELECT id + 1 FROM notes WHERE "it is even" USING (text)')
+    assert quoted.low == quoted.high == made == 0
+
+
 @pytest.mark.parametrize(("rows", "budget"), [(1, "'all'"), (3, "'all'"), (2, 30)])
 def test_a_limit_of_a_sub_query_that_is_run_for_each_value_is_one_for_each_value(rows, budget):
     inner = (

@@ -356,7 +356,7 @@ class Knowledge:
         sql = f"SELECT * FROM ({query_sql(query)}) LIMIT {MOST_SEEN + 1}"
         try:
             table = self.recall.table(sql, virtuals, fields) if self.recall is not None else ""
-            kept = f"{quoted(table)} ORDER BY rowid" if table else f"({sql})"
+            kept = f"{quoted(table)} ORDER BY rowid ASC" if table else f"({sql})"
             rows = Duck(self.cursor).arrow(f"SELECT {', '.join(parts) or '1'} FROM {kept}")
         except duckdb.Error:  # the values that a model will give stand as NULL here: not each statement takes that
             return None
