@@ -29,7 +29,7 @@ def add_translation(error: UQLError, query: Any, text: str) -> None:
         text: the statement as written.
     """
     error.help = error.help or other_model_call(text)
-    match = _REFUSED.search(error.message)
+    match = _REFUSED.search(error.message) if error.code != "UQL205" else None  # what stands in a hole is UQL's own
     word = next((group.lower() for group in match.groups() if group), "") if match else ""
     if not word or error.start < 0 or (error.code == "UQL202" and word not in _UNITS):
         return

@@ -13,7 +13,7 @@ from contextlib import suppress
 from uql.base.errors import UQLError
 from uql.base.schema import Field
 from uql.compiler import syntax
-from uql.compiler.bind.reading import holes
+from uql.compiler.bind.reading import holes, spellings
 from uql.compiler.parser import parse
 from uql.compiler.statement_targets import READ_BY_NAME
 from uql.compiler.syntax import (
@@ -140,9 +140,12 @@ class _Names:
                 return True
             case Quoted(forced=False) if tree.text.lower() in self._private | self._rows:
                 return True
-            case Quoted() if any(self.may_hold(Name(parts)) for parts in holes(tree)):
+            case Quoted() if any(self._hole_may_hold(parts) for parts in holes(tree)):
                 return True
         return any(map(self.may_hold, children(tree, queries=True)))
+
+    def _hole_may_hold(self, parts: tuple[str, ...]) -> bool:
+        return self.may_hold(Name(parts)) or any(names[-1].lower() in self._private for names in spellings(parts))
 
     def _is_unnamed(self, item: SelectItem) -> bool:
         """Are there private values below a name that DuckDB makes? Those that * takes keep theirs, but not the fields of a struct."""

@@ -56,7 +56,7 @@ class VirtualColumn:
 
         def name(written: str) -> str:
             column = next(names)
-            table, _, last = written.rpartition(".")
+            table, _, last = ("", "", written) if written == column.name else written.rpartition(".")
             plain = all(c == column for c in self.named if c.name == column.name)
             alone = column in self.reads and one_table  # a cell shows no table there: any table's name does
             same = last == column.name and ((plain and not table) or alone or table == column.table)

@@ -14,6 +14,7 @@ from uql.compiler.virtual import VirtualColumn
 
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
+_DOT = re.compile(r'\.(?=(?:[^"]*"[^"]*")*[^"]*$)')  # none inside quotes
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -69,8 +70,8 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
     for match in _HOLE.finditer(quoted.text):
         if match[0] in ("{{", "}}"):
             continue
-        parts = tuple(part.strip().strip('"') for part in (match[1] or "").split("."))
-        if match[1] is None or not all(parts):
+        parts = tuple(_unquoted(part.strip()) for part in _DOT.split(match[1] or ""))
+        if not all(parts):
             raise BindError(
                 f'"{quoted.text}" has a brace that is not a hole',
                 code="UQL205",
@@ -78,6 +79,30 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
                 help="a hole is {column} or {table.column}; {{ and }} are braces",
             )
         yield parts
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if len(name) > 1 and name[0] == name[-1] == '"' else name
+
+
+def spellings(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The names that a hole may mean: a column's name may have dots of its own.
+
+    >>> list(spellings(("t", "user", "name")))
+    [('t', 'user', 'name'), ('t', 'user.name'), ('t.user.name',)]
+    """
+    yield parts
+    for last in range(len(parts) - 2, -1, -1):
+        yield (*parts[:last], ".".join(parts[last:]))
+
+
+def _named_column(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> Column:
+    """The column that a hole names. Raises: BindError (UQL205) where there is none."""
+    for names in spellings(parts):
+        path = scope.find(names, quoted.span)
+        if path is not None and not path[1] and isinstance(path[0], Column):
+            return path[0]
+    raise unknown_hole(quoted, parts, scope)
 
 
 def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindError:
@@ -113,13 +138,11 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
     filled: dict[Column, None] = {}
     named: list[Column] = []
     for parts in holes(quoted):
-        path = scope.find(parts, quoted.span)
-        if path is None or path[1] or not isinstance(path[0], Column):
-            raise unknown_hole(quoted, parts, scope)
-        field = scope.field_of(path[0])
+        column = _named_column(quoted, parts, scope)
+        field = scope.field_of(column)
         unstructured = field is not None and field.is_unstructured
-        (reads if unstructured else filled)[_public(path[0], quoted, scope)] = None
-        named.append(path[0])
+        (reads if unstructured else filled)[_public(column, quoted, scope)] = None
+        named.append(column)
     if quoted.using:
         for name in quoted.using:
             path = scope.find(name.parts, name.span)

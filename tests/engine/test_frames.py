@@ -104,6 +104,19 @@ def test_labels_and_json_are_texts_where_there_is_no_other():
         assert con.uql('SELECT count(*) FROM notes WHERE "it is good"').fetchall() == [(3,)]
 
 
+@pytest.mark.parametrize("hole", ["user.text", '""user.text""', "frame.user.text", 'frame.""user.text""', "USER.Text"])
+def test_a_column_with_a_dot_in_its_name_stands_in_a_hole(hole):
+    frame = pd.json_normalize([{"user": {"name": "Ann", "text": text}} for text in BODIES])  # noqa: F841
+    model = HashModel({f"it is good {{{name}}}": 1.0 for name in ("user.text", "frame.user.text")})
+    with uql.connect(model=model, ledger=":memory:", budget="all") as con:
+        found = con.uql(f'SELECT "user.name" AS name FROM frame WHERE "it is good {{{hole}}}"')
+        assert found.fetchall() == [("Ann",)] * 3 and found.cost.calls == 3
+        assert BODIES[0] in str(found.why(0))
+        with pytest.raises(UQLError, match="UQL205") as error:
+            con.uql('SELECT "how good it is {user.mood}"::DOUBLE FROM frame')
+        assert "columns: " in str(error.value.help)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "made",

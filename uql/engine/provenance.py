@@ -295,7 +295,8 @@ def _row_cells(row: Row) -> list[tuple[str, str]]:
         value = cell.value
         text = f"{cell.media_type or 'bytes'}, {len(value):,} bytes" if isinstance(value, bytes) else value
         cells.append((f"{cell.table}.{cell.name}" if cell.table else cell.name, "NULL" if text is None else text))
-    return cells + [(f"{{{name}}}", value) for name, value in row.holes if "." not in name]
+    names = [name for name, _ in row.holes]  # each twice: city, shops.city
+    return cells + [(f"{{{n}}}", value) for n, value in row.holes if not any(n.endswith(f".{name}") for name in names)]
 
 
 def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared: bool) -> str:

@@ -70,7 +70,7 @@ def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None
             return name
         if names is not None and cell in names:
             return names[cell]
-        return shown_name(cell) if "." in name else named(cell.name)
+        return named(cell.name) if name == cell.name else shown_name(cell)
 
     return _HOLE.sub(fill, question.text)
 
@@ -93,8 +93,9 @@ def explained(instruction: str, question: Question) -> str:
 
 def _cell_of(hole: str, row: Row) -> Cell | None:
     """The cell that a hole names. Rows of one table show no table, and {t.name} names their cell all the same."""
-    table, _, column = hole.rpartition(".")
-    return next((c for c in row.cells if c.name == column and (not table or c.table in (table, ""))), None)
+    by_name = [cell for cell in row.cells if cell.name == hole]
+    cells = by_name or [cell for cell in row.cells if hole.endswith(f".{cell.name}")]
+    return next((c for c in cells if by_name or c.table in (hole.removesuffix(f".{c.name}"), "")), None)
 
 
 def named_cells(question: Question, row: Row) -> list[Cell]:
