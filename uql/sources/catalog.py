@@ -80,6 +80,7 @@ _MAY_BE_ESTIMATED = (  # the comments, the names of views, and neither the defin
     " UNION ALL SELECT comment, view_name FROM system.main.duckdb_views() WHERE NOT internal"
 )
 _TRANSACTION = "SELECT system.main.txid_current()"
+MOST_OF_A_LINE = 300  # characters of what DuckDB says of a file
 _DEFINITIONS = (  # what reads tables under a name of its own; no function is called, since a macro may have its name
     "SELECT database_name, schema_name, view_name, '', sql FROM system.main.duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
     " UNION ALL SELECT database_name, schema_name, function_name, '()', macro_definition"
@@ -1031,7 +1032,9 @@ def _rank(parts: tuple[str, ...], database: str, schema: str, name: str, here: s
 def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
     """DuckDB's complaint about a file, frame or view as a DataError that names it."""
     complaint = str(error).partition("\nLINE ")[0]  # behind it stands SQL that the user did not write
-    reason = "; ".join([line for line in complaint.splitlines() if line.strip()][:3])
+    lines = [line for line in complaint.splitlines() if line.strip()][:3]
+    half = MOST_OF_A_LINE // 2  # it may show a line of the file
+    reason = "; ".join(line if len(line) <= MOST_OF_A_LINE else f"{line[:half]} … {line[-half:]}" for line in lines)
     low = str(error).lower()
     if "utf-8" in low or "unicode" in low:
         return DataError(
@@ -1044,5 +1047,8 @@ def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
         return DataError(f"{pattern.group(1) if pattern else name}: there is no such file", code="UQL501")
     if kind == "function" and f"name {name.lower()} does not exist" in low:
         return DataError(f"the table function {name} does not exist", code="UQL503", help=own_function(name))
+    if "line size" in low:
+        help = f"FROM read_csv('{name}', max_line_size = …) reads longer lines"
+        return DataError(f"the file {name} cannot be read: {reason}", code="UQL503", help=help)
     what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")
     return DataError(f"{what} {name} cannot be read: {reason}", code="UQL503")
