@@ -239,6 +239,16 @@ def test_bad_files_are_named_with_what_is_wrong(connection: duckdb.DuckDBPyConne
         assert name.split("/")[-1] in caught.value.message
 
 
+def test_a_line_longer_than_duckdb_reads_is_not_shown_whole(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    (tmp_path / "long.csv").write_text("id,text\n1," + "x" * 3_000_000 + "\n")
+    with pytest.raises(DataError, match="UQL503") as caught:
+        Catalog(connection).table((str(tmp_path / "long.csv"),), file=True)
+    assert "line size" in caught.value.message and len(caught.value.message) < 1_500
+    assert "max_line_size" in str(caught.value.help)
+
+
 def test_an_empty_table_and_a_column_of_nulls_are_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE TABLE none_of (a VARCHAR, b BLOB); CREATE TABLE nulls AS SELECT NULL::VARCHAR AS a")
     catalog = Catalog(connection)
