@@ -33,6 +33,14 @@ def test_a_question_is_planned_run_and_answered_without_words_of_the_model() -> 
     assert answer.steps[1].cost.calls == 30 and answer.steps[1].rows == 1 and answer.steps[1].uql
 
 
+@pytest.mark.parametrize("value", ["'inf'::DOUBLE", "DATE 'infinity'", "[DATE 'infinity']", "TIMESTAMP '-infinity'"])
+def test_a_result_may_hold_what_python_has_no_value_for(value: str) -> None:
+    shop = Connected([plan(uql_node("most", f"SELECT name, {value} AS v FROM shops"))])
+    answer = shop.con.ask("What is the most of each of the 2 shops?")
+    assert answer.text and answer.tables["most"].num_rows == len(shop.con.sql("FROM shops").fetchall())
+    assert json.loads(json.dumps(answer.json, default=str))
+
+
 def test_a_question_is_answered_where_the_settings_name_the_static_embedder() -> None:
     shop = Connected([plan(uql_node("complaints", COUNT))], embedder="static")
     assert shop.con.ask("How many letters complain?").value == 10
