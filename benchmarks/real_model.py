@@ -28,8 +28,8 @@ NOTES = (
     "intervals are Clopper and Pearson's at 95 %, where an answer is right or not; other numbers are means over the questions",
     "published figures are of other models, and where it says so of other questions",
     "seconds are those of a machine that had other work",
-    "asked so far: of the suites in words 12 questions each, evenly spread over the file; of SemBench's the first four. Not SemBench's "
-    "MMQA ones in words: their tables of labels know the words of SemBench's own statements alone, and a planner finds others",
+    "asked so far: of the suites in words 12 questions each, evenly spread over the file (nine of SemBench's MMQA ones), and of "
+    "SemBench's movies the first four; TAT-QA's tables come as they are printed, with columns named by their places",
 )
 Place = tuple[str, str, str]  # suite, table, measure
 

@@ -206,23 +206,24 @@ def _widest(needed: Mapping[str, set[str]], several: int, duck: DuckTypes) -> di
 def _check_goals(options: tuple[Option, ...], query: BoundQuery) -> None:
     """Raises: ConfigError (UQL105) at WITH (precision = …) where no quoted text of a WHERE chooses the rows returned, and at
     WITH (error = …) where no aggregate is returned."""
-    searched = any(is_semantic(s.where) and not s.aggregated for s in selects(query))
-    counted = any(s.aggregated for s in selects(query))
+    goals = {
+        "precision": (
+            any(is_semantic(s.where) and not s.aggregated for s in selects(query)),
+            "precision is a share of the rows that a quoted text in WHERE chooses, and this statement returns no such rows",
+            'as in SELECT … FROM t WHERE "the review is positive" WITH (precision = 0.9, recall = 0.9); a COUNT has an interval '
+            "without it",
+        ),
+        "error": (
+            any(s.aggregated for s in selects(query)),
+            "error is the half-width of an aggregate's interval, and this statement has no aggregate",
+            'as in SELECT COUNT(*) FROM t WHERE "the review is positive" WITH (error = 0.1); a search takes recall = …, '
+            "precision = …, a LIMIT or a budget",
+        ),
+    }
     for option in options:
-        if option.name.lower() == "precision" and not searched:
-            raise ConfigError(
-                "precision is a share of the rows that a quoted text in WHERE chooses, and this statement returns no such rows",
-                help='as in SELECT … FROM t WHERE "the review is positive" WITH (precision = 0.9, recall = 0.9); a COUNT has an '
-                "interval without it",
-                span=option.span,
-            )
-        if option.name.lower() == "error" and not counted:
-            raise ConfigError(
-                "error is the half-width of an aggregate's interval, and this statement has no aggregate",
-                help='as in SELECT COUNT(*) FROM t WHERE "the review is positive" WITH (error = 0.1); a search takes '
-                "recall = …, precision = …, a LIMIT or a budget",
-                span=option.span,
-            )
+        stands, message, help = goals.get(option.name.lower(), (True, "", ""))
+        if not stands:
+            raise ConfigError(message, help=help, span=option.span)
 
 
 def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tuple[str, Any], ...], Settings]:
