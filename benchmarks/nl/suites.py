@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uql
+from uql.base.names import free_names
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
 from uql.benchmarks.nl.reader import ABOUT, Reader
 from uql.benchmarks.nl.references import Reference, equal, key_of, references, within_labels
@@ -255,7 +258,7 @@ def _tatqa(shared: Path) -> list[Asked]:
 
 
 def _tatqa_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
-    """The table of a context as `report`, one column a column of the page, and its paragraphs."""
+    """The table of a context as `report`, a column for each of the page's under its heading, and its paragraphs."""
     import pyarrow as pa
 
     con = uql.connect(model=model, ledger=":memory:")
@@ -263,17 +266,46 @@ def _tatqa_tables(place: str, shared: Path, work: Path, model: Model) -> Connect
     ((table, paragraphs),) = con.sql(
         f"SELECT \"table\", paragraphs FROM '{path}' WHERE context_id = '{place}'"
     ).fetchall()
-    width = max(len(row) for row in table)
-    filled = [[*row, *[""] * (width - len(row))] for row in table]
-    columns = {("item" if i == 0 else f"column{i}"): [row[i] for row in filled] for i in range(width)}
+    names, rows, aside = headed(table)
     given = {
-        "report": pa.table(columns),
+        "report": pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)}),
         "paragraphs": pa.table({"number": range(1, len(paragraphs) + 1), "paragraph": paragraphs}),
     }
-    worlds.World("tatqa", given, Path(), {"report": "table of a financial report, headings in its first rows"}).fill(
-        con
-    )
+    about = "; ".join(("table of a financial report", *aside))
+    worlds.World("tatqa", given, Path(), {"report": about}).fill(con)
     return con
+
+
+_FIGURE = re.compile(r"\W*(?!(?:1 ?9|2 ?0) ?\d ?\d\b)\d[\d,. ]*\W*|[—–-]")  # a number that is no year
+
+
+def headed(table: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]], list[str]]:
+    """A printed table with the headings above its first figures as names of its columns.
+
+    The names are the cells of the heading row with most of them, as `pandas.read_html` takes them from a header; where two are
+    equal, with what spans them.
+
+    Returns: names, the first "item"; the rows below the headings; what else the headings say, as "in thousands".
+
+    >>> headed([["", "Domestic", "", "Abroad"], ["$ million", "2019", "2018", "2019"], ["Sales", "5", "4", "3"]])
+    (['item', '2019 Domestic', '2018', '2019 Abroad'], [['Sales', '5', '4', '3']], ['$ million'])
+    """
+    width = max(len(row) for row in table)
+    rows = [[*(cell.strip() for cell in row), *[""] * (width - len(row))] for row in table]
+    first = next((i for i, row in enumerate(rows) if any(map(_FIGURE.fullmatch, row[1:]))), 0)
+    while first and not any(rows[first - 1][1:]):  # it heads the rows below it
+        first -= 1
+    heads = rows[:first]
+    if not heads:
+        return ["item", *(f"column{i}" for i in range(1, width))], rows, []
+    head = max(heads, key=lambda row: (len(set(filter(None, row[1:]))), sum(map(bool, row[1:]))))
+    spans = [list(accumulate(row[1:], lambda before, cell: cell or before)) for row in heads if row is not head]
+    names = ["item"]
+    for i, cell in enumerate(head[1:]):
+        more = [span[i] for span in spans if span[i]] if head[1:].count(cell) > 1 else []
+        names.append(" ".join([cell, *more]).strip() or f"column{i + 1}")
+    aside = dict.fromkeys(cell for row in heads for cell in row if cell and not any(cell in name for name in names))
+    return list(free_names(names)), rows[first:], list(aside)
 
 
 def judge_tatqa(answer: Answer, asked: Asked) -> Score:

@@ -27,7 +27,7 @@ from uql.benchmarks.nl import (
     traces,
 )
 from uql.benchmarks.nl.replay import Replay
-from uql.benchmarks.nl.suites import SUITES, opened, spoken
+from uql.benchmarks.nl.suites import SUITES, headed, opened, spoken
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.suite import Choice
 from uql.llm.providers.base import Answer, Request
@@ -47,6 +47,29 @@ def planner(sql: str) -> Scripted:
         return [Answer(replies.get(q.task, {}) if isinstance(q, Write) else None) for q in request.questions]
 
     return Scripted(script)
+
+
+def test_a_printed_table_has_its_headings_as_the_names_of_its_columns() -> None:
+    table = [
+        ["($ in millions)", "", ""],
+        ["As of", "2019", "2018"],
+        ["Assets", "", ""],
+        ["Cash", "$130", "—"],
+        ["", "9"],
+    ]
+    assert headed(table) == (
+        ["item", "2019", "2018"],
+        [["Assets", "", ""], ["Cash", "$130", "—"], ["", "9", ""]],
+        ["($ in millions)", "As of"],
+    )
+    spanned = [
+        ["", "Home", "", "Abroad", ""],
+        ["", "2019", "2018", "2019", "2018"],
+        ["Rate", "4 %", "3 %", "2 %", "1 %"],
+    ]
+    assert headed(spanned)[0] == ["item", "2019 Home", "2018 Home", "2019 Abroad", "2018 Abroad"]
+    bare = [["Cash", "130", "91"], ["Debt", "5", "4"]]
+    assert headed(bare) == (["item", "column1", "column2"], bare, [])
 
 
 @pytest.mark.thorough
