@@ -29,7 +29,7 @@ NOTES = (
     "published figures are of other models, and where it says so of other questions",
     "seconds are those of a machine that had other work",
     "asked so far: of the suites in words 12 questions each, evenly spread over the file (nine of SemBench's MMQA ones), and of "
-    "SemBench's movies the first four; TAT-QA's tables come as they are printed, with columns named by their places",
+    "SemBench's movies the first four; TAT-QA's tables hold figures as they are printed, in texts",
 )
 Place = tuple[str, str, str]  # suite, table, measure
 
