@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -276,6 +275,14 @@ def _tatqa_tables(place: str, shared: Path, work: Path, model: Model) -> Connect
     return con
 
 
+def _to_the_right(cells: Sequence[str]) -> list[str]:
+    """Each empty cell as the one to its left: what a heading spans."""
+    filled: list[str] = []
+    for cell in cells:
+        filled.append(cell or (filled[-1] if filled else ""))
+    return filled
+
+
 _FIGURE = re.compile(r"\W*(?!(?:1 ?9|2 ?0) ?\d ?\d\b)\d[\d,. ]*\W*|[—–-]")  # a number that is no year
 
 
@@ -299,7 +306,7 @@ def headed(table: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]], 
     if not heads:
         return ["item", *(f"column{i}" for i in range(1, width))], rows, []
     head = max(heads, key=lambda row: (len(set(filter(None, row[1:]))), sum(map(bool, row[1:]))))
-    spans = [list(accumulate(row[1:], lambda before, cell: cell or before)) for row in heads if row is not head]
+    spans = [_to_the_right(row[1:]) for row in heads if row is not head]
     names = ["item"]
     for i, cell in enumerate(head[1:]):
         more = [span[i] for span in spans if span[i]] if head[1:].count(cell) > 1 else []
