@@ -14,7 +14,7 @@ from typing import Any
 from uql.compiler import syntax as ast
 from uql.compiler.lexer import UNITS
 from uql.compiler.syntax import Expr, Node, Span
-from uql.compiler.walk import children, walk, with_children
+from uql.compiler.walk import children, rewrite, walk
 
 CHAIN = 16
 """An AND or OR of more terms than this is built as a balanced tree: no later stage recurses once a term."""
@@ -209,21 +209,17 @@ def _as_lambda(argument: Expr, start: int) -> Expr:
 
     Where the arrow takes a field of JSON, what stands behind it names no column: j -> 'name', j -> 0 ->> 'name'.
     """
-    above: list[Node] = []  # what begins with the arrow, from the argument down
-    node: Node | None = argument if argument.span.start == start else None  # else it stands in parentheses
-    while node is not None and not _begins_lambda(node):
-        above.append(node)
-        node = next((part for part in children(node) if part.span.start == start), None)
-    if not isinstance(node, ast.Binary):
+    above: Node | None = None
+    first: Node | None = argument if argument.span.start == start else None  # else it stands in parentheses
+    while first is not None and not _begins_lambda(first):
+        above, first = first, next((part for part in children(first) if part.span.start == start), None)
+    if not isinstance(first, ast.Binary):
         return argument
-    body: Any = node.right
-    if not any(isinstance(part, ast.Name) for part in walk(body)) and (not above or _is_arrow(above[-1])):
+    right = first.right
+    if not any(isinstance(part, ast.Name) for part in walk(right)) and (above is None or _is_arrow(above)):
         return argument
-    names = node.left.args if isinstance(node.left, ast.Call) else (node.left,)
-    swap: dict[int, Any] = {}
-    for parent in reversed(above):
-        swap[id(node)] = body
-        body, node = with_children(parent, lambda part: swap.get(id(part), part)), parent
+    names = first.left.args if isinstance(first.left, ast.Call) else (first.left,)
+    body = rewrite(argument, lambda part: right if part is first else part)
     return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body)
 
 

@@ -14,7 +14,7 @@ from uql.compiler.bind.scope import Scope
 from uql.compiler.bound import BoundSelect
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.subqueries import join_conditions
-from uql.compiler.syntax import Call, Column, Expr, GroupKey, Name, Node, Number, Query, Select
+from uql.compiler.syntax import Call, Column, Expr, GroupKey, Name, Number, Query, Select
 from uql.compiler.unparse import unparse
 from uql.compiler.walk import rewrite, virtuals, walk
 
@@ -236,14 +236,12 @@ def with_named_groups_last(query: BoundSelect) -> BoundSelect:
     if not named:
         return query
     before, after = list[Expr](), list[Expr]()
-    on = [term for condition in join_conditions(query.source) for term in conjuncts(condition)]
-    for term in (*on, *conjuncts(query.where)):
-        of_groups = [v.id in named for v in virtuals(term)]
-        if not any(of_groups):
-            before += [term] if term not in on else []
-        elif all(of_groups) and not query.sets and term not in on and not any(map(_reads, walk(term, queries=True))):
-            after.append(term)
-        else:
+    for term in conjuncts(query.where):
+        alone = not query.sets and not any(isinstance(node, Column | Query) for node in walk(term, queries=True))
+        own = alone and any(virtuals(term)) and all(v.id in named for v in virtuals(term))
+        (after if own else before).append(term)
+    for term in (*before, *join_conditions(query.source)):
+        if any(v.id in named for v in virtuals(term)):
             raise BindError(
                 "the groups of this text are named when WHERE has chosen their rows, so WHERE cannot ask for them",
                 code="UQL212",
@@ -254,7 +252,3 @@ def with_named_groups_last(query: BoundSelect) -> BoundSelect:
         return query
     having = conjunction(conjuncts(query.having) + after)
     return replace(query, where=conjunction(before), having=having)
-
-
-def _reads(node: Node) -> bool:
-    return isinstance(node, Column | Query)

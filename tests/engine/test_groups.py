@@ -28,6 +28,11 @@ def test_where_may_ask_whether_a_row_has_a_group(con, world):
     known = groups.format('"the topic" IS NOT NULL AND stars > 1', '"the topic"')
     truth = "SELECT about, count(*) FROM r WHERE stars > 1 AND text IS {} GROUP BY about ORDER BY about"
     assert con.uql(known).fetchall() == world.truth(truth.format("NOT NULL"))
+    joined = (
+        "SELECT s, COUNT(*) AS n FROM reviews LEFT JOIN (SELECT 1 AS one) ON stars > 1 "
+        'WHERE stars > 1 AND "the topic" IS NOT NULL GROUP BY "the topic" AS s ORDER BY s'
+    )
+    assert con.uql(joined).fetchall() == world.truth(truth.format("NOT NULL"))
     rest = con.uql(groups.format('"the topic" IS NULL', '"the topic"')).fetchall()
     assert rest == [(None, world.truth("SELECT count(*) FROM r WHERE text IS NULL")[0][0])]
     for query in (

@@ -113,6 +113,8 @@ def test_a_dry_run_knows_the_tables_that_earlier_statements_would_make(
     assert said.count("0 new calls") == 2
     assert main(["shop.duckdb", "-c", f"{text}; SELECT aa FROM y", "--dry-run", *ORACLE]) != 0
     assert "no column aa" in capsys.readouterr().err
+    assert main(["shop.duckdb", "-c", "SELECT 1 AS a", "--var", "b=2", "--dry-run", *ORACLE]) != 0
+    assert "no parameter $b" in capsys.readouterr().err
 
 
 def test_a_dry_run_changes_nothing_in_the_database(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:

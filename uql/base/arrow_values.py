@@ -51,11 +51,7 @@ def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
     """
     if kind.upper() == "HUGEINT":
         return [None if value is None else int(value) for value in column.to_pylist()]
-    if _is_arrows(column.type) and not _OF_DUCKDB.search(kind):
-        with suppress(OverflowError):
-            values: list[Any] = column.to_pylist()
-            return values
-    return _by_duckdb(column, kind)
+    return cells_of(column) if _is_arrows(column.type) and not _OF_DUCKDB.search(kind) else _by_duckdb(column, kind)
 
 
 def cells_of(column: pa.ChunkedArray) -> list[Any]:

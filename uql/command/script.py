@@ -40,13 +40,14 @@ def plans(con: Connection, text: str, parameters: Mapping[str, Any]) -> Iterator
         parameters: values of `$name`; each statement gets those that it names.
     Raises: UQLError of any kind that running the script would raise before it asks a model.
     """
-    from uql.compiler.bind.parameters import names
+    from uql.compiler.bind.parameters import names, refuse_unused
     from uql.session.check_script import makes_tables
 
     con.script(text, parameters)  # checked whole
+    statements = [(statement, source, names(statement)) for statement, source in pieces(text)]
+    refuse_unused(parameters, set().union(*(own for _, _, own in statements)))
     made = False
-    for statement, source in pieces(text):
-        own = names(statement)
+    for statement, source, own in statements:
         try:
             yield plan(con, statement, source, {name: value for name, value in parameters.items() if name in own})
         except BindError as error:
