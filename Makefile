@@ -69,15 +69,19 @@ test-all: lint types generated model
 	$(BIN)/python -m pytest -q $(SPREAD) -m 'not local_model'
 	$(BIN)/python -m pytest -q -m local_model
 
-# The oldest DuckDB beside the newest one of .venv: what differs between them is in the catalog, the functions, the types.
+# The oldest DuckDB beside the newest one of .venv: what differs between them is in the catalog, the functions, the types. It is also the
+# one for which the extension of DuckLake can be had as a package.
 OLDEST := 1.4.4
 test-oldest: $(STAMP)
 	test -d build/duckdb-$(OLDEST) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--target build/duckdb-$(OLDEST) duckdb==$(OLDEST)
+	test -d build/duckdb-$(OLDEST)/duckdb_extension_ducklake || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target build/duckdb-$(OLDEST) duckdb-extension-ducklake==$(OLDEST) || echo 'DuckLake is not to be had for this system: not tested'
 	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -c 'import duckdb; assert duckdb.__version__ == "$(OLDEST)", duckdb.__version__'
 	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q $(SPREAD) -m 'not slow and not local_model' \
 		tests/uql/test_catalog.py tests/uql/test_python.py tests/uql/test_functions.py tests/uql/test_render.py \
-		tests/engine/test_truth.py tests/engine/test_joins.py tests/engine/test_groups.py tests/engine/test_classify.py
+		tests/engine/test_truth.py tests/engine/test_joins.py tests/engine/test_groups.py tests/engine/test_classify.py \
+		tests/cluster/test_lakes.py
 
 # dbt lies beside .venv: it pins versions of what the project uses. Newer versions of dbt-core fetch a part of themselves from elsewhere.
 DBT := build/dbt

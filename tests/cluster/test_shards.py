@@ -17,7 +17,7 @@ from small_lake import ROWS, opened, write
 import uql
 from uql.base.errors import BudgetError, ConfigError, DataError
 from uql.cluster.cluster import open_cluster
-from uql.cluster.lake import LakeTable, tables_of
+from uql.cluster.lake import LakeTable, open_lake, tables_of
 from uql.cluster.messages import MESSAGE, unpack
 from uql.cluster.selection import Below, Near
 from uql.cluster.shard import Shard
@@ -294,8 +294,8 @@ def test_long_texts_are_sent_in_many_messages(tmp_path: Path) -> None:
         "CASE WHEN i = 7 THEN (SELECT string_agg(md5(j::VARCHAR), '') FROM range(4000) s(j)) END AS long FROM range(900) t(i)) "
         f"TO '{tmp_path}/lake/t.parquet'"
     )
-    tables = tables_of(tmp_path / "lake", duckdb.connect())
-    shard, start, sizes, left = Shard(tables, 0, 1, tmp_path), 0, [], 1
+    lake = open_lake(tmp_path / "lake", duckdb.connect())
+    shard, start, sizes, left = Shard(lake, 0, 1), 0, [], 1
     import pyarrow as pa
 
     rows = []
@@ -346,7 +346,7 @@ def test_a_folder_without_tables_and_shards_without_a_cluster(tmp_path: Path) ->
 
 
 def test_a_share_of_no_rows_reads_none() -> None:
-    assert LakeTable("t", ("a.parquet",), (1,), 0).share(0, 2).endswith("LIMIT 0")
+    assert LakeTable("t", ("a.parquet",), (1,), 0).share(0, 2).endswith("LIMIT 0 OFFSET 0")
 
 
 # ------------------------------------------------------------------------------------------------------------- Ray

@@ -27,20 +27,21 @@ def connect(
     seed: int | None = None,
     **settings: Any,
 ) -> Connection:
-    """A connection to a DuckDB database, or to a folder of Parquet files that a cluster reads (docs/scale.md).
+    """A connection to a DuckDB database, or to a lake that a cluster reads (docs/scale.md).
 
     Args:
-        path: the database file; None or ":memory:": one in memory; with `cluster` the folder, whose files and sub-folders are tables.
+        path: the database file; None or ":memory:": one in memory; with `cluster` a folder, whose files and sub-folders are tables, a
+            database file, or the "ducklake:…" of a DuckLake.
         cluster: address of a Ray cluster, "ray://host:10001", "host:6379" or "auto"; "local": one on this machine; "process": the
             same without Ray, in this process; None: no cluster.
-        shards: processes that read the folder, each its share of the rows; None: one a core of the cluster.
+        shards: processes that read the lake, each its share of the rows; None: one a core of the cluster.
         read_only: nothing of the database is changed, and several processes may have it open; TO makes temporary tables.
         model: "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml", or a provider.
         ledger: path of the ledger of answers paid for; ":memory:" lives as long as the connection; None: the user's own.
         concurrency: requests in flight at most.
         seed: of everything random.
         settings: every other setting by name; `models` may hold providers.
-    Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened, (UQL501) where a folder holds no
+    Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened, (UQL501) where a lake has no
         table.
     """
     models = _models(settings)
@@ -65,7 +66,7 @@ def connect(
     from uql.cluster.cluster import open_cluster
 
     con.catalog.read_only = read_only
-    return con.over(open_cluster(Path(path or "."), cluster, shards, con.catalog.cursor))
+    return con.over(open_cluster(path or ".", cluster, shards, con.catalog.cursor))
 
 
 def attach(

@@ -1,1 +1,1 @@
-"""Tables of Parquet files that several processes read, each its share of the rows."""
+"""Tables of a lake that several processes read, each its share of the rows."""

@@ -17,12 +17,11 @@ import pyarrow as pa
 
 from uql.base.errors import ConfigError, DataError
 from uql.base.sql_text import first_line, quote
-from uql.cluster.lake import LakeTable, tables_of
+from uql.cluster.lake import Lake, LakeTable, open_lake
 from uql.cluster.messages import broken, checked, joined, number, scores, unpack
 from uql.cluster.ray_actors import on_ray
 from uql.cluster.selection import SCORE, Below, Head, Near, Selection
 from uql.cluster.shard import SHARES, Shard, nearest
-from uql.features.store import FOLDER
 from uql.sampling.row_hash import LARGEST, bound_for, lowest
 
 PROCESS = "process"  # the address of a cluster of this process alone, without Ray
@@ -50,10 +49,10 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The shards over a folder of Parquet files.
+    """The shards over a lake.
 
     Attributes:
-        folder: of the files, which every node reads under this path.
+        place: the path beside which vectors are kept.
         tables: by name.
         views: their SQL in the driver, by name: another view or table of that name is not the lake's.
         call: runs a method of every shard whose arguments are not None, and gives the answers in the order of the shards.
@@ -63,7 +62,7 @@ class Cluster:
         close: gives up the shards.
     """
 
-    folder: Path
+    place: Path
     tables: dict[str, LakeTable]
     views: dict[str, str]
     call: Call
@@ -169,37 +168,33 @@ class Cluster:
             ) from error
 
 
-def open_cluster(folder: Path, address: str, shards: int | None, duck: duckdb.DuckDBPyConnection) -> Cluster:
-    """The shards over the tables of a folder, which become views of `duck` too.
+def open_cluster(path: str | Path, address: str, shards: int | None, duck: duckdb.DuckDBPyConnection) -> Cluster:
+    """The shards over the tables of a lake, which become views of `duck` too.
 
     Args:
-        folder: of Parquet files.
+        path: of the lake, as `open_lake` takes it.
         address: of Ray: "ray://host:10001", "host:6379", "auto", "local" for one on this machine; "process" for this process alone.
         shards: None: one a core of the cluster.
     Raises: DataError (UQL501, UQL503); ConfigError (UQL105) where Ray does not answer, (UQL610) where it is not installed.
     """
-    folder = folder.expanduser().resolve()
-    tables = tables_of(folder, duck)
+    lake = open_lake(path, duck)
     if shards is not None and shards < 1:
         raise ConfigError(f"shards = {shards} is not at least 1", code="UQL105")
-    vectors = folder.with_name(f"{folder.name}{FOLDER}") / "shards"
     alone = address == PROCESS
-    n, call, work, close = (
-        _in_process(tables, vectors, shards or 1) if alone else on_ray(tables, vectors, address, shards)
-    )
+    n, call, work, close = _in_process(lake, shards or 1) if alone else on_ray(lake, address, shards)
     views = dict(
         duck.execute(
             "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal AND NOT temporary"
         ).fetchall()
     )
-    return Cluster(folder, {table.name: table for table in tables}, views, call, work, alone, n, close)
+    return Cluster(lake.place, {table.name: table for table in lake.tables}, views, call, work, alone, n, close)
 
 
 Shards = tuple[int, Call, Work, Callable[[], None]]
 
 
-def _in_process(tables: Sequence[LakeTable], vectors: Path, shards: int) -> Shards:
-    workers = [Shard(tables, i, shards, vectors) for i in range(shards)]
+def _in_process(lake: Lake, shards: int) -> Shards:
+    workers = [Shard(lake, i, shards) for i in range(shards)]
 
     def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         return [getattr(one, method)(*a) for one, a in zip(workers, arguments, strict=True) if a is not None]

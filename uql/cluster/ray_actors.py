@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,7 +16,7 @@ import duckdb
 from uql.base.errors import ConfigError, DataError, UQLError
 from uql.base.extras import need
 from uql.base.sql_text import first_line
-from uql.cluster.lake import LakeTable
+from uql.cluster.lake import Lake
 from uql.cluster.shard import Shard
 
 REACH_S = 10.0  # to connect to the address
@@ -54,13 +53,12 @@ class _Watch:
 
 
 def on_ray(
-    tables: Sequence[LakeTable], vectors: Path, address: str, shards: int | None
+    lake: Lake, address: str, shards: int | None
 ) -> tuple[int, Callable[..., list[Any]], Callable[..., Awaitable[list[Any]]], Callable[[], None]]:
     """The number of actors, and what `Cluster` calls: `call`, `work` and `close`.
 
     Args:
-        tables: that each shard opens its part of.
-        vectors: the folder in which shards keep what they embedded.
+        lake: of which each shard opens its part.
         address: of a Ray cluster, as `ray.init` takes it.
         shards: actors; None: one for each core of the cluster.
     Raises: ConfigError (UQL105) where Ray does not answer or start, (UQL610) where it is not installed.
@@ -76,7 +74,7 @@ def on_ray(
     actor = ray.remote(
         max_restarts=RESTARTS, max_task_retries=-1, scheduling_strategy="SPREAD", concurrency_groups={SIGNS: 1}
     )(Shard)
-    actors = [actor.remote(tables, i, n, vectors) for i in range(n)]
+    actors = [actor.remote(lake, i, n) for i in range(n)]
 
     def call(method: str, arguments: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         with _as_errors():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from uql.base.extras import need
 from uql.base.sql_text import quote
-from uql.cluster.lake import LakeTable, reading, view
+from uql.cluster.lake import Lake, view
 from uql.cluster.messages import pack
 from uql.cluster.selection import SCORE, Below, Head, Near, Selection
 from uql.features.cache import forget_pages, save_parts
@@ -36,24 +35,31 @@ class Shard:
     """Every method may be called again after the process was lost: what it gives depends on the files and its arguments alone.
 
     Args:
-        tables: of the lake; the views `main.NAME` are the whole tables, `share.NAME` the rows of this shard, with their place in it as
+        lake: of its tables the views `main.NAME` are the whole tables, `share.NAME` the rows of this shard, with their place in it as
             `__uql_place`.
         shard, shards: which of how many this is.
-        vectors: folder in which vectors of the share's rows are kept.
     """
 
-    def __init__(self, tables: Sequence[LakeTable], shard: int, shards: int, vectors: Path) -> None:
-        self._tables, self._vectors = {table.name: table for table in tables}, vectors
+    def __init__(self, lake: Lake, shard: int, shards: int) -> None:
+        self._tables, self._vectors = {table.name: table for table in lake.tables}, lake.vectors
         self._shard, self._shards = shard, shards
-        # one thread numbers the rows, however many there are, and for each DuckDB reads 30 MB ahead
-        self._duck = duckdb.connect(config={"threads": 1})
+        self._setup = lake.setup
+        self._duck = self.connect()
         self._duck.execute(f"CREATE SCHEMA {SHARES}")
-        for table in tables:
+        for table in lake.tables:
             share = f"SELECT *, system.main.row_number() OVER () - 1 AS {PLACE} FROM ({table.share(shard, shards)})"
-            self._duck.execute(view(f"main.{quote(table.name)}", reading(table.files)))
+            self._duck.execute(view(f"main.{quote(table.name)}", table.whole))
             self._duck.execute(view(f"{SHARES}.{quote(table.name)}", share))
         self._chosen: tuple[object, pa.Table] | None = None
         self._scored: tuple[object, NDArray[np.float32]] | None = None
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A connection to a database in memory that reads the lake."""
+        # one thread numbers the rows, however many there are, and for each DuckDB reads 30 MB ahead
+        duck = duckdb.connect(config={"threads": 1})
+        for sql in self._setup:
+            duck.execute(sql)
+        return duck
 
     def count(self, sql: str) -> int:
         """The rows of a query over the share. Raises: duckdb.Error."""

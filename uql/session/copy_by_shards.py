@@ -16,8 +16,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from uql.base.errors import BudgetError, ConfigError, DataError
 from uql.base.names import free_names
 from uql.base.settings import Settings
@@ -276,7 +274,7 @@ async def write_share(shard: Shard, scan: Scan, ledger: Ledger | None) -> Writte
         ledger: that of the driver, where it is in this process; None: that of the settings.
     Raises: ConfigError (UQL410) where that is not the driver's.
     """
-    session = Session(duckdb.connect(config={"threads": 1}), scan.settings, scan.model, scan.models, owned=True)
+    session = Session(shard.connect(), scan.settings, scan.model, scan.models, owned=True)
     with ExitStack() as closing:
         closing.callback(session.close)
         if ledger is None:

@@ -430,7 +430,7 @@ class Session:
 
     def home(self, database: CurrentDatabase) -> str | None:
         """The path beside which vectors of rows are kept: of the database file or the lake; None: there is none."""
-        return database.path or (str(self.cluster.folder) if self.cluster is not None else None)
+        return database.path or (str(self.cluster.place) if self.cluster is not None else None)
 
     def given(self, settings: Settings) -> Provider | None:
         """The provider that the connection was opened with; None where a statement, or SET, names another model since."""
