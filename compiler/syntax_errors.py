@@ -415,7 +415,7 @@ def semantic_form(words: Sequence[str]) -> str | None:
     """
     match [word.upper() for word in words[:4]]:
         case ["CREATE", "SEMANTIC", *_] | ["CREATE", "OR", "REPLACE", "SEMANTIC"]:
-            return "CREATE SEMANTIC TABLE name AS SELECT … KEY (column); KEY may be left out"
+            return "CREATE SEMANTIC TABLE name AS SELECT … KEY (column): of the columns that tell one row from another"
         case ["DROP", "SEMANTIC", *_]:
             return "DROP SEMANTIC TABLE name"
         case ["REFRESH", *_]:

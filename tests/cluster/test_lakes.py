@@ -56,7 +56,7 @@ def made(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | Path
             duck.execute("DETACH kept")
         case "ducklake":
             with_ducklake(duck, folder, monkeypatch)
-            duck = duckdb.connect()
+            duck = duckdb.connect(config={"threads": 1})  # which writes rows in their order
             address = f"ducklake:{lake}.ducklake"
             duck.execute(f"ATTACH '{address}' AS kept (DATA_PATH '{lake}-data')")
             duck.execute(f"CREATE TABLE kept.reviews AS {rows} WHERE id < 700")
@@ -83,6 +83,7 @@ def test_any_lake_gives_the_answers_of_a_folder_of_parquet_files(
     for shards in (1, 3):
         with opened(lake, "process", shards) as con:
             assert answers(con) == wanted
+            assert [name for name in con.tables if name != "t"] == ["reviews"]
             assert con.uql("SELECT count(*), sum(id) FROM reviews").fetchall() == [(ROWS, ROWS * (ROWS - 1) // 2)]
 
 
@@ -91,7 +92,7 @@ def test_any_lake_gives_the_answers_of_a_folder_of_parquet_files(
 def test_shards_part_any_table_without_a_row_lost_or_twice(
     kind: str, shards: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    duck = duckdb.connect()
+    duck = duckdb.connect(config={"threads": 1})  # as shards read
     lake = open_lake(made(kind, tmp_path, monkeypatch), duck)
     table = next(table for table in lake.tables if table.name == "reviews")
     found = [
@@ -169,6 +170,8 @@ def test_a_database_that_cannot_be_opened_is_an_error_in_words(tmp_path: Path) -
     (tmp_path / "lake.duckdb").write_text("no database")
     with pytest.raises(DataError, match=r"lake.duckdb cannot be opened: "):
         opened(tmp_path / "lake.duckdb", "process", 2)
+    with pytest.raises(DataError, match=r"there is no folder and no file .*missing.duckdb"):
+        opened(tmp_path / "missing.duckdb", "process", 2)
     duckdb.connect(str(tmp_path / "empty.duckdb")).close()
     with pytest.raises(DataError, match=r"empty.duckdb has no tables in its schema main"):
         opened(tmp_path / "empty.duckdb", "process", 2)

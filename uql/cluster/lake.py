@@ -20,7 +20,7 @@ from uql.sources.files import READERS, file_literal, reader
 FOOTER = 8  # bytes at the end of a Parquet file: the length of what describes its rows, and a mark
 PARQUET = "read_parquet"
 DUCKLAKE = "ducklake:"  # begins the address of one
-DATABASE = "lake"  # the name under which a database is attached
+DATABASE = "__uql_lake"  # the name under which a database is attached, which no list shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,9 @@ def open_lake(path: str | Path, duck: duckdb.DuckDBPyConnection) -> Lake:
     if address.startswith(DUCKLAKE):
         return _ducklake(address, duck)
     place = Path(path).expanduser().resolve()
-    if not place.is_file() or reader(place.name):
+    if not place.exists():
+        raise DataError(f"there is no folder and no file {place}", code="UQL501")
+    if place.is_dir() or reader(place.name):
         return Lake(place, tables_of(place, duck))
     files = [str(file) for file in (place, place.with_name(f"{place.name}.wal")) if file.exists()]
     setup = f"ATTACH {literal(str(place))} AS {DATABASE} (READ_ONLY)"
@@ -146,7 +148,9 @@ def _ducklake(address: str, duck: duckdb.DuckDBPyConnection) -> Lake:
     place = local.resolve() if local.is_file() else user_folder() / f"ducklake-{_hash(address.encode()):x}"
     attach = f"ATTACH {literal(address)} AS {DATABASE} (READ_ONLY"
     _attach(f"{attach})", address, duck)
-    ((snapshot,),) = duck.execute(f"SELECT max(snapshot_id) FROM ducklake_snapshots({literal(DATABASE)})").fetchall()
+    ((snapshot,),) = duck.execute(
+        f"SELECT system.main.max(snapshot_id) FROM system.main.ducklake_snapshots({literal(DATABASE)})"
+    ).fetchall()
     duck.execute(f"DETACH {DATABASE}")
     setup = f"{attach}, SNAPSHOT_VERSION {snapshot})"
     _attach(setup, address, duck)

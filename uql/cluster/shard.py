@@ -41,9 +41,8 @@ class Shard:
     """
 
     def __init__(self, lake: Lake, shard: int, shards: int) -> None:
-        self._tables, self._vectors = {table.name: table for table in lake.tables}, lake.vectors
+        self._lake, self._tables = lake, {table.name: table for table in lake.tables}
         self._shard, self._shards = shard, shards
-        self._setup = lake.setup
         self._duck = self.connect()
         self._duck.execute(f"CREATE SCHEMA {SHARES}")
         for table in lake.tables:
@@ -57,7 +56,7 @@ class Shard:
         """A connection to a database in memory that reads the lake."""
         # one thread numbers the rows, however many there are, and for each DuckDB reads 30 MB ahead
         duck = duckdb.connect(config={"threads": 1})
-        for sql in self._setup:
+        for sql in self._lake.setup:
             duck.execute(sql)
         return duck
 
@@ -154,7 +153,7 @@ class Shard:
         """(rows of the share, DIMENSIONS) unit vectors, from the file beside the lake, which is made where there is none."""
         table, embedder = self._tables[selection.table], self._embedder()
         name = f"{table.content}\0{selection.text_sql}\0{embedder.name}".encode()
-        path = self._vectors / f"{blake2b(name, digest_size=8).hexdigest()}-{self._shard}-{self._shards}.npy"
+        path = self._lake.vectors / f"{blake2b(name, digest_size=8).hexdigest()}-{self._shard}-{self._shards}.npy"
         if not path.exists():
             rows = self._duck.sql(f"SELECT {selection.text_sql} AS shown FROM {SHARES}.{quote(selection.table)}")
             n = self.count(f"SELECT 1 FROM {SHARES}.{quote(selection.table)}")

@@ -39,7 +39,14 @@ LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text,
 MOST_CODES = 0.9  # unless a greater share of its values are identifiers, hashes, paths or addresses:
 _CODE = r"[0-9A-Za-z_./:+=?&%#~@$-]+"  # one word of these
 _PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
-_INTERNAL = "system.main.starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"  # tables of UQL's own bookkeeping
+_HIDDEN = (
+    "__uql_",
+    "__ducklake_metadata_",
+)  # begin the names of databases that no list shows: of a lake, which views show, and its catalog
+_INTERNAL = (  # tables of UQL's own bookkeeping
+    "system.main.starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"
+    + "".join(f" OR system.main.starts_with(database_name, '{start}')" for start in _HIDDEN)
+)
 _FIRST_WORD = re.compile(r"\W*(\w+)")
 
 
@@ -474,7 +481,8 @@ class Catalog:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
         names = set()
         for database, schema, name, _, is_view, here, path, of_user in self._relations():
-            if (is_view and not of_user) or name.startswith("__uql_") or name == "uql_semantic_tables":
+            own = name.startswith("__uql_") or database.startswith(_HIDDEN) or name == "uql_semantic_tables"
+            if own or (is_view and not of_user):
                 continue
             reached = (database.lower(), schema.lower()) in _search_path(path, here)[:1] or database == "temp"
             names.add(name if reached else f"{database}.{schema}.{name}")
