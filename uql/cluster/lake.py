@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b, file_digest
 from itertools import accumulate
 from pathlib import Path
@@ -36,6 +36,7 @@ class LakeTable:
         columns: SQL of the columns, with the types that the first file gives them in DuckDB: a share may begin with another.
         states: when each file was last written, in ns since the epoch, and its bytes.
         scan: what stands in FROM for a table that is not of Parquet files.
+        order: ORDER BY of a scan whose rows come in another order each time; "" where they come in one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class LakeTable:
     columns: str = "*"
     states: tuple[tuple[int, int], ...] = ()
     scan: str = ""
+    order: str = ""
 
     @property
     def total(self) -> int:
@@ -78,7 +80,7 @@ class LakeTable:
         """
         start, stop = (self.total * i // shards for i in (shard, shard + 1))
         if self.scan:
-            return f"{self.whole} LIMIT {stop - start} OFFSET {start}"
+            return f"{self.whole}{self.order} LIMIT {stop - start} OFFSET {start}"
         ends = list(accumulate(self.rows))
         first, last = bisect_right(ends, start), bisect_left(ends, stop)  # the files in which the run begins and ends
         files = self.files[first : last + 1] or self.files[:1]
@@ -154,7 +156,8 @@ def _ducklake(address: str, duck: duckdb.DuckDBPyConnection) -> Lake:
     duck.execute(f"DETACH {DATABASE}")
     setup = f"{attach}, SNAPSHOT_VERSION {snapshot})"
     _attach(setup, address, duck)
-    return Lake(place, _of_database(address, (), str(snapshot), duck), (setup,))
+    tables = _of_database(address, (), str(snapshot), duck)
+    return Lake(place, tuple(replace(table, order=" ORDER BY rowid") for table in tables), (setup,))
 
 
 def _of_database(
