@@ -17,6 +17,7 @@ from uql.benchmarks import headline, kept, peers_page, rival_tables
 ROOT = Path(__file__).parents[2]
 RESULTS = json.loads(headline.RESULTS.read_text("utf-8"))
 ERROR = RESULTS["error"]["values"]["128"]["UQL"]  # of COUNT, %
+HELD = RESULTS["coverage"]["values"]["COUNT"]["held"]
 PAGE = ROOT / "docs" / "benchmarks.md"
 LEVEL = 95.0  # the level of the intervals and guarantees, in hundredths: a setting and no result
 BUDGETS = tuple(float(n) for n in headline.BUDGETS)
@@ -50,7 +51,7 @@ def test_every_number_of_the_page_is_in_the_results_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [("18,796", "18,700"), (f"{ERROR} %", f"{ERROR}999 %"), ("97.1 %", "99.9 %"), ("0.960", "0.9601")]
+    "change", [("18,796", "18,700"), (f"{ERROR} %", f"{ERROR}999 %"), (f"{HELD} %", "99.9 %"), ("0.960", "0.9601")]
 )
 def test_a_number_that_is_not_there_is_found(change: tuple[str, str]) -> None:
     text = PAGE.read_text("utf-8")
