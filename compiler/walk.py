@@ -19,6 +19,7 @@ VOLATILE = DRAWN | {
     "current_timestamp",
     "setseed",
 }  # the same, and those that give another one in the next statement
+MEANS = frozenset({"avg", "mean"})
 ROWS_FROM_ONE = frozenset({"unnest", "generate_subscripts"})  # functions that give several rows for one
 
 
@@ -119,6 +120,11 @@ def needs_every_row(*nodes: Expr | None) -> bool:
 
 def is_semantic(node: Expr | None) -> bool:
     return any(isinstance(part, Virtual) for part in walk(node))
+
+
+def adds_answers(call: Call) -> bool:
+    """Is it a mean or a sum of what a model reads from each row?"""
+    return call.name in (*MEANS, "sum") and not call.distinct and len(call.args) == 1 and is_semantic(call.args[0])
 
 
 def aggregate_calls(node: Expr | None, names: Container[str]) -> tuple[Call, ...]:

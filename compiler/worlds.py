@@ -34,7 +34,9 @@ from uql.compiler.physical import (
     inner_plans,
     stages,
 )
+from uql.compiler.syntax import Call
 from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import adds_answers, walk
 
 WORLDS, FEW, MANY_ROWS = 24, 8, 2_000  # worlds; those over more rows than this
 MANY = 20  # worlds, of which the lowest does not count
@@ -218,24 +220,35 @@ class _World:
         every, room = (*block.filter.stages, *own), self._room(block, site, rows)
         if sum(np.count_nonzero(self._new(s.columns, site, rows)) for s in every) <= room:
             return rows
-        known = rows.copy()
-        for stage in own if masks is not None else every:
-            known &= self._all_asked(stage.columns, site)
-        if block.filter.formula is not None and masks is not None:
-            known &= block.filter.formula.evaluate(self._now(block.filter.formula, masks, site)) != OPEN
-        open_rows, sampled = np.flatnonzero(rows & ~known), block.aggregate.present
-        if sampled and own:
-            open_rows, known = np.flatnonzero(rows), np.zeros(site.n, dtype=bool)
+        formula, sampled = block.filter.formula, block.aggregate.present
+        asked = rows.copy()
+        for stage in every:
+            asked &= self._all_asked(stage.columns, site)
+        known = asked.copy()
+        if formula is not None and masks is not None:
+            decided = formula.evaluate(self._now(formula, masks, site))
+            known = rows & (decided != OPEN)
+            for stage in own:
+                known &= self._all_asked(stage.columns, site)
+        if sampled and block.values.stages:  # what a row that passes holds costs calls: it is given the others
+            known = rows & (decided & TRUE == 0) if masks is not None else np.zeros(site.n, dtype=bool)
+        open_rows = np.flatnonzero(rows & ~known)
         open_rows = self.rng.permutation(open_rows)
         places = np.arange(1, len(open_rows) + 1) / (len(open_rows) + 1)
         if self.number % 2:  # a sample that features spread has few rows alike
             places += sum(_repeats(site.content(stage.columns)[open_rows]) for stage in every)
+        if (
+            sampled and self.chance("same draw") > 0.5
+        ):  # what is asked was drawn by an earlier sample, as this one draws
+            shown = np.logical_or.reduce([site.content(stage.columns) != 0 for stage in every])
+            places[(asked & shown)[open_rows]] -= len(every) + 1.0
         if not sampled:  # a search meets what it looks for earlier, and ends where what is left may not do for a batch
             places[passing[open_rows]] *= 1 - self.chance("search")
             room = max(0.0, room - self.chance("left") * cost.unspent(room) * (len(every) - 1))
         order = open_rows[np.argsort(places)]
         n = room / max(1, len(every))
-        in_rows = sampled and statistics.guided and not self.for_each_value
+        in_rows = sampled and statistics.guided and n >= cost.LEAST_GUIDED and not _by_group(block, site, n)
+        in_rows = in_rows and not self.for_each_value
         for _ in range(0 if in_rows else 4):
             drawn = known.copy()
             drawn[order[: round(n)]] = True
@@ -678,6 +691,13 @@ def _order(what: object, worlds: int) -> NDArray[np.int64]:
 
 def _seed(what: object) -> int:
     return crc32(repr(what).encode())
+
+
+def _by_group(block: Block, site: Site, n: float) -> bool:
+    """Has a sample of so many rows few of each group, so that it is allotted to them?"""
+    if block.filter.formula is not None or site.keys is None or n >= cost.ROWS_A_GROUP * len(np.unique(site.keys)):
+        return False
+    return any(isinstance(node, Call) and adds_answers(node) for part in block.output for node in walk(part))
 
 
 def _repeats(contents: Codes) -> NDArray[np.int64]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uql.compiler.cost import ROWS_A_GROUP
 from uql.compiler.syntax import Call, Cast, Expr, Unary
-from uql.compiler.walk import is_semantic, virtuals
+from uql.compiler.walk import MEANS, adds_answers, is_semantic, virtuals
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.estimates.groups import Aggregation
@@ -17,9 +18,6 @@ from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import Truth
 from uql.sampling.base import Floats
 from uql.sampling.by_group import ByGroupSampler, Ranking
-
-MEANS = ("avg", "mean")
-ROWS_A_GROUP = 32  # from which on each of four waves has four cells of two rows in a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Target:
         block, codes = of.block, of.codes
         if codes is None or block.filter.formula is not None or block.aggregate.sets or len(np.unique(codes)) < 2:
             return None
-        targets: dict[Expr, Call] = {call: call for call in calls if _reads(call)}
+        targets: dict[Expr, Call] = {call: call for call in calls if adds_answers(call)}
         for quotient, (top, bottom) in of.quotients.items():
             if top in calls and is_semantic(top) and not is_semantic(bottom):
                 targets[quotient] = top
@@ -93,11 +91,6 @@ def read_values(call: Call, rids: Rids, relation: Relation, ctx: Context) -> Flo
     joined, arrays = relation.joined(rids, virtuals(call))
     table = ctx.duck.arrow(f"SELECT {number(call, ctx)} AS v FROM {joined} ORDER BY __pos", arrays)
     return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _reads(call: Call) -> bool:
-    """Is it a mean or a sum of what a model reads from each row?"""
-    return call.name in (*MEANS, "sum") and not call.distinct and len(call.args) == 1 and is_semantic(call.args[0])
 
 
 def _bare(expr: Expr) -> tuple[Expr, int]:

@@ -15,13 +15,11 @@ from uql.base.errors import DataError
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Case, Expr, Number, Star
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import is_semantic
+from uql.compiler.walk import MEANS, is_semantic
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.stored_values import values_of
 from uql.sampling.base import Estimate, Floats, Indices
 from uql.sampling.model_errors import Audit, corrected, corrected_mean, mean_of_judged
-
-MEANS = frozenset({"avg", "mean"})
 
 
 def audited(block: Block, calls: tuple[Call, ...]) -> VirtualColumn | None:

@@ -13,9 +13,9 @@ from uql.base.errors import DataError
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Expr, Star
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.compiler.walk import is_semantic
+from uql.compiler.walk import MEANS, is_semantic
 from uql.kernels.estimates.audit import audited_probabilities
-from uql.kernels.estimates.error_correction import MEANS, condition_counted
+from uql.kernels.estimates.error_correction import condition_counted
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.sample import Sampled
 from uql.kernels.estimates.stored_values import values_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from uql.base.errors import BudgetError, ConfigError
 from uql.base.extras import need
-from uql.compiler.cost import BYTES_PER_TOKEN, plain_prompt_tokens, request_tokens
+from uql.compiler.cost import BYTES_PER_TOKEN, LEAST_GUIDED, plain_prompt_tokens, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import virtuals
@@ -26,7 +26,7 @@ from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_foretold
 from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
-from uql.sampling.base import AggregateSampler, Floats, Indices
+from uql.sampling.base import AggregateSampler, Flags, Floats, Indices
 from uql.sampling.by_group import ByGroupSampler
 from uql.sampling.distinct_rows import Units, UnitSample
 from uql.sampling.groupby import GroupBySampler
@@ -49,7 +49,6 @@ GROWTH = (1.03, 2.0)  # times as many rows at least and at most, from one look t
 # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
 TOLD_AGAIN = 1.25
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with: its rows are known ones
-LEAST_GUIDED = 16  # rows; the spread of fewer pairs of like rows says too little of the error
 LEAST_PAID = 8  # rows from which on what they cost says what others will
 TOKEN_SLACK = 1.1  # of the cost of a row that is asked one thing after another: not all are asked all
 LONG = 0.99  # quantile of the rows' lengths that is looked out for
@@ -222,8 +221,11 @@ async def _draw(
     if not fits and stage is None:
         if small is not None and after:
             ledger_rows = small.labelled, small.truth
-        elif ledger_only or not after:
+        else:
             ledger_rows = await known_rows(block, relation, ctx, every=ledger_only)
+        if ledger_rows is not None and small is None and after and not ledger_only:
+            # a row that is known to pass may still cost calls for its values: it is drawn as others are
+            ledger_rows = _of_rows(ledger_rows, ledger_rows[1].no)
     own_size = size if stage is None or size is None else size[stage[0]]
     own_groups = groups if stage is None or groups is None else groups[stage[0]]
     size_of_look = min(pilot or 0, max(0, room))
@@ -235,8 +237,7 @@ async def _draw(
         )
     condition = condition_of(block) if guided is not None else None
     if units is not None and ledger_rows is not None:
-        whole = units.whole(ledger_rows[0])
-        ledger_rows = ledger_rows[0][whole], ledger_rows[1].of(whole)
+        ledger_rows = _of_rows(ledger_rows, units.whole(ledger_rows[0]))
     sampler = (
         classes.sampler
         if classes
@@ -385,6 +386,12 @@ def _first_stage(
         f"{n:,} random rows stand for {relation.n:,}: features are made of these, and the interval covers that too"
     )
     return ctx.features.first_stage(relation, n)
+
+
+def _of_rows(known: tuple[Rids, Truth], chosen: Indices | Flags) -> tuple[Rids, Truth] | None:
+    """Some of the rows that are known, with their truth; None where there are none."""
+    rids = known[0][chosen]
+    return (rids, known[1].of(chosen)) if len(rids) else None
 
 
 def _room(left: int | None, n: int, reserve: int, each: int) -> int:

@@ -37,6 +37,15 @@ def test_an_average_of_numbers_read_from_rows_is_sampled_with_features(large):
     assert found.method == "asd" and found.low <= truth <= found.high
 
 
+def test_rows_that_are_known_to_fail_leave_their_calls_to_others_of_the_sample(large):
+    """A row without a text costs no call: it is no part of the sample, whose calls are those of the budget."""
+    con = large.connect(budget=120)
+    result = con.uql(f'SELECT AVG("the number of stars"::INTEGER) AS a FROM reviews WHERE {POSITIVE}')
+    (truth,) = large.truth("SELECT AVG(rating) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0]
+    found = result.estimates["a"]
+    assert result.cost.calls >= 118 and found.low <= truth <= found.high
+
+
 def test_a_share_stops_at_the_error_asked_for(large):
     con = large.connect(budget=1000)
     query = f"SELECT COUNT(*) FILTER (WHERE {POSITIVE}) AS n FROM reviews WITH (error = 0.2)"

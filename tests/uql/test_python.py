@@ -235,6 +235,31 @@ def test_calls_leave_the_query_before_them_alone(con: uql.Connection) -> None:
             "SELECT k FROM many ORDER BY k",
         ),
         (lambda t: t.where("id < 3").options(budget=1).options(budget=9).count(), "SELECT 2"),
+        (
+            lambda t: t.select("id", stars="-stars").where("stars < -3").order_by("id"),
+            "SELECT id, -stars FROM reviews WHERE stars > 3 ORDER BY id",
+        ),
+        (lambda t: t.select(stars="0").group_by("stars").count(), "SELECT 0, 6"),
+        (lambda t: t.select(stars="0").agg(n="sum(stars)"), "SELECT 0"),
+        (lambda t: t.select("id").select("*").order_by("id"), "SELECT id FROM reviews ORDER BY id"),
+        (
+            lambda t: t.select("id", up="stars + 1").select("id", "up").order_by("id"),
+            "SELECT id, stars + 1 FROM reviews ORDER BY id",
+        ),
+        (
+            lambda t: t.select("id", n="row_number() OVER (ORDER BY id)").where("id > 4").order_by("id"),
+            "SELECT id, id FROM reviews WHERE id > 4 ORDER BY id",
+        ),
+        (
+            lambda t: t.select("id", k="id - 1").join("many", "many.k = reviews.k", how="semi").select("reviews.id"),
+            "SELECT id FROM reviews WHERE id < 5 ORDER BY id",
+        ),
+        (
+            lambda t: (
+                t.join("many", "many.k = reviews.id", how="anti").distinct().join("many", "many.k < reviews.id").count()
+            ),
+            "SELECT 4 * 3",
+        ),
     ],
 )
 def test_a_call_works_on_the_rows_so_far(made: object, text: str, con: uql.Connection) -> None:

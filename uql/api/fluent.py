@@ -75,6 +75,7 @@ def csv_file(path: str) -> ast.Select:
 
 
 JOINS = ("INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI")
+EVERY = (ast.SelectItem(ast.Star()),)
 BEHIND_WHERE = ("limit", "offset", "distinct_on")  # clauses whose rows a later WHERE would change
 
 
@@ -97,8 +98,9 @@ class Fluent:
     # ---------------------------------------------------------------------------------------------------------- clauses
     def where(self, *conditions: Any) -> Fluent:
         """Rows for which every condition holds, those of earlier calls too."""
-        rows = self._over(*BEHIND_WHERE)
-        return rows._with(where=_all(rows._query.where, conditions))
+        added = _all(conditions)
+        rows = self._over(*BEHIND_WHERE)._over_values(added)
+        return rows if added is None else rows._with(where=_both(rows._query.where, added))
 
     def filter(self, *conditions: Any) -> Fluent:
         """As `where`, by the name that data frames have for it."""
@@ -109,19 +111,21 @@ class Fluent:
         items = _items(columns, named)
         if not self._query.group_by and any(aggregate_calls(item.expr, self._aggregates) for item in items):
             return self.agg(*columns, **named)
-        looks_around = any(isinstance(node, ast.Call) and node.over for item in items for node in walk(item.expr))
-        rows = self._over("distinct", *(BEHIND_WHERE if looks_around else ()))
+        rows = self._over("distinct", *(BEHIND_WHERE if any(map(_looks_around, items)) else ()))
+        if rows._query.items != EVERY and not rows._query.group_by:
+            rows = rows._nested()
         return rows._with(items=items)
 
     def group_by(self, *keys: Any, **named: Any) -> Fluent:
         """One row a group; a keyword names its key: `group_by(reason=uql.sem("the main complaint"))`."""
-        rows = self._over(*BEHIND_WHERE, "distinct")
+        rows = self._over(*BEHIND_WHERE, "distinct")._over_values()
         parts = tuple(ast.GroupKey(item.expr, item.alias) for item in _items(keys, named))
         return rows._with(group_by=(*rows._query.group_by, *parts), order_by=())
 
     def agg(self, *columns: Any, **named: Any) -> Fluent:
         """Aggregates of all rows, or of each group after its keys: `group_by("film").agg(n="COUNT(*)", mood="AVG(stars)")`."""
         rows = self._over(*BEHIND_WHERE, "distinct")
+        rows = rows if rows._query.group_by else rows._over_values()
         query = rows._query
         keys = [ast.SelectItem(ast.Name((key.alias,)) if key.alias else key.expr) for key in query.group_by]
         ordered = rows._with(items=(*keys, *_items(columns, named)), order_by=query.order_by if keys else ())
@@ -145,7 +149,8 @@ class Fluent:
         """Groups for which every condition holds."""
         if self._query.limit is not None:
             return self.where(*conditions)
-        return self._with(having=_all(self._query.having, conditions))
+        added = _all(conditions)
+        return self if added is None else self._with(having=_both(self._query.having, added))
 
     def order_by(self, *keys: Any) -> Fluent:
         """The order of the rows: "n DESC", or `uql.sem("how angry")`."""
@@ -177,7 +182,8 @@ class Fluent:
         SELECT DISTINCT ON (PROMPT "the same product" USING (title)) * FROM offers ORDER BY price
         """
         names = tuple(ast.Name(tuple(column.split("."))) for column in columns)
-        return self._over(*BEHIND_WHERE, "distinct")._with(distinct_on=(ast.Quoted(text, names, forced=True),))
+        rows = self._over(*BEHIND_WHERE, "distinct")._over_values()
+        return rows._with(distinct_on=(ast.Quoted(text, names, forced=True),))
 
     def join(self, other: str | Fluent, on: Any, how: str = "inner", alias: str | None = None) -> Fluent:
         """Rows joined with another table or query: `a.join("b", on='"{a.x} and {b.y} are the same"')`.
@@ -194,6 +200,8 @@ class Fluent:
         rows = self._over(
             *BEHIND_WHERE, "distinct", "group_by", *(("where",) if how.upper() in ("RIGHT", "FULL") else ())
         )
+        if rows._query.items != EVERY:
+            rows = rows._nested()
         if isinstance(other, Fluent):
             own = [option.name for option in rows._query.options]
             rows = rows._with(options=(*(o for o in other._query.options if o.name not in own), *rows._query.options))
@@ -254,21 +262,45 @@ class Fluent:
         stands = any(getattr(query, clause) not in (None, (), False) for clause in clauses)
         if not stands and (not self._aggregated or clauses == ("limit", "offset")):
             return self
-        match query.source:
+        return self._nested()
+
+    def _over_values(self, condition: ast.Expr | None = None) -> Fluent:
+        """The query; where it makes values, one over its rows, which have them. `condition`: where it names one, or some are windows."""
+        made = [item for item in self._query.items if item.alias is not None or _looks_around(item)]
+        if condition is not None:
+            named = {node.parts[-1].lower() for node in walk(condition) if isinstance(node, ast.Name)}
+            named |= {node.text.lower() for node in walk(condition) if isinstance(node, ast.Quoted)}
+            made = [item for item in made if _looks_around(item) or str(item.alias).lower() in named]
+        return self._nested() if made and not self._query.group_by else self
+
+    def _nested(self) -> Fluent:
+        """One over the rows of the query, by the name of its table; SEMI and ANTI joins return rows of their left side alone."""
+        source = self._query.source
+        while isinstance(source, ast.Join) and source.kind in ("SEMI", "ANTI"):
+            source = source.left
+        match source:
             case ast.TableName(parts=(*_, name), file=False, alias=None):
                 alias: str | None = name
-            case source:
+            case _:
                 alias = getattr(source, "alias", None)
-        inner = ast.Derived(replace(query, options=()), alias)
-        over = ast.Select((ast.SelectItem(ast.Star()),), inner, options=query.options)
-        return Fluent(over, self._run, self._aggregates)
+        inner = ast.Derived(replace(self._query, options=()), alias)
+        return Fluent(ast.Select(EVERY, inner, options=self._query.options), self._run, self._aggregates)
 
 
-def _all(before: ast.Expr | None, conditions: tuple[Any, ...]) -> ast.Expr | None:
+def _looks_around(item: ast.SelectItem) -> bool:
+    """Does it depend on other rows?"""
+    return any(isinstance(node, ast.Call) and node.over for node in walk(item.expr))
+
+
+def _both(before: ast.Expr | None, added: ast.Expr) -> ast.Expr:
+    return added if before is None else ast.Binary("AND", before, added)
+
+
+def _all(conditions: tuple[Any, ...]) -> ast.Expr | None:
+    both: ast.Expr | None = None
     for condition in conditions:
-        expression = _expression(condition)
-        before = expression if before is None else ast.Binary("AND", before, expression)
-    return before
+        both = _both(both, _expression(condition))
+    return both
 
 
 def _items(columns: tuple[Any, ...], aliases: dict[str, Any]) -> tuple[ast.SelectItem, ...]:
