@@ -221,7 +221,7 @@ async def _draw(
     if not fits and stage is None:
         if small is not None and after:
             ledger_rows = small.labelled, small.truth
-        else:
+        elif ledger_only or not after or ctx.fact("rows known to fail", lambda: True):
             ledger_rows = await known_rows(block, relation, ctx, every=ledger_only)
         if ledger_rows is not None and small is None and after and not ledger_only:
             # a row that is known to pass may still cost calls for its values: it is drawn as others are

@@ -21,7 +21,7 @@ from uql.cli import main
 from uql.llm.ledger import Ledger
 from uql.llm.providers import batches
 from uql.llm.providers.anthropic_api import Anthropic
-from uql.llm.providers.base import Price
+from uql.llm.providers.base import CallError, Price
 from uql.llm.providers.openai_api import OpenAI
 
 ROWS = 30
@@ -112,6 +112,23 @@ def test_a_batch_that_is_refused_or_damaged_fails_its_rows_and_nobody_waits_for_
             assert con.uql("SELECT COUNT(*) FROM uql_runs()").fetchall() == [(1,)]
             (server.refused, server.damaged) = "", False
             assert len(con.uql(QUERY.format("true, fresh = true")).fetchall()) == ROWS // 2
+
+
+def test_a_batch_at_which_no_look_succeeds_is_given_up_and_taken_up_by_the_next_run(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    async def out(*_: Any) -> Any:
+        raise CallError("server", "out of order")
+
+    server, reached = BatchServer(), batches._lines
+    with serving(server) as at, connected("openai", at.url, tmp_path / "l.sqlite") as con:
+        monkeypatch.setattr(batches, "UNREACHED_S", 0.1)
+        monkeypatch.setattr(batches, "_lines", out)
+        result = con.uql(QUERY.format("true"))
+        assert result.fetchall() == [] and len(result.errors) == ROWS
+        monkeypatch.setattr(batches, "_lines", reached)
+        assert len(con.uql(QUERY.format("true, fresh = true")).fetchall()) == ROWS // 2
+    assert len(server.batches) == 1
 
 
 KILLED = """

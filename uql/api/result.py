@@ -433,20 +433,21 @@ class Result:
         model, what the call cost, and the answer's id in the ledger.
 
         Args:
-            row: position in the output, from 0 on. For an aggregated row up to 20 of the rows behind it.
+            row: position in the output, from 0 on, or below 0 from its end. For an aggregated row up to 20 of the rows behind it.
         Raises: DataError (UQL515) where nothing is kept of the row.
         """
         from uql.engine.provenance import Why
 
-        row = _whole("row", row, None)
-        trace = self.run().trace
-        return trace.why(row) if trace is not None else Why(self._checked(row), ())
+        row, trace = _whole("row", row, None), self.run().trace
+        if trace is None or row < 0:
+            row = self._checked(row)
+        return trace.why(row) if trace is not None else Why(row, ())
 
     def _checked(self, row: int) -> int:
-        """The position of a row that the result has. Raises: IndexError."""
-        if not 0 <= row < len(self):
+        """The position of a row that the result has; below 0: from its end. Raises: IndexError."""
+        if not -len(self) <= row < len(self):
             raise IndexError(f"there is no row {row}: the result has {len(self):,}")
-        return row
+        return row % len(self)
 
     def correct(self, row: int, value: Any, column: str | None = None) -> Correction:
         """Keeps a person's answer about an output row: later queries take it in the place of any model's, without a call.
@@ -456,7 +457,7 @@ class Result:
         `con.undo(id)`.
 
         Args:
-            row: position in the output, from 0 on.
+            row: position in the output, from 0 on, or below 0 from its end.
             value: of the question's type: a bool for a condition, a label for a choice, None where the row does not say.
             column: its name in the output, or the quoted text, where the row rests on several.
         Raises: DataError (UQL524) where the value does not fit, the row stands for several, or there is none to correct;

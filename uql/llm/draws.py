@@ -50,13 +50,17 @@ class DrawLog:
             )
 
     def fact(self, name: str, now: Callable[[], bool]) -> bool:
-        """What was so when the rows were first drawn, where the order of questions depends on it; at first, what is so now."""
+        """What was so when the rows were first drawn, where the order of questions depends on it; at first, what is so now.
+
+        What an earlier run did not note was not so: it was of a release that did not know of it.
+        """
         if not self.persistent:
             return now()
         step = f"fact: {name}"
         before = self._ledger.draws(self._run.drawn_by, step)
         if not before:
-            before = [[int(now())]]
+            is_first = not self._run.again and self._run.drawn_by == self._run.id
+            before = [[int(is_first and now())]]
             self._ledger.log_draw(self._run.drawn_by, step, before[0])
         return bool(before[0][0])
 

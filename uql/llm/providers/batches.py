@@ -32,6 +32,7 @@ from uql.llm.providers.wire import call, posted, replied
 
 QUIET_S = 0.25  # without a new request, after which those that wait are handed in
 LOOKS_S = [1.0, 60.0]  # between two looks at a batch: a tenth of its age, in these bounds
+UNREACHED_S = 3600.0  # without a look at a batch that succeeds: its rows have failed, and the next run takes it up
 DAMAGED = 3  # times that results are fetched which cannot be read
 MARK = "uql-"  # begins the mark of a batch, which stands in the ledger until its id is known
 EXPIRED = 500, {"error": {"message": "the batch ended without this request", "code": "expired"}}
@@ -314,15 +315,17 @@ class Batches:
     async def _wait(self, batch: str) -> None:
         """Looks at a batch until it has ended, and gives each request its reply."""
         began, damaged, results = time.monotonic(), 0, None
+        reached = began
         requests = self._open[batch]
         try:
             while results is None and any(request.pending for request in requests.values()):
                 try:
                     results = await self._service.results(self._client, batch, self._identity)
+                    reached = time.monotonic()
                 except UnknownModelError:  # the vendor no longer has it
                     results = {}
                 except CallError as error:
-                    if error.kind not in TRANSIENT:
+                    if error.kind not in TRANSIENT or time.monotonic() - reached > UNREACHED_S:
                         raise
                 except ValueError as error:
                     damaged += 1
