@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from uql.compiler.walk import is_semantic, rewrite, walk, with_children
 from uql.kernels import asking
 from uql.kernels.base import Context
 from uql.kernels.duck import collated, quote, sub_query
+from uql.kernels.estimates.interval_propagation import ask_counts, with_bounds
 from uql.kernels.finish import Output, cast
 from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
@@ -43,11 +44,17 @@ class Valued:
         table: the temporary table of the rows, in their order.
         replacements: what stands for the sub-query in the expressions around it.
         exact: was every pair, or every row of each run, asked and answered?
+        certain: are the rows of each run those that there would be if every row had been asked?
     """
 
     table: str
     replacements: dict[Expr, Expr]
     exact: bool
+    certain: bool
+    # of what stands for the sub-query, and the sub-query itself, where it gives estimates: the columns of the ends of their intervals
+    bounds: dict[Expr, tuple[Expr, Expr]] = field(default_factory=dict)
+    calls: int = 0  # rows asked for its estimates
+    unknown: int = 0  # of these, that gave no answer
 
 
 async def answer_subquery(
@@ -64,7 +71,8 @@ async def answer_subquery(
     Raises: BudgetError (UQL401) where the pairs do not fit.
     """
     passing, unknown, exact = await _pairs(part, outer, fields, ctx)
-    return Valued(*_valued(_Answers(part.part, part.query, passing, unknown), exprs, outer, ctx), exact)
+    table, swap, _ = _valued(_Answers(part.part, part.query, passing, unknown), exprs, outer, ctx)
+    return Valued(table, swap, exact, exact)
 
 
 async def run_for_each(
@@ -94,9 +102,12 @@ async def run_for_each(
             span=part.part.span,
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
-    tables: list[pa.Table] = []
+    tables: dict[frozenset[str], list[pa.Table]] = {}  # by the columns that are estimates
     left_open: list[int] = []
-    before, exact, paid = len(ctx.notes), True, ctx.gate.cost.calls
+    items = part.part.query.items
+    names = [f"c{i}" for i in range(len(items))]
+    asked = unknown_rows = 0
+    before, exact, certain, paid = len(ctx.notes), True, True, ctx.gate.cost.calls
     fits = ctx.purse.fits(calls)
     for k in range(n):
         for alias, view in part.views:
@@ -114,35 +125,53 @@ async def run_for_each(
                 span=part.part.span,
                 help="what was answered is kept; WITH (budget = 'all') asks for the others",
             ) from error
-        exact = exact and output.exact
+        exact, certain = exact and output.exact, certain and output.certain
         left_open += [k] if is_open else []
-        table = output.table
-        table = table.rename_columns([f"c{i}" for i in range(table.num_columns)])
-        tables.append(table.append_column("__k", pa.array([k] * table.num_rows, type=pa.int64())))
+        table, bounded = with_bounds(output, names)
+        calls_of, unknown_of = ask_counts(output)
+        asked, unknown_rows = asked + calls_of, unknown_rows + unknown_of
+        table = table.append_column("__k", pa.array([k] * table.num_rows, type=pa.int64()))
+        table = table.append_column("__p", pa.array(range(table.num_rows), type=pa.int64()))
+        tables.setdefault(frozenset(bounded), []).append(table)
     ctx.notes[before:] = dict.fromkeys(ctx.notes[before:])
-    items = part.part.query.items
-    listed = ", ".join(f"{cast('NULL', item.type)} AS c{i}" for i, item in enumerate(items))
-    results = pa.concat_tables(tables, promote_options="permissive") if tables else None
     same = " AND ".join(f"v.{key} IS NOT DISTINCT FROM o.{key}" for key in keys)
-    typed = ", ".join(
-        f"{cast(f'c{i}', item.type) if results is None else collated(cast(f'c{i}', item.type), results.schema.field(i))} AS c{i}"
-        for i, item in enumerate(items)
-    )
-    source = f"(SELECT {typed}, __k, system.main.row_number() OVER () AS __p FROM __results)"
-    sql = (
-        f"SELECT o.rowid AS {LEFT}, {', '.join(f'r.c{i}' for i in range(len(items)))} FROM {quote(outer.name)} AS o "
-        f"JOIN {quote(values)} AS v ON {same} JOIN {source} AS r ON r.__k = v.rowid ORDER BY o.rowid, r.__p"
-    )
-    if results is None:
-        passing, _ = ctx.duck.create(f"SELECT CAST(0 AS BIGINT) AS {LEFT}, {listed} WHERE false")
+    estimated = sorted({name for ends in tables for name in ends})
+    results = {
+        f"__results{j}": pa.concat_tables(some, promote_options="permissive") for j, some in enumerate(tables.values())
+    }
+    sources = []
+    for (name, rows), ends in zip(results.items(), tables, strict=True):
+        typed = [
+            f"{collated(cast(c, item.type), rows.schema.field(c))} AS {c}" for c, item in zip(names, items, strict=True)
+        ]
+        for c in estimated:  # the value of a run that asked every row is both of its ends
+            typed += [f"{end if c in ends else c} AS {end}" for end in _ends(c)]
+        sources.append(f"SELECT {', '.join(typed)}, __k, __p FROM {name}")
+    given = ", ".join(f"r.{c}" for c in (*names, *(end for c in estimated for end in _ends(c))))
+    if sources:
+        sql = (
+            f"SELECT o.rowid AS {LEFT}, {given} FROM {quote(outer.name)} AS o JOIN {quote(values)} AS v ON {same} "
+            f"JOIN ({' UNION ALL '.join(sources)}) AS r ON r.__k = v.rowid ORDER BY o.rowid, r.__p"
+        )
+        passing, _ = ctx.duck.create(sql, results)
     else:
-        passing, _ = ctx.duck.create(sql, {"__results": results})
+        listed = ", ".join(f"{cast('NULL', item.type)} AS {c}" for c, item in zip(names, items, strict=True))
+        passing, _ = ctx.duck.create(f"SELECT CAST(0 AS BIGINT) AS {LEFT}, {listed} WHERE false")
     unknown = None
     if left_open:
         among = f"{quote(outer.name)} AS o JOIN {quote(values)} AS v ON {same} AND v.rowid IN ({', '.join(map(str, left_open))})"
         unknown, _ = ctx.duck.create(f"SELECT o.rowid AS {LEFT} FROM {among}")
-    query = BoundSelect(tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(items)))
-    return Valued(*_valued(_Answers(part.part, query, passing, unknown), exprs, outer, ctx), exact)
+    query = BoundSelect(tuple(BoundItem(Column("", c), c, item.type) for c, item in zip(names, items, strict=True)))
+    table_name, swap, bounds = _valued(
+        _Answers(part.part, query, passing, unknown, tuple(estimated)), exprs, outer, ctx
+    )
+    return Valued(table_name, swap, exact, certain, bounds, asked, unknown_rows)
+
+
+def _ends(column: str) -> tuple[str, str]:
+    """Where `with_bounds` puts the ends of the intervals of a column c0, c1, …"""
+    number = column.removeprefix("c")
+    return f"__low{number}", f"__high{number}"
 
 
 def _letter_by_letter(name: str, type: str) -> str:
@@ -158,11 +187,17 @@ class _Answers:
     query: BoundSelect
     passing: str
     unknown: str | None  # the table of rows for which a pair is unknown
+    estimated: tuple[str, ...] = ()  # its columns that are estimates, which have their ends beside them
 
 
-def _valued(answers: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Context) -> tuple[str, dict[Expr, Expr]]:
-    """The candidate rows with the sub-query's values, and what stands for it. One behind a quoted text stays a sub-query."""
+def _valued(
+    answers: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Context
+) -> tuple[str, dict[Expr, Expr], dict[Expr, tuple[Expr, Expr]]]:
+    """The candidate rows with the sub-query's values, what stands for it, and the ends of what that is where it is estimated. A sub-query
+    behind a quoted text stays one.
+    """
     swap: dict[Expr, Expr] = {}
+    bounds: dict[Expr, tuple[Expr, Expr]] = {}
     columns: list[str] = []
     suffix = answers.passing.removeprefix("__uql_")
     for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == answers.part):
@@ -173,11 +208,17 @@ def _valued(answers: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Cont
         name = f"__sub{len(columns)}_{suffix}"
         columns.append(f"{_value(node, answers)} AS {quote(name)}")
         value: Expr = Column("", name)
+        if isinstance(node, ScalarQuery) and answers.query.items[0].name in answers.estimated:
+            low, high = _ends(answers.query.items[0].name)
+            for end in (low, high):
+                of_end = replace(answers, query=BoundSelect((BoundItem(Column("", end), end, ""),)))
+                columns.append(f"{_value(node, of_end)} AS {quote(name + end)}")
+            bounds[value] = bounds[node] = Column("", name + low), Column("", name + high)
         swap[node] = ast.Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
     rows = f"(SELECT rowid AS {ROW}, * FROM {quote(outer.name)})"
     columns.append(f"{ROW} AS {quote(f'__row_{suffix}')}")
     table, _ = ctx.duck.create(f"SELECT * EXCLUDE ({ROW}), {', '.join(columns)} FROM {rows} AS __t ORDER BY {ROW}")
-    return table, swap
+    return table, swap, bounds
 
 
 def _later(node: Any, answers: _Answers, row: str, outer: Relation, ctx: Context) -> Expr:

@@ -44,6 +44,8 @@ class Output:
     certain: bool = True  # are these the rows that there would be if every row had been asked?
     exact: bool = True  # are no numbers estimates, and was nothing left out, here and in the queries below?
     unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
+    # of a column of lists or structs with estimates in them: the same with their low, and their high ends
+    ends: dict[str, tuple[pa.ChunkedArray, pa.ChunkedArray]] = field(default_factory=dict)
 
 
 def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:

@@ -15,7 +15,15 @@ from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.base import Context, Stored
 from uql.kernels.estimates.exact import exactly, number
-from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, open_ended
+from uql.kernels.estimates.monotone_range import (
+    MONOTONE,
+    between,
+    corners,
+    has_range,
+    holds,
+    open_ended,
+    replaced,
+)
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import Estimates, Output
 
@@ -43,6 +51,7 @@ class _Item:
 
     at: int
     corners: list[int]  # empty: nothing can be said of its range
+    holds: bool = False  # is it made of them as they are? Its corners are its two ends then
 
 
 def ask_counts(output: Output) -> tuple[int, int]:
@@ -66,6 +75,10 @@ def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[st
         if of_column is None or all(e is not None and (e.exact or e.method == "nothing seen") for e in listed):
             continue
         bounds[new] = (f"__low{i}", f"__high{i}")
+        if old in output.ends:
+            for name, end in zip(bounds[new], output.ends[old], strict=True):
+                table = table.append_column(name, end)
+            continue
         number = any(e is not None and e.value is not None for e in listed)
         type = pa.float64() if number else table.schema.field(i).type  # only numbers have an interval
         for name, ends in (
@@ -114,10 +127,16 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
         if not leaves:
             continue
         at = len(items)
-        if _has_range(block, item, leaves):
+        one = not (block.project.distinct or block.aggregate.sets or block.scan.join is not None)
+        made_of = one and not block.aggregate.keys and holds(item.expr, set(leaves)) and item.expr not in leaves
+        if made_of:
+            for end in (0, 1):
+                expr = replaced(item.expr, {leaf: inner.bounds[leaf][end] for leaf in leaves})
+                items.append(BoundItem(expr, f"__corner{len(items)}", ""))
+        elif one and _has_range(block, item, leaves):
             for expr in corners(item.expr, leaves, inner.bounds):
                 items.append(BoundItem(expr, f"__corner{len(items)}", "DOUBLE"))
-        estimate_items.append(_Item(i, list(range(at, len(items)))))
+        estimate_items.append(_Item(i, list(range(at, len(items))), made_of))
     if not estimate_items:
         return block, []
     return replace(block, project=replace(block.project, items=tuple(items))), estimate_items
@@ -133,7 +152,7 @@ def with_ends(block: Block, inner: Inner) -> Block:
 
 def _has_range(block: Block, item: BoundItem, leaves: Sequence[Expr]) -> bool:
     """Is the item's range that of its values at the ends of the intervals in it?"""
-    if block.project.distinct or block.aggregate.sets or block.scan.join is not None or not NUMBER.fullmatch(item.type):
+    if not NUMBER.fullmatch(item.type):
         return False
     return has_range(item.expr, leaves) and all(_may_move(block, item.expr, leaf) for leaf in leaves)
 
@@ -142,7 +161,9 @@ def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
     """In a query with groups a column moves only inside an aggregate; a sub-query's value may stand anywhere."""
     if not block.aggregate.present or not isinstance(leaf, Column):
         return True
-    return any(isinstance(n, Call) and n.name in MONOTONE and leaf in n.args for n in walk(expr))
+    return any(
+        isinstance(n, Call) and n.name in MONOTONE and any(leaf in walk(arg) for arg in n.args) for n in walk(expr)
+    )
 
 
 def strip_added_columns(
@@ -156,10 +177,14 @@ def strip_added_columns(
     """
     n = len(block.project.items)
     estimates: Estimates = dict(output.estimates or {})
-    values = output.table.columns
+    values, ends = output.table.columns, dict(output.ends)
     for part in estimate_items:
-        name = block.project.items[part.at].name
+        name, item_type = block.project.items[part.at].name, block.project.items[part.at].type
         own = estimates.get(name)
+        if part.holds and all(values[at].to_pylist() == values[part.at].to_pylist() for at in part.corners):
+            continue  # what it takes from there is no estimate
+        if part.holds and not NUMBER.fullmatch(item_type):
+            ends[output.table.column_names[part.at]] = values[part.corners[0]], values[part.corners[1]]
         ends_of = [_ends(output, at, estimates) for at in part.corners]
         by_row = [
             between(
@@ -180,7 +205,7 @@ def strip_added_columns(
     names = {item.name for item in block.project.items}
     table: pa.Table = output.table.select(list(range(n)))
     of_items = {name: of_column for name, of_column in estimates.items() if name in names}
-    return replace(output, table=table, estimates=of_items or None)
+    return replace(output, table=table, estimates=of_items or None, ends=ends)
 
 
 def _ends(output: Output, at: int, estimates: Estimates) -> list[tuple[float | None, ...]]:

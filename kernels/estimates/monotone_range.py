@@ -8,7 +8,7 @@ from itertools import product
 from math import inf, isnan
 from typing import Any
 
-from uql.compiler.syntax import Binary, Call, Case, Cast, Expr, Node, Query, TypeName, Unary, When
+from uql.compiler.syntax import Binary, Call, Case, Cast, Expr, ListExpr, Named, Node, Query, TypeName, Unary, When
 from uql.compiler.walk import children, walk, with_children
 from uql.sampling.base import Estimate
 
@@ -20,6 +20,30 @@ MONOTONE = frozenset(
     | {"round", "floor", "ceil", "ceiling", "trunc", "sqrt", "cbrt", "ln", "log", "log2", "log10", "exp"}
     | {"greatest", "least", "coalesce", "ifnull"}
 )  # functions that never fall where one argument grows
+HOLDING = frozenset(
+    {"list", "struct_pack", "struct_extract", "unnest"}
+)  # functions that put values together and give them back
+
+
+def holds(expr: Node, leaves: Container[Expr]) -> bool:
+    """Is it made of these values as they are, put into lists and structs or taken from there? Then its ends are made of their ends.
+
+    >>> from uql.compiler.syntax import Column, Number
+    >>> n = Column("x", "n")
+    >>> holds(Call("list", (n,)), {n}), holds(Call("list", (Binary("+", n, Number("1")),)), {n})
+    (True, False)
+    """
+    if isinstance(expr, Expr) and expr in leaves:
+        return True
+    below = [child for child in children(expr) if any(isinstance(n, Expr) and n in leaves for n in walk(child))]
+    match expr:
+        case Binary(left=Call(name="array_length")):  # lists of the ends are as long
+            return True
+        case Call(name=name) if below and name not in HOLDING:
+            return False
+        case Call() | Named() | ListExpr() | Case() | When():
+            return all(holds(child, leaves) for child in below)
+    return not below
 
 
 def monotone(expr: Node, leaf: Expr) -> bool:
@@ -40,7 +64,7 @@ def monotone(expr: Node, leaf: Expr) -> bool:
             pass
         case Cast(type=TypeName(name=name)) if name != "VARCHAR":  # '120' comes before '40'
             pass
-        case Call(over=None, distinct=False, filter=None) if expr.name in MONOTONE:
+        case Call(over=None, distinct=False, filter=None) if expr.name in MONOTONE or expr.name == "struct_extract":
             pass
         case _:
             return False
@@ -60,13 +84,15 @@ def corners(expr: Expr, leaves: Sequence[Expr], ends: Mapping[Expr, tuple[Expr, 
         ends: the lowest and the highest value of each.
     Returns: 2^k expressions; one is NULL where a divisor has another sign at its ends than at the numbers themselves.
     """
-    expressions: list[Expr] = []
-    for choice in product((0, 1), repeat=len(leaves)):
-        expressions.append(_replaced(expr, {leaf: ends[leaf][end] for leaf, end in zip(leaves, choice, strict=True)}))
-    return expressions
+    choices = product((0, 1), repeat=len(leaves))
+    return [
+        replaced(expr, {leaf: ends[leaf][end] for leaf, end in zip(leaves, choice, strict=True)}) for choice in choices
+    ]
 
 
-def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
+def replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
+    """The expression with other values in the place of some in it; NULL where a divisor has another sign then."""
+
     def moved(node: Any) -> Any:
         if node in at:
             return at[node]

@@ -274,6 +274,49 @@ def test_a_lateral_aggregate_joined_by_more_than_an_equality_has_an_interval_for
     assert sum(held) >= 0.88 * len(held) and known > 0.8 * len(held)
 
 
+GOOD_AND_LONG = '"{body} is good" AND "{body} is long"'
+OF_GROUPS = f"LATERAL (SELECT count(*) AS n, avg(x) AS m, 'one' AS k FROM t WHERE t.k = u.k AND {GOOD_AND_LONG}) l"
+
+
+def kinds_of_notes(seed):
+    con = uql.connect(model=HashModel({"{body} is good": 0.5, "{body} is long": 0.6}), ledger=":memory:", seed=seed)
+    con.execute("CREATE TABLE t AS SELECT i % 4 AS k, i AS x, 'note ' || i AS body FROM range(400) r(i)")
+    con.execute("CREATE TABLE u AS SELECT i AS id, i AS k FROM range(5) r(i)")
+    return con
+
+
+@pytest.mark.parametrize(
+    ("statement", "of"),
+    [
+        (f"SELECT u.id, l.n, l.k FROM u, {OF_GROUPS} ORDER BY u.id", "n"),
+        (f"SELECT u.id, l.n * 2 + 1 AS twice FROM u LEFT JOIN {OF_GROUPS} ON true ORDER BY u.id", "twice"),
+        (f"SELECT sum(l.n) AS s, 'all' AS k FROM u, {OF_GROUPS}", "s"),
+        (f"WITH c AS (SELECT u.id, l.n FROM u, {OF_GROUPS}) SELECT a.id, b.n - a.n AS d FROM c a, c b WHERE b.id = a.id + 1 ORDER BY 1", "d"),
+    ],
+)  # fmt: skip
+def test_what_a_sub_query_estimates_for_each_value_has_its_interval_in_the_query_around_it(statement, of):
+    held = []
+    for seed in range(4):
+        con = kinds_of_notes(seed)
+        sampled = con.uql(f"{statement} WITH (budget = 80)")
+        assert set(sampled.estimates) == {of} and not sampled.exact
+        assert [name for name in sampled.df().columns if name.startswith(of)] == [of, f"{of}_low", f"{of}_high"]
+        whole = con.uql(f"{statement} WITH (budget = 'all', fresh = true)")
+        truth = whole[of]
+        assert whole.exact
+        found = sampled.estimates[of]
+        for estimate, value in zip(found if isinstance(found, list) else [found], truth, strict=True):
+            held.append(estimate.low <= value <= estimate.high)
+            assert estimate.high < 1000
+    assert sum(held) >= 0.9 * len(held)
+
+
+def test_rows_that_an_estimate_for_each_value_chooses_are_said_to_be_chosen_by_it():
+    con = kinds_of_notes(1)
+    result = con.uql(f"SELECT u.id, l.n FROM u, {OF_GROUPS} WHERE l.n > 20 WITH (budget = 60)")
+    assert result.fetchall() and any("decide which rows" in note for note in result.notes)
+
+
 def test_columns_have_their_own_names_beside_others_of_that_name(con):
     rows = 'SELECT l.id, "l"."id", t.id FROM t, LATERAL (SELECT s.id FROM s WHERE s.id = t.id AND "it is urgent") l'
     found = con.uql(rows)

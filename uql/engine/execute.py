@@ -229,6 +229,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     pushed = conjunction([t for t in terms if t not in later])
     scan = replace(block.scan, where=pushed)
     relation, exact = await _candidates(replace(block, scan=scan), ctx, compared=not answered)
+    certain = exact
 
     async def run(plan: PhysicalPlan) -> tuple[Output, bool]:
         before = dict(ctx.stored)
@@ -248,7 +249,9 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         relation = Relation(ctx.duck, valued.table, relation.n, relation.fields, relation.source)
         block = _without_part(block, valued.replacements, ctx)
         later = [correlated.replaced(t, valued.replacements) for t in later]
-        exact = exact and valued.exact
+        exact, certain = exact and valued.exact, certain and valued.certain
+        inner.bounds |= valued.bounds
+        inner.calls, inner.unknown = inner.calls + valued.calls, inner.unknown + valued.unknown
     condition = conjunction(later)
     if condition is not None:
         where = ctx.duck.expression(condition)
@@ -258,7 +261,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     await descriptions.take(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
     await video_moments.take(block.requests, relation, ctx, block)
-    inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
+    inner.certain, inner.exact = inner.certain and certain, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner
 
 
