@@ -505,4 +505,5 @@ def asking(*plans: PhysicalPlan) -> int:
 
 def asks(block: Block) -> bool:
     """Does the block itself ask a model, the queries in it apart?"""
-    return bool(block.requests or block.summaries.columns or block.inner.correlated) or block.scan.join is not None
+    pairs = any(part.stages or (isinstance(part, Correlated) and part.values) for part in asked_joins(block))
+    return pairs or bool(block.requests or block.summaries.columns)

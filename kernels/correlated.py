@@ -28,10 +28,12 @@ from uql.kernels import asking
 from uql.kernels.base import Context
 from uql.kernels.duck import collated, quote, sub_query
 from uql.kernels.estimates.interval_propagation import ask_counts, with_bounds
+from uql.kernels.estimates.monotone_range import corners, has_range
 from uql.kernels.finish import Output, cast
 from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
 
+Bounds = dict[Expr, tuple[Expr, Expr]]  # an estimated number → what its low and its high end are
 MOST_RUNS = 2_000  # of a sub-query that is run for each value
 ROW, LEFT = "__row", "__l"  # the row around the sub-query, and the same among its pairs
 
@@ -52,13 +54,13 @@ class Valued:
     exact: bool
     certain: bool
     # of what stands for the sub-query, and the sub-query itself, where it gives estimates: the columns of the ends of their intervals
-    bounds: dict[Expr, tuple[Expr, Expr]] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=dict)
     calls: int = 0  # rows asked for its estimates
     unknown: int = 0  # of these, that gave no answer
 
 
 async def answer_subquery(
-    part: Correlated, exprs: Sequence[Expr], outer: Relation, fields: dict[Column, Field], ctx: Context
+    part: Correlated, exprs: Sequence[Expr], outer: Relation, fields: dict[Column, Field], bounds: Bounds, ctx: Context
 ) -> Valued:
     """The candidate rows with the values of a sub-query as columns, and what stands for the sub-query in their expressions.
 
@@ -68,11 +70,18 @@ async def answer_subquery(
         exprs: the expressions of the block, in which the sub-query stands.
         outer: the candidate rows.
         fields: of the columns around the sub-query and of its own.
+        bounds: the ends of those columns that are estimates.
     Raises: BudgetError (UQL401) where the pairs do not fit.
     """
-    passing, unknown, exact = await _pairs(part, outer, fields, ctx)
-    table, swap, _ = _valued(_Answers(part.part, part.query, passing, unknown), exprs, outer, ctx)
-    return Valued(table, swap, exact, exact)
+    passing, unknown, exact = await _pairs(part, outer, fields, bounds, ctx)
+    item = part.query.items[0]
+    estimated = [c for c in dict.fromkeys(walk(item.expr)) if isinstance(c, Column) and c in bounds]
+    at_ends = corners(item.expr, estimated, bounds) if len(estimated) == 1 and has_range(item.expr, estimated) else []
+    ends = [replace(part.query, items=(replace(item, expr=expr, type=""),)) for expr in at_ends]
+    chosen = [c for c in part.columns if c in bounds and (c not in estimated or not ends)]
+    answers = _Answers(part.part, part.query, passing, unknown, tuple(ends), doubtful=bool(chosen))
+    table, swap, bounds = _valued(answers, exprs, outer, ctx)
+    return Valued(table, swap, exact, exact, bounds)
 
 
 async def run_for_each(
@@ -81,6 +90,7 @@ async def run_for_each(
     outer: Relation,
     run: Callable[[PhysicalPlan], Awaitable[tuple[Output, bool]]],
     calls: int,
+    bounds: Bounds,
     ctx: Context,
 ) -> Valued:
     """The same for a sub-query that is run once for each distinct row of the columns that it reads. Unknown are those of a search that
@@ -89,6 +99,7 @@ async def run_for_each(
     Args:
         run: runs a plan, from its start. Did it end before every row was asked that it might have found?
         calls: that all runs together make at most, where each can do with its share of the budget.
+        bounds: the ends of the columns around it that are estimates.
     Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows, or the budget ends before the last of them.
     """
     read = ", ".join(f"system.main.first({quote(c.label)} ORDER BY rowid) AS {quote(c.label)}" for c in part.columns)
@@ -140,12 +151,12 @@ async def run_for_each(
         f"__results{j}": pa.concat_tables(some, promote_options="permissive") for j, some in enumerate(tables.values())
     }
     sources = []
-    for (name, rows), ends in zip(results.items(), tables, strict=True):
+    for (name, rows), estimates in zip(results.items(), tables, strict=True):
         typed = [
             f"{collated(cast(c, item.type), rows.schema.field(c))} AS {c}" for c, item in zip(names, items, strict=True)
         ]
         for c in estimated:  # the value of a run that asked every row is both of its ends
-            typed += [f"{end if c in ends else c} AS {end}" for end in _ends(c)]
+            typed += [f"{end if c in estimates else c} AS {end}" for end in _ends(c)]
         sources.append(f"SELECT {', '.join(typed)}, __k, __p FROM {name}")
     given = ", ".join(f"r.{c}" for c in (*names, *(end for c in estimated for end in _ends(c))))
     if sources:
@@ -162,9 +173,10 @@ async def run_for_each(
         among = f"{quote(outer.name)} AS o JOIN {quote(values)} AS v ON {same} AND v.rowid IN ({', '.join(map(str, left_open))})"
         unknown, _ = ctx.duck.create(f"SELECT o.rowid AS {LEFT} FROM {among}")
     query = BoundSelect(tuple(BoundItem(Column("", c), c, item.type) for c, item in zip(names, items, strict=True)))
-    table_name, swap, bounds = _valued(
-        _Answers(part.part, query, passing, unknown, tuple(estimated)), exprs, outer, ctx
-    )
+    ends = [BoundSelect((BoundItem(Column("", end), end, ""),)) for end in _ends("c0") if "c0" in estimated]
+    doubtful = any(c in bounds for c in part.columns)
+    answers = _Answers(part.part, query, passing, unknown, tuple(ends), doubtful)
+    table_name, swap, bounds = _valued(answers, exprs, outer, ctx)
     return Valued(table_name, swap, exact, certain, bounds, asked, unknown_rows)
 
 
@@ -187,17 +199,18 @@ class _Answers:
     query: BoundSelect
     passing: str
     unknown: str | None  # the table of rows for which a pair is unknown
-    estimated: tuple[str, ...] = ()  # its columns that are estimates, which have their ends beside them
+    ends: tuple[BoundSelect, ...] = ()  # its value at both ends of the interval, where that is an estimate
+    doubtful: bool = False  # does it depend on estimates in another way?
 
 
 def _valued(
     answers: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Context
-) -> tuple[str, dict[Expr, Expr], dict[Expr, tuple[Expr, Expr]]]:
+) -> tuple[str, dict[Expr, Expr], Bounds]:
     """The candidate rows with the sub-query's values, what stands for it, and the ends of what that is where it is estimated. A sub-query
     behind a quoted text stays one.
     """
     swap: dict[Expr, Expr] = {}
-    bounds: dict[Expr, tuple[Expr, Expr]] = {}
+    bounds: Bounds = {}
     columns: list[str] = []
     suffix = answers.passing.removeprefix("__uql_")
     for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == answers.part):
@@ -208,12 +221,13 @@ def _valued(
         name = f"__sub{len(columns)}_{suffix}"
         columns.append(f"{_value(node, answers)} AS {quote(name)}")
         value: Expr = Column("", name)
-        if isinstance(node, ScalarQuery) and answers.query.items[0].name in answers.estimated:
-            low, high = _ends(answers.query.items[0].name)
-            for end in (low, high):
-                of_end = replace(answers, query=BoundSelect((BoundItem(Column("", end), end, ""),)))
-                columns.append(f"{_value(node, of_end)} AS {quote(name + end)}")
-            bounds[value] = bounds[node] = Column("", name + low), Column("", name + high)
+        if isinstance(node, ScalarQuery) and answers.ends and not answers.doubtful:
+            at_ends = [f"{name}_{end}" for end in ("low", "high")]
+            for end, query in zip(at_ends, answers.ends, strict=True):
+                columns.append(f"{_value(node, replace(answers, query=query))} AS {quote(end)}")
+            bounds[value] = bounds[node] = Column("", at_ends[0]), Column("", at_ends[1])
+        elif answers.doubtful or (answers.ends and not isinstance(node, Exists)):
+            bounds[value] = bounds[node] = ast.Null(), ast.Null()
         swap[node] = ast.Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
     rows = f"(SELECT rowid AS {ROW}, * FROM {quote(outer.name)})"
     columns.append(f"{ROW} AS {quote(f'__row_{suffix}')}")
@@ -274,12 +288,13 @@ def holds(expr: Node, part: Correlated | PerValue) -> bool:
 
 
 async def _pairs(
-    part: Correlated, outer: Relation, fields: dict[Column, Field], ctx: Context
+    part: Correlated, outer: Relation, fields: dict[Column, Field], bounds: Bounds, ctx: Context
 ) -> tuple[str, str | None, bool]:
     """Temporary tables: the pairs that pass with all their columns and values, and the rows with an unknown pair (None: none).
     Third: is every pair answered?"""
     own = set(aliases_in(part.source))
     inside = [c for c in part.columns if c.table in own]
+    inside += [end for c in inside for end in bounds.get(c, ()) if isinstance(end, Column)]
     there = set(ctx.duck.columns(outer.name))
     around = [c for c in part.columns if c.table not in own and c.label in there]
     items = tuple(BoundItem(c, c.label, "") for c in inside) or (BoundItem(ast.Number("1"), "__one", "INTEGER"),)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
-from uql.compiler.subqueries import join_conditions
+from uql.compiler.subqueries import in_expressions, join_conditions, outer_columns
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.base import Context, Stored
@@ -123,11 +123,12 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
     """The block with more items: each that holds estimated numbers, at the ends of their intervals."""
     items, estimate_items = list(block.project.items), []
     for i, item in enumerate(block.project.items):
-        leaves = [node for node in walk(item.expr) if isinstance(node, Expr) and node in inner.bounds]
+        leaves = _estimated(item.expr, inner)
         if not leaves:
             continue
         at = len(items)
         one = not (block.project.distinct or block.aggregate.sets or block.scan.join is not None)
+        one = one and len(leaves) == len(_estimated(item.expr, inner, queries=False))
         made_of = one and not block.aggregate.keys and holds(item.expr, set(leaves)) and item.expr not in leaves
         if made_of:
             for end in (0, 1):
@@ -140,6 +141,13 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
     if not estimate_items:
         return block, []
     return replace(block, project=replace(block.project, items=tuple(items))), estimate_items
+
+
+def _estimated(expr: Expr | None, inner: Inner, *, queries: bool = True) -> list[Expr]:
+    """The estimated numbers in an expression, and those that its sub-queries read from around them."""
+    own = [node for node in walk(expr) if isinstance(node, Expr) and node in inner.bounds]
+    below = (c for part in in_expressions(expr) for c in outer_columns(part.query)) if queries else ()
+    return [*own, *(c for c in below if c in inner.bounds)]
 
 
 def with_ends(block: Block, inner: Inner) -> Block:
@@ -226,8 +234,7 @@ def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
         inner: the sub-query's numbers with their intervals.
     """
     cut = [key.expr for key in block.order.keys] if block.order.limit is not None else []
-    cut = [node for expr in cut for node in walk(expr) if isinstance(node, Expr)]
-    if chosen_by(block, inner) or any(node in inner.bounds for node in cut):
+    if chosen_by(block, inner) or any(_estimated(expr, inner) for expr in cut):
         note = "estimates of a sub-query decide which rows there are: others might be returned if all rows were asked"
         ctx.note_once(note, "")
 
@@ -243,4 +250,4 @@ def chosen_by(block: Block, inner: Inner) -> bool:
     exprs += [leaf.expr for leaf in block.filter.formula.leaves] if block.filter.formula is not None else []
     exprs += list(join_conditions(block.scan.source))
     exprs += [call.filter for item in block.project.items for call in aggregate_calls(item.expr, MONOTONE | {"count"})]
-    return any(node in inner.bounds for expr in exprs for node in walk(expr) if isinstance(node, Expr))
+    return any(_estimated(expr, inner) for expr in exprs)

@@ -250,3 +250,45 @@ def test_numbers_over_pairs_and_values_without_an_answer_are_not_exact(labels, s
     assert result.errors
     assert not result.estimates["n"].exact
     assert result.estimates["n"].high == inf
+
+
+PER_FILM = "(SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film)"
+
+
+def test_a_value_that_is_looked_up_among_estimates_has_its_interval(labels):
+    listed = run(labels, f"SELECT film, n FROM {PER_FILM} g ORDER BY film")
+    ends = {film: (e.low, e.high) for (film, _), e in zip(listed.fetchall(), listed.estimates["n"], strict=True)}
+    looked_up = f"SELECT f.film, (SELECT n + 1 FROM {PER_FILM} g WHERE g.film = f.film) AS m FROM films f ORDER BY 1"
+    found = run(labels, looked_up)
+    for (film, value), e in zip(found.fetchall(), found.estimates["m"], strict=True):
+        if film in ends:
+            assert (e.low, e.high) == pytest.approx((ends[film][0] + 1, ends[film][1] + 1)) and e.low <= value <= e.high
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"SELECT film, x FROM {PER_FILM} g, LATERAL (SELECT g.n + 1 AS x) l ORDER BY film",
+        f"SELECT film, (SELECT count(*) FROM films f WHERE f.letters < g.n) AS x FROM {PER_FILM} g ORDER BY film",
+        f"SELECT f.film, EXISTS (SELECT 1 FROM {PER_FILM} g WHERE g.film = f.film AND g.n > 15) AS x FROM films f ORDER BY film",
+    ],
+)
+def test_what_a_sub_query_makes_of_an_estimate_around_it_is_no_bare_number(labels, statement):
+    found = run(labels, statement)
+    assert not found.exact and any(e.low == -inf and e.high == inf for e in found.estimates["x"])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"PIVOT {PER_FILM} ON film USING sum(n)",
+        f"SELECT film, n FROM {PER_FILM} g TABLESAMPLE 100%",
+    ],
+)
+def test_duckdbs_statement_around_estimates_says_which_stand_without_their_interval(labels, statement):
+    found = run(labels, statement)
+    assert found.fetchall() and not found.exact
+    assert any(note.startswith("n of the sub-query is an estimate: n_low and n_high") for note in found.notes)
+    beside = run(labels, f"SELECT film, n, n_low, n_high FROM {PER_FILM} g TABLESAMPLE 100%")
+    assert all(low <= n <= high for _, n, low, high in beside.fetchall())
+    assert not any("is an estimate" in note for note in beside.notes)

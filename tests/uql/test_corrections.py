@@ -133,7 +133,7 @@ def test_forgetting_a_table_forgets_its_corrections_and_nothing_of_a_row_is_in_t
         (QUERY, (0, 7, "the review is positive"), DataError, "true or false was wanted"),
         (QUERY, (0, True, "colour"), DataError, "no quoted text is called colour"),
         (QUERY, (9, True), IndexError, "no row 9"),
-        (QUERY, (-1, True), IndexError, "no row -1"),
+        (QUERY, (-9, True), IndexError, "no row -9"),
         ("SELECT id FROM reviews", (0, True), DataError, "no answer of a model"),
         (f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}", (0, True), DataError, "stands for several rows"),
     ],

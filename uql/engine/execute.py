@@ -242,10 +242,11 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     for part in parts:
         exprs = [e for e in block.expressions if e is not None] + later
         if isinstance(part, PerValue):
-            valued = await correlated.run_for_each(part, exprs, relation, run, _calls_to_share(part.plan, ctx), ctx)
+            calls = _calls_to_share(part.plan, ctx)
+            valued = await correlated.run_for_each(part, exprs, relation, run, calls, inner.bounds, ctx)
         else:
             fields = {**relation.fields, **fields_in(part.source)}
-            valued = await correlated.answer_subquery(part, exprs, relation, fields, ctx)
+            valued = await correlated.answer_subquery(part, exprs, relation, fields, inner.bounds, ctx)
         relation = Relation(ctx.duck, valued.table, relation.n, relation.fields, relation.source)
         block = _without_part(block, valued.replacements, ctx)
         later = [correlated.replaced(t, valued.replacements) for t in later]

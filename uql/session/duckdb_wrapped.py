@@ -281,7 +281,21 @@ class _Work:
         finally:
             self._drop()
         whole = _together(outer, done)
+        if change is None:
+            whole.notes += self._bare(done)
         return replace(whole, exact=whole.exact and not reads, based_on=[*whole.based_on, *reads])
+
+    def _bare(self, done: list[Outcome]) -> list[str]:
+        """Says which estimates stand in the result without their intervals, which DuckDB's part of the statement does not carry."""
+        words = {token.name.lower() for token in tokens_of(self.sql)}
+        pairs = [
+            (part.ends.get(name, ()), name) for part, one in zip(self.parts, done, strict=True) for name in one.inexact
+        ]
+        return [
+            f"{name} of the sub-query is an estimate: {ends[0]} and {ends[1]}, written beside it, give its interval"
+            for ends, name in pairs
+            if ends and not all(end.lower() in words for end in ends)
+        ]
 
     def _put(self, part: Part, one: Outcome) -> None:
         """The rows of a part as its table, with the ends of intervals."""
