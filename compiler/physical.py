@@ -7,7 +7,7 @@ request a row, with every question that rides along: an order of clauses is a pe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -483,8 +483,8 @@ class UnionPlan(PhysicalPlan):
     op: str = "UNION"
 
 
-def asking(*plans: PhysicalPlan) -> int:
-    """Blocks of these plans, each once, that ask a model."""
+def asking(*plans: PhysicalPlan, before: Iterable[PhysicalPlan] = ()) -> int:
+    """Blocks of these plans, each once, that ask a model; but for those of plans that run `before` them."""
     asks_by_id: dict[int, bool] = {}
 
     def visit(plan: PhysicalPlan) -> None:
@@ -498,9 +498,12 @@ def asking(*plans: PhysicalPlan) -> int:
             for inner in inner_plans(plan):
                 visit(inner)
 
+    for plan in before:
+        visit(plan)
+    asked_before = sum(asks_by_id.values())
     for plan in plans:
         visit(plan)
-    return sum(asks_by_id.values())
+    return sum(asks_by_id.values()) - asked_before
 
 
 def asks(block: Block) -> bool:

@@ -180,14 +180,14 @@ class _World:
     def run(self, plan: PhysicalPlan) -> None:
         """Runs a plan, what stands in several places once."""
         if isinstance(plan, UnionPlan):
-            self._before(plan.left, asking(plan.right))
+            self._before(plan.left, asking(plan.right, before=[plan.left]))
             self.run(plan.right)
         elif isinstance(plan, Block) and id(plan) not in self.results:
             below = inner_plans(plan)
             for i, part in enumerate(below):
                 around, first = self.for_each_value, len(below) - len(plan.inner.repeated)
                 self.for_each_value = around or i >= first
-                self._before(part, asking(*below[i + 1 :]) + asks(plan))
+                self._before(part, asking(*below[i + 1 :], before=below[: i + 1]) + asks(plan))
                 self.for_each_value = around
             left, outcome = self.left, self._block(plan, self.statistics[id(plan)])
             self.results[id(plan)], self.left = outcome, max(0.0, left - outcome.total)
@@ -237,9 +237,7 @@ class _World:
         places = np.arange(1, len(open_rows) + 1) / (len(open_rows) + 1)
         if self.number % 2:  # a sample that features spread has few rows alike
             places += sum(_repeats(site.content(stage.columns)[open_rows]) for stage in every)
-        if (
-            sampled and self.chance("same draw") > 0.5
-        ):  # what is asked was drawn by an earlier sample, as this one draws
+        if sampled and self.chance("same draw") > 0.5:  # it draws as an earlier sample did that was asked the same
             shown = np.logical_or.reduce([site.content(stage.columns) != 0 for stage in every])
             places[(asked & shown)[open_rows]] -= len(every) + 1.0
         if not sampled:  # a search meets what it looks for earlier, and ends where what is left may not do for a batch

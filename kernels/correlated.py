@@ -80,8 +80,8 @@ async def answer_subquery(
     ends = [replace(part.query, items=(replace(item, expr=expr, type=""),)) for expr in at_ends]
     chosen = [c for c in part.columns if c in bounds and (c not in estimated or not ends)]
     answers = _Answers(part.part, part.query, passing, unknown, tuple(ends), doubtful=bool(chosen))
-    table, swap, bounds = _valued(answers, exprs, outer, ctx)
-    return Valued(table, swap, exact, exact, bounds)
+    table, swap, own_bounds = _valued(answers, exprs, outer, ctx)
+    return Valued(table, swap, exact, exact, own_bounds)
 
 
 async def run_for_each(
@@ -176,8 +176,8 @@ async def run_for_each(
     ends = [BoundSelect((BoundItem(Column("", end), end, ""),)) for end in _ends("c0") if "c0" in estimated]
     doubtful = any(c in bounds for c in part.columns)
     answers = _Answers(part.part, query, passing, unknown, tuple(ends), doubtful)
-    table_name, swap, bounds = _valued(answers, exprs, outer, ctx)
-    return Valued(table_name, swap, exact, certain, bounds, asked, unknown_rows)
+    rows_table, swap, own_bounds = _valued(answers, exprs, outer, ctx)
+    return Valued(rows_table, swap, exact, certain, own_bounds, asked, unknown_rows)
 
 
 def _ends(column: str) -> tuple[str, str]:

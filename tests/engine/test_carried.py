@@ -292,3 +292,20 @@ def test_duckdbs_statement_around_estimates_says_which_stand_without_their_inter
     beside = run(labels, f"SELECT film, n, n_low, n_high FROM {PER_FILM} g TABLESAMPLE 100%")
     assert all(low <= n <= high for _, n, low, high in beside.fetchall())
     assert not any("is an estimate" in note for note in beside.notes)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"WITH p AS {PER_FILM} SELECT a.film, a.n - b.n AS d FROM p a JOIN p b ON a.film < b.film",
+        f"WITH p AS {PER_FILM} SELECT film, n * 1.0 / (SELECT sum(n) FROM p) AS share FROM p",
+        f"WITH p AS {PER_FILM} SELECT 'all' AS k, sum(n) AS s FROM p UNION ALL SELECT 'most', max(n) FROM p",
+        f"WITH p AS {PER_FILM}, m AS (SELECT max(n) AS x FROM p) SELECT film FROM p, m WHERE n = x",
+        f"SELECT f.film, (SELECT n FROM {PER_FILM} g WHERE g.film = f.film) AS n FROM films f",
+    ],
+)
+def test_what_stands_in_several_places_and_what_asks_nothing_take_no_share_of_the_budget(labels, statement):
+    found = run(labels, statement)
+    quoted = found.quote().calls
+    assert found.fetchall() and 38 <= found.cost.calls <= 40
+    assert quoted.low <= found.cost.calls <= quoted.high

@@ -101,7 +101,7 @@ def _concrete(query: BoundQuery, ctx: Context) -> Output:
 
 
 async def _union(plan: UnionPlan, ctx: Context) -> Output:
-    with ctx.purse.others_to_come(asking(plan.right)):
+    with ctx.purse.others_to_come(asking(plan.right, before=[plan.left])):
         left = await execute(plan.left, ctx)
     right = await execute(plan.right, ctx)
     names = [f"c{i}" for i in range(len(plan.items))]
@@ -330,11 +330,12 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     inner = carried.Inner()
     later = [plan for _, plan in block.inner.derived] + [p for part in block.inner.correlated for _, p in part.derived]
     later += [plan for _, plan in block.inner.nested]
-    own = int(asks(block))
+    own, begun = int(asks(block)), list[PhysicalPlan]()
 
     async def run(plan: PhysicalPlan, alias: str, fields: tuple[Field, ...]) -> Table:
         later.remove(plan)
-        with ctx.purse.others_to_come(asking(*later) + own):
+        begun.append(plan)
+        with ctx.purse.others_to_come(asking(*later, before=begun) + own):
             stored = await _run_once(plan, alias, ctx, fields)
         inner.take(stored)
         for name, (low, high) in stored.bounds.items():
@@ -362,7 +363,8 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     unsettled: set[int] = set()
     for part, plan in block.inner.nested:
         later.remove(plan)
-        with ctx.purse.others_to_come(asking(*later) + own):
+        begun.append(plan)
+        with ctx.purse.others_to_come(asking(*later, before=begun) + own):
             output = await execute(plan, ctx)
         stored = _stored(output, "sub", ctx, types=[item.type for item in part.query.items])
         inner.take(stored)
