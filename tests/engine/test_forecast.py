@@ -133,6 +133,22 @@ def test_the_calls_of_500_random_queries_lie_in_narrow_ranges():
     assert narrow >= 0.9 * queries
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT film, n FROM (SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film) g",
+        "SELECT count(*) AS n FROM reviews WHERE <pos> UNION ALL SELECT count(*) FROM good WHERE <plot>",
+        "SELECT (SELECT count(*) FROM reviews WHERE <pos>) AS x",
+    ],
+)
+def test_an_error_that_ends_the_samples_of_sub_queries_is_priced_so(tmp_path, statement):
+    con = Labels(tmp_path, n=500, seed=2).uql()
+    quoted, made = range_and_calls(con, f"{both(statement)[0]} WITH (error = 0.3)")
+    every = con.uql(f"{both(statement)[0]} WITH (budget = 'all', fresh = true)").quote().calls
+    assert quoted.low <= made <= quoted.high and made < every.high
+    assert quoted.expected < 0.8 * every.high
+
+
 AGGREGATES = (
     "avg(<rating>)", "sum(<rating>)", "avg(<rating>) - avg(stars)", "count(*) FILTER (WHERE <pos>)", "min(<rating>)",
     "count(<name>::VARCHAR)", "sum(CASE WHEN <joke> THEN 1 ELSE 0 END)", "count(*)", "avg(stars)",

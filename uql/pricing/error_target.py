@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uql.compiler.cost import NOTHING, Quote, Range
-from uql.compiler.physical import Block, PhysicalPlan
+from uql.compiler.cost import NOTHING, Range, blocks
+from uql.compiler.physical import Block, PhysicalPlan, asks
 from uql.compiler.syntax import Call
 from uql.compiler.walk import is_semantic, walk
 from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_needed
@@ -22,21 +22,27 @@ SMALLEST = Range(0.01, 0.1, 1.0)  # share of the rows of the smallest group that
 FUNCTIONS = ("count", "sum", "avg", "mean")
 
 
-def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range | None:
-    """The share of the calls for every row that `error = x` makes; None where no error ends the sample: nothing is sampled.
+def share_asked(plan: PhysicalPlan, knowledge: Knowledge) -> Range | None:
+    """The share of the calls for every row that `error = x` makes; None where no error ends a sample: nothing is sampled."""
+    asked = [block for block in blocks(plan).values() if asks(block)]
+    shares = [_share(block, knowledge) for block in asked]
+    if all(share is None for share in shares):
+        return None
+    whole = [_open_calls(block, knowledge) for block in asked]
+    parts = [(share or Range.exactly(1.0)).times(calls) for share, calls in zip(shares, whole, strict=True)]
+    return sum(parts, NOTHING).times(1 / sum(whole))
 
-    Args:
-        whole: the price of asking every row.
-    """
+
+def _share(block: Block, knowledge: Knowledge) -> Range | None:
+    """The same of one block."""
     settings = knowledge.settings
     pilot = pilot_rows(settings.error)
-    if settings.error is None or pilot is None or settings.exact or not isinstance(plan, Block):
+    if settings.error is None or pilot is None or settings.exact:
         return None
-    if not plan.aggregate.present or plan.aggregate.sets or plan.inner.derived:
+    if not block.aggregate.present or block.aggregate.sets or block.inner.derived:
         return None
-    statistics = knowledge(plan)
-    n, open_calls = statistics.rows.expected, max(1.0, whole.calls.expected)
-    spreads = [_spread(call, plan, knowledge) for call in _estimated(plan)]
+    n, open_calls = knowledge(block).rows.expected, _open_calls(block, knowledge)
+    spreads = [_spread(call, block, knowledge) for call in _estimated(block)]
     if n <= pilot or not spreads:
         return None
     most = Range(max(s.low for s in spreads), max(s.expected for s in spreads), max(s.high for s in spreads))
@@ -45,6 +51,12 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
     )
     rows = (max(pilot, low / GAIN), max(pilot, expected), max(pilot, SPARE * high))
     return Range(*(min(m, open_calls) / open_calls for m in rows))  # rows of which the answer is known cost nothing
+
+
+def _open_calls(block: Block, knowledge: Knowledge) -> float:
+    """The calls that asking every row of a block is thought to take."""
+    statistics = knowledge(block)
+    return max(1.0, statistics.rows.expected if statistics.calls is None else statistics.calls.total.expected)
 
 
 def _estimated(plan: Block) -> list[Call]:

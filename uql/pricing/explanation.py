@@ -64,7 +64,7 @@ def price_alone(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) ->
         budget: calls; None: without limit.
     """
     quote = knowledge.quote(plan).sampled(knowledge.memory.repeats)
-    share = share_asked(plan, quote, knowledge)
+    share = share_asked(plan, knowledge)
     spent = (
         knowledge.spent(plan, budget) if share is None and budget is not None and quote.calls.high > budget else None
     )
@@ -168,7 +168,7 @@ def explanation(
     report = replace(report, readings=(*report.readings, *readings))
     if knowledge.rows_left_aside is not None:
         report = replace(report, warnings=(*report.warnings, knowledge.rows_left_aside))
-    if knowledge.settings.budget is None and share_asked(best, knowledge.quote(best), knowledge) is not None:
+    if knowledge.settings.budget is None and share_asked(best, knowledge) is not None:
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         report = replace(report, limit=target, budget=None)
