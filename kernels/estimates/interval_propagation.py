@@ -129,7 +129,8 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
         at = len(items)
         one = not (block.project.distinct or block.aggregate.sets or block.scan.join is not None)
         one = one and len(leaves) == len(_estimated(item.expr, inner, queries=False))
-        made_of = one and not block.aggregate.keys and holds(item.expr, set(leaves)) and item.expr not in leaves
+        is_number = NUMBER.fullmatch(item.type) and item.expr in leaves
+        made_of = one and not is_number and not block.aggregate.keys and holds(item.expr, set(leaves))
         if made_of:
             for end in (0, 1):
                 expr = replaced(item.expr, {leaf: inner.bounds[leaf][end] for leaf in leaves})

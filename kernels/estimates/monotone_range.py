@@ -39,9 +39,9 @@ def holds(expr: Node, leaves: Container[Expr]) -> bool:
     match expr:
         case Binary(left=Call(name="array_length")):  # lists of the ends are as long
             return True
-        case Call(name=name) if below and name not in HOLDING:
-            return False
-        case Call() | Named() | ListExpr() | Case() | When():
+        case Call(name=name, distinct=False, filter=None, over=None) if name in HOLDING:
+            return all(holds(child, leaves) for child in below)
+        case Named() | ListExpr() | Case() | When():
             return all(holds(child, leaves) for child in below)
     return not below
 

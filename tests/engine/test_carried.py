@@ -309,3 +309,28 @@ def test_what_stands_in_several_places_and_what_asks_nothing_take_no_share_of_th
     quoted = found.quote().calls
     assert found.fetchall() and 38 <= found.cost.calls <= 40
     assert quoted.low <= found.cost.calls <= quoted.high
+
+
+@pytest.mark.parametrize(
+    ("statement", "there"),
+    [
+        (
+            f"SELECT film, st.n AS x, st.film AS k FROM (SELECT film, {{'n': n, 'film': film}} AS st FROM {PER_FILM} g) y",
+            1,
+        ),
+        (f"SELECT unnest(list(n ORDER BY film)) AS x FROM {PER_FILM} g", 0),
+        (f"SELECT film, x FROM {PER_FILM} g, unnest([g.n]) AS u(x)", 1),
+    ],
+)
+def test_an_estimate_that_is_put_into_a_list_or_struct_and_taken_out_keeps_its_interval(labels, statement, there):
+    listed = run(labels, f"SELECT film, n FROM {PER_FILM} g ORDER BY film").estimates["n"]
+    found = run(labels, f"{statement} ORDER BY ALL" if there else statement)
+    assert set(found.estimates) == {"x"}
+    assert [(e.value, e.low, e.high) for e in found.estimates["x"]] == [(e.value, e.low, e.high) for e in listed]
+
+
+@pytest.mark.parametrize("made", ["list(DISTINCT n)", "list(n) FILTER (WHERE n > 5)", "[n * 2, n % 3]"])
+def test_lists_whose_items_do_not_correspond_to_the_ends_of_estimates_have_open_intervals(labels, made):
+    by = " GROUP BY ALL" if made.startswith("[") else ""
+    found = run(labels, f"SELECT unnest(l) AS x FROM (SELECT {made} AS l FROM {PER_FILM} g{by}) y").estimates["x"]
+    assert all(e.low == -inf and e.high == inf for e in (found if isinstance(found, list) else [found]))
