@@ -163,7 +163,7 @@ def test_what_calls_other_functions_is_exact(names, statement):
     ],
 )
 def test_no_macro_or_prepared_statement_puts_them_into_a_table_as_facts(names, statement):
-    with pytest.raises(UQLError, match="estimates, or a part of the rows, are what it reads") as error:
+    with pytest.raises(UQLError, match="holds estimates, or a part of the rows") as error:
         names.uql(statement).fetchall()
     assert error.value.code == "UQL401"
 

@@ -43,16 +43,16 @@ def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
     errors = sum(len(one.errors) for one in inexact)
     based_on = list(dict.fromkeys([*reads, *(b for one in inexact for b in one.based_on)]))
     if numbers:
-        what = f"{', '.join(dict.fromkeys(numbers))}: an estimate, no fact"
+        what = f"by {', '.join(dict.fromkeys(numbers))}: an estimate, no fact"
     elif based_on:
-        what = f"estimates, or a part of the rows, are what it reads: {based_on[0]}"
+        what = f"by what it reads: {based_on[0]}, which holds estimates, or a part of the rows"
     elif errors:
-        what = f"{errors:,} answers are missing"
+        what = f"while {errors:,} answers are missing"
     else:
         what = "by a part of the rows, or by answers of a small model in the place of a large one"
     ways = "" if based_on and not numbers else "a budget that reaches every row, as SET uql.budget = 'all'; or "
     return BudgetError(
-        f"the statement would change tables, {what}; nothing was changed",
+        f"the statement would change tables or files {what}; nothing was changed",
         help=f"{ways}WITH (partial = true) at its end, and what reads the table later says that it is not exact",
     )
 
