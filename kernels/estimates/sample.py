@@ -99,7 +99,27 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
         return calls
     if relation.n > MOST_RECALLED and units_of(block, relation, ctx) is None:
         return calls
-    return min(calls, await open_calls(stages, relation, ctx))
+    if relation.n > MOST_RECALLED or relation.derives:
+        return min(calls, await open_calls(stages, relation, ctx))
+    return min(calls, await _open_calls(block, relation, ctx))
+
+
+async def _open_calls(block: Block, relation: Relation, ctx: Context) -> int:
+    """Calls that asking every row still takes, with what the ledger knows: what rides along with WHERE is asked apart of rows of which
+    WHERE is known.
+    """
+    where, after = block.filter, block.values.stages
+    if where.formula is None:
+        return await open_calls(after, relation, ctx)
+    await open_calls(after, relation, ctx)  # takes what the ledger knows
+    decided, truth = await sem_filter.recalled(where, relation, ctx)
+    rest = np.setdiff1d(np.arange(relation.n, dtype=np.int64), decided)
+    calls = relation.calls(after, decided[truth.yes])
+    calls += relation.calls((*where.stages, *where.left_over(after)), rest)
+    for stage in where.stages:
+        known = rest[np.logical_and.reduce([relation[c].asked_mask[rest] for c in stage.columns])]
+        calls += relation.calls([Stage((column,)) for column in stage.riders], known)
+    return calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +202,8 @@ async def _draw(
     if each is not None or block.values.groups:
         units = None
     elif not relation.derives:
-        everything = min(everything, await whole_cost(block, relation, ctx))
+        whole = await whole_cost(block, relation, ctx)
+        everything = whole if units is not None else min(everything, whole)
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
     fits = fits and relation.pool is None and relation.stage is None

@@ -46,6 +46,21 @@ def test_rows_that_are_known_to_fail_leave_their_calls_to_others_of_the_sample(l
     assert result.cost.calls >= 118 and found.low <= truth <= found.high
 
 
+@pytest.mark.parametrize("asked_before", ["", " AND id < 900"])
+def test_values_of_rows_whose_where_is_known_are_a_sample_where_they_do_not_all_fit(large, asked_before):
+    """They would have been asked along with it: what is left of that takes a call of its own for each row that passes."""
+    con = large.connect(budget="all")
+    con.uql(f"SELECT COUNT(*) FROM reviews WHERE {POSITIVE}{asked_before}").fetchall()
+    result = con.uql(
+        f'SELECT AVG("the number of stars"::INTEGER) AS a, SUM("the number of stars"::INTEGER) AS s FROM reviews WHERE {POSITIVE} WITH (budget = 60)'
+    )
+    (truth,) = large.truth("SELECT (AVG(rating), SUM(rating)) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0]
+    assert result.cost.calls <= 60
+    for name, value in zip("as", truth, strict=True):
+        found = result.estimates[name]
+        assert found.unknown == 0 and not found.exact and found.low <= value <= found.high < 4 * value
+
+
 def test_a_share_stops_at_the_error_asked_for(large):
     con = large.connect(budget=1000)
     query = f"SELECT COUNT(*) FILTER (WHERE {POSITIVE}) AS n FROM reviews WITH (error = 0.2)"
