@@ -66,7 +66,8 @@ class UniformSampler(Draws):
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
         stored = self._free(row_weights[0], domain)
-        return ratio_of_samples(y[random], x[random], size, base, self.level, stored)
+        share = is_share_of(y[certain | random], x[certain | random], stored)
+        return ratio_of_samples(y[random], x[random], size, base, self.level, stored, share)
 
     def _free(self, stored: Floats | None, domain: int | None) -> Floats | None:
         """Of a stored value of each row, those of the rows that the random draws stand for."""
@@ -143,7 +144,13 @@ def _few_add(sample: Floats, size: int, confidence: float, bounds: Bounds) -> tu
 
 
 def ratio_of_samples(
-    y: Floats, x: Floats, size: int, base: tuple[float, float], confidence: float, stored: Floats | None = None
+    y: Floats,
+    x: Floats,
+    size: int,
+    base: tuple[float, float],
+    confidence: float,
+    stored: Floats | None = None,
+    share: bool | None = None,
 ) -> Three:
     """(base_y + size·mean(y)) / (base_x + size·mean(x)) with its interval, for n random rows that stand for `size` rows.
 
@@ -157,6 +164,7 @@ def ratio_of_samples(
         base: the sums of y and x over the rows known for certain.
         confidence: of the interval, in (0, 1).
         stored: (N,) the value of every row, where only whether it counts is not known.
+        share: is it a share, by the rows known for certain too? None: they are not looked at.
     """
     n = len(y)
     total_y = base[0] + (size * float(y.mean()) if n else 0.0)
@@ -167,7 +175,7 @@ def ratio_of_samples(
     counts = (x != 0) | (y != 0)
     k = int(counts.sum())
     random_x = total_x - base[1]
-    if is_share_of(y, x, stored):
+    if is_share_of(y, x, stored) if share is None else share:
         if k == 0:  # those known before count, of the others none was drawn
             more = intervals.nothing_found(n, size, confidence)
             return ratio, base[0] / (base[1] + more), (base[0] + more) / (base[1] + more)

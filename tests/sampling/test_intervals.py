@@ -122,3 +122,15 @@ def test_the_average_of_a_stored_column_over_few_rows_lies_in_its_interval(value
         found = sampler.ratio(stored[rows] * x, x, weights=stored, counts=np.ones(50))
         held += found.low <= truth <= found.high
     assert held / 200 >= 0.93
+
+
+def test_numbers_of_which_only_known_rows_tell_have_an_open_mean():
+    """Of the random rows none counts: what these are is not known, and they are no shares."""
+    sampler = UniformSampler(40, 3, rng=np.random.default_rng(0), known=(np.arange(12), np.ones(12)))
+    rows = sampler.propose(3)
+    sampler.tell(rows, np.zeros(3))
+    counts = np.r_[np.ones(12), np.zeros(3)]
+    found = sampler.ratio(np.r_[np.full(12, 4.5), np.zeros(3)], counts)
+    assert found.value == 4.5 and found.low == -np.inf and found.high == np.inf
+    share = sampler.ratio(np.r_[np.ones(6), np.zeros(9)], counts)
+    assert share.value == 0.5 and 0 <= share.low < 0.5 < share.high <= 1
