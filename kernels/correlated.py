@@ -114,6 +114,7 @@ async def run_for_each(
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
     tables: dict[frozenset[str], list[pa.Table]] = {}  # by the columns that are estimates
+    estimated: dict[str, tuple[str, str]] = {}  # these columns, and where their ends stand
     left_open: list[int] = []
     items = part.part.query.items
     names = [f"c{i}" for i in range(len(items))]
@@ -139,6 +140,7 @@ async def run_for_each(
         exact, certain = exact and output.exact, certain and output.certain
         left_open += [k] if is_open else []
         table, bounded = with_bounds(output, names)
+        estimated |= bounded
         calls_of, unknown_of = ask_counts(output)
         asked, unknown_rows = asked + calls_of, unknown_rows + unknown_of
         table = table.append_column("__k", pa.array([k] * table.num_rows, type=pa.int64()))
@@ -146,7 +148,6 @@ async def run_for_each(
         tables.setdefault(frozenset(bounded), []).append(table)
     ctx.notes[before:] = dict.fromkeys(ctx.notes[before:])
     same = " AND ".join(f"v.{key} IS NOT DISTINCT FROM o.{key}" for key in keys)
-    estimated = sorted({name for ends in tables for name in ends})
     results = {
         f"__results{j}": pa.concat_tables(some, promote_options="permissive") for j, some in enumerate(tables.values())
     }
@@ -155,10 +156,10 @@ async def run_for_each(
         typed = [
             f"{collated(cast(c, item.type), rows.schema.field(c))} AS {c}" for c, item in zip(names, items, strict=True)
         ]
-        for c in estimated:  # the value of a run that asked every row is both of its ends
-            typed += [f"{end if c in estimates else c} AS {end}" for end in _ends(c)]
+        for c, ends in estimated.items():  # the value of a run that asked every row is both of its ends
+            typed += [f"{end if c in estimates else c} AS {end}" for end in ends]
         sources.append(f"SELECT {', '.join(typed)}, __k, __p FROM {name}")
-    given = ", ".join(f"r.{c}" for c in (*names, *(end for c in estimated for end in _ends(c))))
+    given = ", ".join(f"r.{c}" for c in (*names, *(end for ends in estimated.values() for end in ends)))
     if sources:
         sql = (
             f"SELECT o.rowid AS {LEFT}, {given} FROM {quote(outer.name)} AS o JOIN {quote(values)} AS v ON {same} "
@@ -173,17 +174,11 @@ async def run_for_each(
         among = f"{quote(outer.name)} AS o JOIN {quote(values)} AS v ON {same} AND v.rowid IN ({', '.join(map(str, left_open))})"
         unknown, _ = ctx.duck.create(f"SELECT o.rowid AS {LEFT} FROM {among}")
     query = BoundSelect(tuple(BoundItem(Column("", c), c, item.type) for c, item in zip(names, items, strict=True)))
-    ends = [BoundSelect((BoundItem(Column("", end), end, ""),)) for end in _ends("c0") if "c0" in estimated]
+    at_ends = tuple(BoundSelect((BoundItem(Column("", end), end, ""),)) for end in estimated.get("c0", ()))
     doubtful = any(c in bounds for c in part.columns)
-    answers = _Answers(part.part, query, passing, unknown, tuple(ends), doubtful)
+    answers = _Answers(part.part, query, passing, unknown, at_ends, doubtful)
     rows_table, swap, own_bounds = _valued(answers, exprs, outer, ctx)
     return Valued(rows_table, swap, exact, certain, own_bounds, asked, unknown_rows)
-
-
-def _ends(column: str) -> tuple[str, str]:
-    """Where `with_bounds` puts the ends of the intervals of a column c0, c1, …"""
-    number = column.removeprefix("c")
-    return f"__low{number}", f"__high{number}"
 
 
 def _letter_by_letter(name: str, type: str) -> str:
