@@ -244,6 +244,10 @@ class SemFilter:
         rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in stages)
         return tuple(stage for stage in rest if stage.columns)
 
+    def riding(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        """Of these stages those that take no call of their own for a row of which WHERE was asked: all that they ask rode along."""
+        return tuple(stage for stage in stages if all(c.id in self.riders for c in stage.columns))
+
 
 @dataclass(frozen=True, slots=True)
 class Values:

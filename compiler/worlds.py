@@ -568,8 +568,8 @@ class _World:
                 gaps = self.rng.exponential(size=rows_alike.sum()) if at_random else np.ones(rows_alike.sum())
                 places[rows_alike] = np.cumsum(gaps) / rate
             order = order[np.argsort(places, kind="stable")]
+        known = block.filter.formula.evaluate(site.leaves) == TRUE
         if not block.order.keys:  # it is given the rows that are known to pass
-            known = block.filter.formula.evaluate(site.leaves) == TRUE
             order = np.concatenate([order[known[order]], order[~known[order]]])
         position, hits, room = 0, 0, self.left
         while hits < block.order.rows_needed and position < len(order) and sum(calls.values()) < room:
@@ -578,6 +578,8 @@ class _World:
                 int(np.ceil((block.order.rows_needed - hits) / rate)), max(block.order.rows_needed - hits, position)
             )
             batch = order[position : position + int(min(size, max(1, room - sum(calls.values()))))]
+            enough = np.flatnonzero(np.cumsum(known[batch]) >= block.order.rows_needed - hits)
+            batch = batch[: enough[0] + 1] if len(enough) else batch
             here = np.zeros(site.n, dtype=bool)
             here[batch] = True
             self._filter(block.filter.formula, block.filter.stages, masks, site, here, calls)

@@ -115,6 +115,22 @@ async def open_calls(stages: Sequence[Stage], relation: Relation, ctx: Context, 
     return relation.calls(stages, rids)
 
 
+def fitting(
+    stages: Sequence[Stage], rids: Rids, relation: Relation, ctx: Context, reserved: int = 0
+) -> NDArray[np.bool_]:
+    """(n,) of these rows those that have their values, and as many more as the budget has calls for.
+
+    Args:
+        stages: of the values.
+        rids: (n,) int, rows of the relation.
+        reserved: calls that are kept for what follows.
+    """
+    columns = [column for stage in stages for column in stage.columns]
+    is_open: NDArray[np.bool_] = np.logical_or.reduce([~relation[c].asked_mask[rids] for c in columns])
+    left = ctx.purse.remaining
+    return ~is_open | (np.cumsum(is_open) * len(stages) <= (np.inf if left is None else left - reserved))
+
+
 async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
     """Was the column's question ever asked before this run?
 

@@ -15,11 +15,11 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.kernels import asking, first_of_each, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
-from uql.kernels.asking import MOST_RECALLED, open_calls
+from uql.kernels.asking import open_calls
 from uql.kernels.base import Context
 from uql.kernels.cheap_scores import CheapScores, cheap_scores
 from uql.kernels.distinct_rows import units_of
-from uql.kernels.estimates.sample import draw, known_rows
+from uql.kernels.estimates.sample import draw, known_rows, open_calls_of
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.kept_proxy import StatedSet, fitted
 from uql.kernels.limit_by_confidence import further, surer, unasked
@@ -101,17 +101,22 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     """The output of the rows that pass: their values are asked, of those alone that ORDER BY and LIMIT return where that will do."""
     early = [c for stage in block.values.stages for c in stage.columns]
     values = tuple(stage for stage in block.values.stages if not stage.of_pairs)
+    exact = True
     if values:
-        unknown_rows = _unasked(passing, values, relation)
-        if block.filter.formula is None and not ctx.purse.fits(unknown_rows):
+        if not ctx.purse.fits(_unasked(passing, values, relation)):
             calls = await open_calls(values, relation, ctx, passing)
-            cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
-            cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
-            less = "add LIMIT" if cut else "fewer rows by plain conditions"
-            ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less, early[0].span)
+            if block.filter.formula is None:
+                cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
+                cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
+                less = "add LIMIT" if cut else "fewer rows by plain conditions"
+                ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less, early[0].span)
+            elif not ctx.purse.fits(calls):
+                fits = asking.fitting(values, passing, relation, ctx)
+                left_out = f"{int((~fits).sum()):,} more rows pass"
+                ctx.notes.append(f"{left_out}: the budget has no calls for {_texts(early)} of them")
+                passing, exact, ctx.partial = passing[fits], False, True
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
-    exact = True
     for stage in block.values.stages:
         if stage.of_pairs:
             exact = await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx) and exact
@@ -186,7 +191,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         promised = await _promised(block, relation, ctx)
         if promised is not None:
             return promised
-    everything = n * (per_row + per_passing)
+    everything = n * (per_row + per_passing) + min(n, block.order.limit or 0) * len(block.values.late)
     if relation.pool is None and (left is None or everything <= left):
         await ctx.draw_earlier(everything, lambda: _passing(block, rids, relation, ctx))
         return await _every(block, rids, relation, ctx)
@@ -196,7 +201,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
     calls = relation.total * len(stages)
     if relation.pool is None:
-        calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
+        calls = await open_calls_of(block, relation, ctx)
     if calls <= (ctx.purse.remaining or 0):
         await ctx.draw_earlier(calls, lambda: _passing(block, rids, relation, ctx))
         return await _every(block, rids, relation, ctx)
@@ -247,9 +252,14 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     if k == 0:
         return Chosen(rids[:0], True)
     await _take_corrections(block, relation, ctx)
+    riding = block.filter.riding((*block.values.stages, *block.values.late))
     search = None if block.order.keys else await limit_search(k + further(k), block, relation, ctx)
     if search is not None:
         sampler, searched = search.sampler, Searched.of(search.known_rows)
+        owed = await open_calls(riding, relation, ctx, np.array(searched.matches[:k], dtype=np.int64))
+        if len(searched.matches) >= k:
+            ctx.purse.need(owed, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
+        reserved += owed
         await _learn(block, sampler, searched, relation, ctx, rows_needed=k, reserved=reserved)
         if search.guide is None and searched.ended and len(searched.matches) < k:  # the other rows have more
             first_rows = searched.labelled, await sem_filter.truth(block.filter, searched.labelled, relation, ctx)
@@ -266,7 +276,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         if known is not None:  # those that pass at no call come first
             free = known[0][known[1].yes]
             rids = np.concatenate([free, rids[~np.isin(rids, free)]])
-        matches, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
+        matches, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved, riding)
         matches = np.sort(matches) if any_rows else matches
         chosen = ended and any_rows
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
@@ -599,7 +609,9 @@ def _note_found(n_matches: int, total: Estimate, n_asked: int, n: int, ctx: Cont
 
 
 def _note_search(searched: Searched, relation: Relation, ctx: Context) -> None:
-    """Says that more rows may pass, and what would tell how many; of a query with LIMIT or a recall nothing more."""
+    """Says that more rows may pass, where some were not asked, and what would tell how many."""
+    if len(searched.labelled) == relation.total:
+        return
     more = "WITH (total = 0.125) gives an eighth of the calls to their number"
     if relation.pool is not None:
         more = "COUNT(*) estimates their number"
@@ -769,9 +781,11 @@ async def _learn(
         most: rows between two looks.
         after_each: what is done once their answers are told.
     """
-    n_asked = 0
+    n_asked, n_known = 0, len(searched.matches)
     per_row = len(block.filter.stages)
     per_passing = 0 if rows_needed else len(block.filter.left_over(block.values.stages))
+    if not rows_needed and block.values.stages:  # of rows that the ledger decides nothing rode along
+        reserved += relation.calls(block.values.stages, np.array(searched.matches, dtype=np.int64))
     searched.ended = False
     while True:
         size, matches = most, searched.matches
@@ -780,7 +794,8 @@ async def _learn(
             break
         if rows_needed is not None:
             size = batch_size(rows_needed, len(matches), n_asked)
-        passing = len(matches) if units is None or not per_passing else units.count(np.array(matches, dtype=np.int64))
+        found = np.array(matches[n_known:], dtype=np.int64) if units is not None and per_passing else None
+        passing = len(matches) - n_known if found is None or units is None else units.count(found)
         kept, each = reserved + per_passing * passing, per_row + per_passing
         with ctx.purse.until(ctx.purse.budget.step) if stepwise else nullcontext():
             room = ctx.room(kept, each)

@@ -148,16 +148,21 @@ async def recalled(where: SemFilter, relation: Relation, ctx: Context) -> tuple[
         where: with a formula.
     Returns: the (n,) row ids, and their truth.
     """
+    rids = np.arange(relation.n, dtype=np.int64)
+    truth = await _recalled_truth(where, rids, relation, ctx)
+    done = truth.complete
+    return rids[done], truth.of(done)
+
+
+async def _recalled_truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> Truth:
+    """What the ledger's answers decide of these rows; those that would take a call are not complete."""
     formula, stages = where.formula, where.stages
     assert formula is not None
-    rids = np.arange(relation.n, dtype=np.int64)
     masks = _start(formula, rids, relation)
     for stage in stages:
         await asking.recall(stage, rids, relation, ctx)
     _read(formula, masks, rids, relation)
-    truth = _truth(formula, masks)
-    done = truth.complete
-    return rids[done], Truth(truth.yes[done], truth.no[done], truth.unknown[done])
+    return _truth(formula, masks)
 
 
 def _truth(formula: Formula, masks: Masks) -> Truth:
@@ -289,32 +294,44 @@ async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) 
 
 
 async def first(
-    k: int, where: SemFilter, rids: Rids, relation: Relation, ctx: Context, reserved: int = 0
+    k: int,
+    where: SemFilter,
+    rids: Rids,
+    relation: Relation,
+    ctx: Context,
+    reserved: int = 0,
+    riding: tuple[Stage, ...] = (),
 ) -> tuple[Rids, bool, Rids]:
     """The first k of these rows that pass, in their order: an exact prefix.
 
     Args:
         rids: (n,) the rows, in the order in which they are asked.
         reserved: calls that are kept for what follows.
+        riding: values that rode along with WHERE; of rows that the ledger decides they take calls, which are kept too.
     Returns: their ids; whether the search ended for want of rows or of k rather than of budget; the rows that were unknown.
     Each batch is as large as the rows still wanted at the pass rate seen so far, at most doubling what was asked: few are asked in vain.
     Behind one that cost nothing (NULLs, equal rows, what the ledger knows) the next has twice as many rows, if it takes no more calls.
     """
     matches: list[int] = []
     unknown: list[Rids] = [rids[:0]]
-    position, passed, free = 0, 0, 0
+    position, passed, free, owed = 0, 0, 0, 0
+    each = max(len(where.stages), len(riding))
     while len(matches) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(matches)) / min(1.0, rate))), max(k - len(matches), position))
-        room, left = ctx.room(reserved, len(where.stages)), ctx.purse.remaining
+        room, left = ctx.room(reserved + owed, each), ctx.purse.remaining
         if room is not None:
-            # what the ledger knows costs nothing; what it does not, ends the search below
             size = max(1, min(size, room))
         wide = rids[position : position + min(2 * free, CHUNK)]
         if len(wide) <= size or relation.calls(where.stages, wide) > size:
             wide = rids[position : position + min(size, CHUNK)]
-        batch, free = wide, len(wide)
-        result = await truth(where, batch, relation, ctx)
+        known = await _recalled_truth(where, wide, relation, ctx)
+        enough = np.flatnonzero(np.cumsum(known.yes) >= k - len(matches))
+        batch = wide[: enough[0] + 1] if len(enough) else wide  # rows behind those that suffice are not asked
+        free = len(batch)
+        # what the ledger knows costs nothing; what it does not, ends the search where no calls are left for it
+        ask = truth if room is None or room > 0 else _recalled_truth
+        result = await ask(where, batch, relation, ctx)
         if left is None or ctx.purse.remaining != left:
             free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)
@@ -322,6 +339,13 @@ async def first(
         passed += int(result.yes[:complete].sum())
         unknown.append(batch[:complete][result.unknown[:complete]])
         position += complete
-        if complete < len(batch):  # the budget ended here
+        ended = complete == len(batch)
+        if riding:
+            found = np.array(matches[:k], dtype=np.int64)
+            owed = await asking.open_calls(riding, relation, ctx, found)
+            if not ctx.purse.fits(reserved + owed):
+                fits = asking.fitting(riding, found, relation, ctx, reserved)
+                matches, ended = found[: int(np.argmin(fits))].tolist(), False
+        if not ended:  # the budget ended here
             return np.array(matches[:k], dtype=np.int64), False, np.concatenate(unknown)
     return np.array(matches[:k], dtype=np.int64), True, np.concatenate(unknown)

@@ -99,22 +99,29 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
         return calls
     if relation.n > MOST_RECALLED and units_of(block, relation, ctx) is None:
         return calls
-    if relation.n > MOST_RECALLED or relation.derives:
-        return min(calls, await open_calls(stages, relation, ctx))
-    return min(calls, await _open_calls(block, relation, ctx))
+    return min(calls, await open_calls_of(block, relation, ctx))
 
 
-async def _open_calls(block: Block, relation: Relation, ctx: Context) -> int:
-    """Calls that asking every row still takes, with what the ledger knows: what rides along with WHERE is asked apart of rows of which
-    WHERE is known.
+async def open_calls_of(block: Block, relation: Relation, ctx: Context) -> int:
+    """Calls that asking every row still takes; of few rows with what the ledger knows, and what rides along with WHERE is asked apart of
+    rows of which WHERE is known.
+
+    Args:
+        block: its WHERE, and its values of the rows that pass.
     """
-    where, after = block.filter, block.values.stages
+    where, after, late = block.filter, block.values.stages, block.values.late
+    returned = min(relation.n, block.order.limit or 0)
+    after_limit = returned * len(where.left_over(late))
+    if relation.n > MOST_RECALLED or relation.derives:
+        return after_limit + await open_calls((*where.stages, *where.left_over(after)), relation, ctx)
     if where.formula is None:
-        return await open_calls(after, relation, ctx)
-    await open_calls(after, relation, ctx)  # takes what the ledger knows
+        return after_limit + await open_calls(after, relation, ctx)
+    await open_calls((*after, *late), relation, ctx)  # takes what the ledger knows
     decided, truth = await sem_filter.recalled(where, relation, ctx)
     rest = np.setdiff1d(np.arange(relation.n, dtype=np.int64), decided)
-    calls = relation.calls(after, decided[truth.yes])
+    passing = decided[truth.yes]
+    calls = after_limit + relation.calls(after, passing)
+    calls += min(returned, relation.calls(where.riding(late), passing))
     calls += relation.calls((*where.stages, *where.left_over(after)), rest)
     for stage in where.stages:
         known = rest[np.logical_and.reduce([relation[c].asked_mask[rest] for c in stage.columns])]

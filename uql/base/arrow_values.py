@@ -90,7 +90,8 @@ def _by_duckdb(column: pa.ChunkedArray, kind: str) -> list[Any]:
     import pyarrow as pa
 
     zone = re.search(r"tz=([^]]+)", str(column.type))
-    value = f"CAST(value AS {kind})" if _OF_DUCKDB.search(kind) else "value"
+    is_cast = _OF_DUCKDB.search(kind) or _AS_DECIMAL[1] in kind
+    value = f"CAST(value AS {kind})" if is_cast else "value"
     field = pa.field("value", column.type, metadata=_VARIANT if kind == "VARIANT" else None)
     with duckdb_with(pa.table([column], schema=pa.schema([field])), "rows") as con:
         if zone is not None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import cache, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -188,9 +189,9 @@ def take(
 
         if ledger.work(work, atomic=True):  # else another has begun the same meanwhile
             if earlier is None and drawing.follows:
-                for step, content in contents(drawing, duck):
+                for step, (content, *_) in contents(drawing, duck):
                     if step.startswith((EVERY_VALUE, SOURCES)):
-                        ledger.log_draw(root, step, [content])
+                        ledger.log_draw(root, step, [content()])
             return replace(replay, sitting=run)
 
 
@@ -342,11 +343,11 @@ def _fitting(
     sittings: Sequence[_Sitting], calls: int | None, drawing: Drawing, ledger: Ledger, duck: Duck
 ) -> Replay | None:
     """The latest run that has read the rows as they are now."""
-    now: list[tuple[str, int]] | None = None
+    now: list[tuple[str, tuple[Callable[[], int], ...]]] | None = None
     for root in list(dict.fromkeys(s.root for s in sittings))[:MOST_ROOTS]:
         now = contents(drawing, duck) if now is None else now
         logged = {step: ledger.draws(root, step) for step, _ in now}
-        if all(not logged[step] or [content] in logged[step] for step, content in now):
+        if all(not logged[step] or any([content()] in logged[step] for content in either) for step, either in now):
             return _pick_replay([s for s in sittings if s.root == root], Limits(calls, usd=drawing.usd), drawing.grows)
     return None
 
@@ -396,33 +397,48 @@ def _content_of_tables(tables: Sequence[Table], duck: Duck) -> int:
     return hash(tuple(int(part or 0) for part in parts)) & (2**63 - 1)
 
 
-def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
+def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, tuple[Callable[[], int], ...]]]:
     """The candidate rows of the blocks that no other block feeds, and the tables of the statement where another is fed: the step under
-    which a run logs them, and a hash of the rows.
+    which a run logs them, and hashes of the rows: as the plan orders them, and where another plan orders them otherwise, by that.
 
     `DrawLog.candidates` logs them, but those of a block that is run for each value around it only value by value: `take` logs them all,
     and the tables.
     """
     from uql.compiler.cost import blocks
+
+    hashes: list[tuple[str, tuple[Callable[[], int], ...]]] = []
+    if drawing.follows and duck.cluster is None:
+        hashes.append((SOURCES, (cache(lambda: _content_of_tables(drawing.tables, duck)),)))
+    by_id = blocks(drawing.plan)
+    repeated = {i for block in by_id.values() for part in block.inner.repeated for i in blocks(part.plan)}
+    for i, block in by_id.items():
+        if not _follows(block):
+            step = f"{EVERY_VALUE if i in repeated else 'rows of '}{block.scan.tables}"
+            hashes.append((step, _content_of_block(block, drawing.proxy, duck)))
+    return hashes
+
+
+def _content_of_block(block: Block, proxy: str | None, duck: Duck) -> tuple[Callable[[], int], ...]:
+    from uql.compiler.physical import Goal
     from uql.engine import sharded
     from uql.engine.execute import settled_sql
     from uql.kernels import pair_pool
 
-    hashes = [(SOURCES, _content_of_tables(drawing.tables, duck))] if drawing.follows and duck.cluster is None else []
-    by_id = blocks(drawing.plan)
-    repeated = {i for block in by_id.values() for part in block.inner.repeated for i in blocks(part.plan)}
-    for i, block in by_id.items():
-        if _follows(block):
-            continue
-        step = f"{EVERY_VALUE if i in repeated else 'rows of '}{block.scan.tables}"
-        table = None if drawing.proxy is not None else sharded.table_of(block, duck)
+    def content(one: Block) -> int:
+        table = None if proxy is not None else sharded.table_of(one, duck)
         if table is not None:
-            hashes.append((step, table.content))
-            continue
-        sides = pair_pool.large_sides(block, duck)
+            return table.content
+        sides = pair_pool.large_sides(one, duck)
         if sides is not None:
-            hashes.append((step, pair_pool.content(sides, duck)))
-            continue
+            return pair_pool.content(sides, duck)
         with duck.users_orders():
-            hashes.append((step, int(duck.scalar(content_of(settled_sql(block, duck, drawing.proxy))) or 0)))
-    return hashes
+            return int(duck.scalar(content_of(settled_sql(one, duck, proxy))) or 0)
+
+    orders = [block]
+    if block.order.keys and block.filter.goal in (
+        Goal.FIRST,
+        Goal.SEARCH,
+    ):  # what is known by now may change how it stops
+        other = Goal.SEARCH if block.filter.goal is Goal.FIRST else Goal.FIRST
+        orders.append(replace(block, filter=replace(block.filter, goal=other)))
+    return tuple(cache(partial(content, one)) for one in orders)
