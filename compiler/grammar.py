@@ -25,6 +25,8 @@ START = "statement"
 PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_types, grammar_calls)
 
 PRECEDENCE = (
+    ("nonassoc", "ROWS"),
+    ("nonassoc", "COMMA"),  # FROM VALUES (1), (2): a row more, not a table
     ("nonassoc", "PASTED"),
     ("nonassoc", "CONCAT"),  # j -> 'a' || 'b' is the field ab, as in DuckDB
     ("nonassoc", "IN_PARENTHESES"),

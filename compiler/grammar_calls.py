@@ -56,7 +56,7 @@ RULES: Rules = {
     "order_key : directed | directed NULLS FIRST | directed NULLS LAST": lambda p: ast.OrderKey(
         p[1][0], p[1][1] == "DESC", p[3].upper() if len(p) == 4 else None, p[1][1] is not None
     ),
-    "directed : expr | expr ASC | expr DESC": lambda p: (p[1], p[2].upper() if len(p) == 3 else None),
+    "directed : expr | expr ASC | expr DESC": lambda p: (p[1], p.slice[2].type if len(p) == 3 else None),
 }
 """Productions, and what each makes of its symbols; those that need more than one expression are functions."""
 

@@ -326,11 +326,12 @@ def p_slice(p: P) -> None:
     | postfix LBRACKET expr COLON RBRACKET
     | postfix LBRACKET COLON expr RBRACKET
     | postfix LBRACKET expr COLON expr RBRACKET
+    | postfix LBRACKET COLON expr COLON expr RBRACKET
     | postfix LBRACKET expr COLON expr COLON expr RBRACKET"""
-    n = len(p)
-    low = p[3] if p[3] != ":" else None
-    high = p[5] if n in (7, 9) else p[4] if n == 6 and p[3] == ":" else None
-    p[0] = ast.Subscript(p[1], low, high, p[7] if n == 9 else None, slice=True)
+    colon = 3 if p.slice[3].type == "COLON" else 4
+    low, *bounds = (None if colon == 3 else p[3], *(p[i] for i in range(colon + 1, len(p) - 1, 2)))
+    high, step = (*bounds, None, None)[:2]
+    p[0] = ast.Subscript(p[1], low, high, step, slice=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- primaries

@@ -63,6 +63,7 @@ RULES: Rules = {
     "starred_less : star REPLACE LPAREN item_list RPAREN | star RENAME LPAREN renames RPAREN": lambda p: _changed_star(
         p, p[2].upper(), p[4]
     ),
+    "starred_less : star RENAME rename": lambda p: _changed_star(p, "RENAME", [p[3]]),
     "excluded : LPAREN identifiers RPAREN": lambda p: p[2],
     "excluded : NAME": lambda p: [p[1]],
     "rename : identifier AS identifier": lambda p: (p[1], p[3]),
@@ -83,6 +84,9 @@ RULES: Rules = {
     "clause : USING_SAMPLE sampled": lambda p: Clause("USING SAMPLE", p[2]),
     "clause : ORDER BY order_keys": lambda p: Clause("ORDER BY", tuple(p[3])),
     "clause : WITH LPAREN options RPAREN": lambda p: Clause("WITH", checked_options(p, p[3])),
+    "group_key : LPAREN RPAREN": lambda p: ast.GroupKey(
+        ast.Call("grouping_sets", (ast.Call("row", ()),), span=span(p))
+    ),
     "group_key : GROUPING SETS LPAREN grouping_sets RPAREN": lambda p: ast.GroupKey(
         ast.Call("grouping_sets", tuple(p[4]), span=span(p))
     ),
@@ -181,7 +185,7 @@ def p_starred_exclude(p: P) -> None:
     """starred_less : star EXCLUDE excluded
     | starred_less REPLACE LPAREN item_list RPAREN
     | starred_less RENAME LPAREN renames RPAREN"""
-    how = p[2].upper()
+    how = p.slice[2].type
     if how == "EXCLUDE":
         p[0] = replace(p[1], exclude=tuple(p[3]), span=span(p))
     else:

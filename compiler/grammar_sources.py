@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uql.compiler import syntax as ast
@@ -16,8 +17,12 @@ RULES: Rules = {
         "ASOF LEFT" if len(p) > 2 and p[2].upper() == "LEFT" else "ASOF"
     ),
     "table : LPAREN joined RPAREN": lambda p: p[2],
+    "table : LPAREN joined RPAREN named": lambda p: ast.Derived(
+        ast.Select((ast.SelectItem(ast.Star()),), p[2], span=span(p)), **_alias(p)
+    ),
+    "table : identifier COLON table": lambda p: replace(p[3], alias=p[1]),
     "bracketed_values : LPAREN values RPAREN": lambda p: p[2],
-    "values : VALUES value_rows": lambda p: ast.TableFunction(ast.Call("values", tuple(p[2]), span=span(p))),
+    "values : VALUES value_rows %prec ROWS": lambda p: ast.TableFunction(ast.Call("values", tuple(p[2]), span=span(p))),
     "value_row : LPAREN expressions RPAREN": lambda p: ast.Call("row", tuple(p[2])),
     "function : dotted LPAREN RPAREN | dotted LPAREN arguments RPAREN": lambda p: ast.Call(
         lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else ()
@@ -25,6 +30,7 @@ RULES: Rules = {
     "named : NAME | AS identifier": lambda p: (p[len(p) - 1], ()),
     "sampled : sample_size | NAME LPAREN sample_size RPAREN": lambda p: p[1] if len(p) == 2 else f"{p[1]}({p[3]})",
     "sampled : sample_size LPAREN NAME RPAREN": lambda p: f"{p[3]}({p[1]})",
+    "sampled : sample_size LPAREN NAME COMMA NUMBER RPAREN": lambda p: f"{p[3]}({p[1]}) REPEATABLE ({p[5]})",
     "sampled : NAME LPAREN sample_size RPAREN REPEATABLE LPAREN NUMBER RPAREN": lambda p: (
         f"{p[1]}({p[3]}) REPEATABLE ({p[7]})"
     ),
@@ -56,10 +62,8 @@ RULES: Rules = {
     "table : function | function named | LATERAL function | LATERAL function named": lambda p: ast.TableFunction(
         _listed(p), **_alias(p)
     ),
-    "table : bracketed_values | bracketed_values named": lambda p: ast.TableFunction(p[1].call, **_alias(p)),
-    "table : LATERAL bracketed_values | LATERAL bracketed_values named": lambda p: ast.TableFunction(
-        p[2].call, **_alias(p)
-    ),
+    "listed_rows : values | bracketed_values | LATERAL values | LATERAL bracketed_values": lambda p: _listed(p),
+    "table : listed_rows | listed_rows named": lambda p: ast.TableFunction(p[1].call, **_alias(p)),
     "named : NAME LPAREN identifiers RPAREN | AS identifier LPAREN identifiers RPAREN": lambda p: (
         p[len(p) - 4],
         tuple(p[len(p) - 2]),

@@ -53,6 +53,8 @@ WORDS = {
     "RANGE": "FRAME",
     "GROUPS": "FRAME",
     "SOME": "ANY",
+    "ASCENDING": "ASC",
+    "DESCENDING": "DESC",
 }
 """Word in upper case → the type of its token."""
 
@@ -63,6 +65,7 @@ TOGETHER = {
     ("USING", "SAMPLE"): "USING_SAMPLE",
     ("IS", "UNKNOWN"): "ISNULL",
     ("IS", "NOT", "UNKNOWN"): "NOTNULL",
+    ("NOT", "NULL"): "NOTNULL",
     ("IGNORE", "NULLS"): "IGNORE_NULLS",
     ("RESPECT", "NULLS"): "RESPECT_NULLS",
     ("DOUBLE", "PRECISION"): "LONG_TYPE",

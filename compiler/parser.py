@@ -152,6 +152,8 @@ class _Feed:
             token.type = "NAME"
         elif self._joined(token):
             pass
+        elif token.type == "EXCEPT" and self._excludes():
+            token.type = "EXCLUDE"
         elif token.type in _SOFT:
             token.type = self._decide(token)
         elif token.value == "%" and self._ends_limit():
@@ -231,6 +233,10 @@ class _Feed:
         if ahead[:1] != ["LPAREN"]:
             return True
         return next((kind for kind in ahead if kind != "LPAREN"), "") in ("SELECT", "FROM", "WITH")
+
+    def _excludes(self) -> bool:
+        """Is it * EXCEPT (a, b), which is * EXCLUDE (a, b)?"""
+        return self.at > 0 and self.tokens[self.at - 1].type == "STAR" and not self._opens_a_query()
 
     def _words(self, ahead: int) -> tuple[str, ...]:
         return tuple(

@@ -103,18 +103,10 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     values = tuple(stage for stage in block.values.stages if not stage.of_pairs)
     exact = True
     if values:
-        if not ctx.purse.fits(_unasked(passing, values, relation)):
-            calls = await open_calls(values, relation, ctx, passing)
-            if block.filter.formula is None:
-                cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
-                cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
-                less = "add LIMIT" if cut else "fewer rows by plain conditions"
-                ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less, early[0].span)
-            elif not ctx.purse.fits(calls):
-                fits = asking.fitting(values, passing, relation, ctx)
-                left_out = f"{int((~fits).sum()):,} more rows pass"
-                ctx.notes.append(f"{left_out}: the budget has no calls for {_texts(early)} of them")
-                passing, exact, ctx.partial = passing[fits], False, True
+        cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
+        cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
+        less = "add LIMIT" if cut else "fewer rows by plain conditions"
+        passing, exact = await _reached(values, passing, block, relation, ctx, less)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     for stage in block.values.stages:
@@ -126,13 +118,49 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     rids = await sem_order.chosen(block, passing, columns, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
-        if not ctx.purse.fits(_unasked(rids, block.values.late, relation)):
-            calls = await open_calls(block.values.late, relation, ctx, rids)
-            less = "add LIMIT" if block.order.limit is None else "a smaller LIMIT"
-            ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less, late[0].span)
+        less = "add LIMIT" if block.order.limit is None else "a smaller LIMIT"
+        rids, every = await _reached(block.values.late, rids, block, relation, ctx, less, in_order=True)
+        exact = exact and every
         await ask_all(block.values.late, rids, relation, ctx)
         rids, columns = dropped(rids, late, relation, ctx), [*columns, *late]
     return replace(rows(block, rids, columns, relation, ctx), exact=exact)
+
+
+async def _reached(
+    stages: tuple[Stage, ...],
+    rids: Rids,
+    block: Block,
+    relation: Relation,
+    ctx: Context,
+    less: str,
+    *,
+    in_order: bool = False,
+) -> tuple[Rids, bool]:
+    """Of these rows those whose values the budget reaches, and whether they are all; a note says how many are left out.
+
+    Args:
+        stages: of the values.
+        less: what would take fewer calls.
+        in_order: a row is left out with those behind it.
+    Raises: BudgetError (UQL401) where each row is needed, or no text chose the rows and nothing was paid for by now.
+    """
+    if ctx.purse.fits(_unasked(rids, stages, relation)):
+        return rids, True
+    calls = await open_calls(stages, relation, ctx, rids)
+    if ctx.purse.fits(calls):
+        return rids, True
+    columns = [column for stage in stages for column in stage.columns]
+    is_each_needed = block.needs_every_row or ctx.settings.recall is not None
+    is_each_needed = is_each_needed or (not in_order and any(is_semantic(k.expr) for k in block.order.keys))
+    if is_each_needed or (block.filter.formula is None and not ctx.purse.budget.spent_calls):
+        rows = f"the {len(rids):,} rows returned" if in_order else f"{len(rids):,} rows"
+        ctx.purse.need(calls, f"{_texts(columns)} for {rows}", less, columns[0].span)
+    fits = asking.fitting(stages, rids, relation, ctx)
+    if in_order:
+        fits = np.logical_and.accumulate(fits)
+    ctx.partial = True
+    ctx.notes.append(f"{int((~fits).sum()):,} more rows: the budget has no calls for {_texts(columns)} of them")
+    return rids[fits], False
 
 
 async def ask_all(stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:

@@ -52,6 +52,7 @@ class Relation:
     of: str = ""  # the alias of that other one
     inside: tuple[str, ...] = ()  # and the names of the columns there
     has_rowid: bool = False
+    also: Field | None = None  # a column that no star gives: the item of range(3) AS r under its first name
 
     def column(self, field: Field, span: Span = NO_SPAN) -> Column:
         """What a field of it is in the bound query."""
@@ -62,7 +63,8 @@ class Relation:
         """The field of this name: exact spelling first, then case-insensitively, then the number of the row."""
         exact, low = self._by_name
         numbered = ROWID if self.has_rowid and name.lower() == ROWID.name else None
-        return exact.get(name) or low.get(name.lower()) or numbered
+        also = self.also if self.also is not None and name.lower() == self.also.name.lower() else None
+        return exact.get(name) or low.get(name.lower()) or numbered or also
 
     @cached_property
     def _by_name(self) -> tuple[dict[str, Field], dict[str, Field]]:

@@ -9,6 +9,7 @@ from typing import Any
 from uql.base.errors import BindError, UnknownColumnError, UQLError
 from uql.base.names import free_names, suggestion
 from uql.base.schema import Field, Modality, Table
+from uql.base.sql_text import quote
 from uql.compiler import syntax as ast
 from uql.compiler.bind import lateral
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
@@ -141,14 +142,25 @@ class Sources:
             if len({len(row) for row in rows}) != 1:
                 raise BindError("the rows of VALUES differ in length", code="UQL211", span=source.span)
             sql = f"(VALUES {', '.join('(' + ', '.join(expression(v) for v in row) + ')' for row in rows)})"
+        catalog, also = self.statement.catalog, None
         try:
-            table = self.statement.catalog.function_table(source.call.name, sql)
+            table = catalog.function_table(source.call.name, sql)
+            if source.alias and not source.columns and source.call.name in {"unnest", *lateral.SERIES}:
+                ((name, _), *_) = catalog.describe(f"SELECT * FROM {sql} AS {quote(source.alias)}")
+                first = table.fields[0].name
+                if name != first:  # the items of range(3) AS r are called r
+                    both = f"(SELECT #1 AS {quote(name)}, #1 AS {quote(first)} FROM {sql})"
+                    table = catalog.function_table(source.call.name, both)
+                    also = table.fields[1]
         except UQLError as error:
             error.located(source.span)
             raise
         table = self.statement.register_table(table)
         alias = self._alias(source.alias or source.call.name, source.span, free=source.alias is None)
-        return _part(table, alias, source.columns, source.span)
+        part = _part(table, alias, source.columns, source.span)
+        if also is not None:
+            part.relations = [Relation(alias, table.fields[:1], also=also)]
+        return part
 
     def _constant_call(self, call: Call) -> Call:
         """The arguments of a table function: constants, and name = constant."""

@@ -241,12 +241,12 @@ def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, S
             matches = ast.Lambda(of_column.parts, Call(f"{OWN}regexp_matches", (of_column, argument)))
             return _that_pass(matches, columns, call.span, statement)
         case ListExpr(items=items) if all(isinstance(i, String) for i in items):
-            by_name = {name.lower(): (name, item) for name, item in columns}
-            names = [i.value for i in items if isinstance(i, String)]
+            there, names = {name.lower() for name, _ in columns}, [i.value for i in items if isinstance(i, String)]
             for name in names:
-                if name.lower() not in by_name:
+                if name.lower() not in there:
                     raise scope.unknown((name,), call.span)
-            selection = [by_name[name.lower()] for name in names]
+            wanted = {name.lower() for name in names}
+            selection = [(name, item) for name, item in columns if name.lower() in wanted]
         case ast.Lambda(names=(_,)):
             return _that_pass(argument, columns, call.span, statement)
         case _:

@@ -41,7 +41,7 @@ def test_of_rows_that_are_known_to_pass_those_are_returned_whose_values_the_budg
     assert len(rows) >= found.cost.calls == 10
     assert all(truth[i] == r for i, r in rows)
     assert found.partial and not found.exact
-    assert f"{len(truth) - len(rows)} more rows pass: the budget has no calls for" in found.notes[0]
+    assert f"{len(truth) - len(rows)} more rows: the budget has no calls for" in found.notes[0]
     whole = con.uql(f"{asked} WITH (budget = {len(truth)})")
     assert dict(whole.fetchall()) == truth and whole.exact
 

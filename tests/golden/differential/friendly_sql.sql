@@ -107,3 +107,10 @@
 !SELECT id FROM reviews WHERE length(text) > 10 AND <pos> ORDER BY id
 !SELECT id FROM reviews r1 WHERE <pos> AND EXISTS (SELECT 1 FROM films WHERE film = r1.film AND letters > 5) ORDER BY id
 !SELECT id, (SELECT letters FROM films f WHERE f.film = r.film) AS l FROM reviews r WHERE <pos> ORDER BY id
+!SELECT COLUMNS(['stars', 'id']) FROM reviews WHERE <pos> ORDER BY id
+!SELECT * RENAME film AS f FROM reviews WHERE <pos> ORDER BY id
+!SELECT id, [1, 2, 3][:-1:2] AS a, film[:2] AS b FROM reviews WHERE <pos> ORDER BY id
+SELECT count(*) FROM reviews WHERE <pos> GROUP BY ()
+!SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY film, () ORDER BY film
+!SELECT a.id FROM (reviews a JOIN films f USING (film)) a WHERE <pos a.text> ORDER BY 1
+SELECT id FROM reviews WHERE <pos> USING SAMPLE 100% (bernoulli, 3)
