@@ -64,8 +64,8 @@ RULES: Rules = {
         p, p[2].upper(), p[4]
     ),
     "starred_less : star RENAME rename": lambda p: _changed_star(p, "RENAME", [p[3]]),
-    "excluded : LPAREN identifiers RPAREN": lambda p: p[2],
-    "excluded : NAME": lambda p: [p[1]],
+    "excluded : LPAREN excluded_names RPAREN": lambda p: p[2],
+    "excluded : NAME": lambda p: [(p[1],)],
     "rename : identifier AS identifier": lambda p: (p[1], p[3]),
     "cte : identifier AS body": lambda p: ast.CommonTable(p[1], p[3]),
     "body : rows | MATERIALIZED rows | NOT MATERIALIZED rows": lambda p: p[len(p) - 1],
@@ -170,6 +170,8 @@ def p_query_lists(p: P) -> None:
          | ctes COMMA cte
     identifiers : identifier
                 | identifiers COMMA identifier
+    excluded_names : dotted
+                   | excluded_names COMMA dotted
     renames : rename
             | renames COMMA rename
     windows : named_window

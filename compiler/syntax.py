@@ -93,7 +93,7 @@ class Star(Expr):
     """`*` or `t.*`, as a SELECT item or in COUNT(*), with what a SELECT item leaves out, computes anew and calls otherwise."""
 
     table: str | None = None
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[tuple[str, ...], ...] = ()  # columns, perhaps with their table
     replaced: tuple[SelectItem, ...] = ()  # REPLACE (x + 1 AS x)
     renamed: tuple[tuple[str, str], ...] = ()  # RENAME (old AS new)
 

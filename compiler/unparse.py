@@ -223,7 +223,7 @@ def _order_key(w: Writer, node: ast.OrderKey) -> str:
 def _star(w: Writer, node: ast.Star) -> str:
     text = "*" if node.table is None else f"{w.name(node.table)}.*"
     if node.exclude:
-        text += f" EXCLUDE ({_names(w, node.exclude)})"
+        text += f" EXCLUDE ({', '.join('.'.join(map(w.name, parts)) for parts in node.exclude)})"
     if node.replaced:
         text += f" REPLACE ({', '.join(_item(w, each) for each in node.replaced)})"
     if node.renamed:

@@ -330,8 +330,7 @@ async def first(
         batch = wide[: enough[0] + 1] if len(enough) else wide  # rows behind those that suffice are not asked
         free = len(batch)
         # what the ledger knows costs nothing; what it does not, ends the search where no calls are left for it
-        ask = truth if room is None or room > 0 else _recalled_truth
-        result = await ask(where, batch, relation, ctx)
+        result = known.first(len(batch)) if room == 0 else await truth(where, batch, relation, ctx)
         if left is None or ctx.purse.remaining != left:
             free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)

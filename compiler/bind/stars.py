@@ -40,16 +40,21 @@ def starred(star: Star, scope: Scope) -> list[SelectItem]:
     columns = _columns(star, scope)
     names = {name.lower() for name, _ in columns}
     changed = [item.alias or "" for item in star.replaced] + [old for old, _ in star.renamed]
-    for name in (*star.exclude, *changed):
+    qualified = [(parts, scope.find(parts, star.span)) for parts in star.exclude if len(parts) > 1]
+    for parts, found in qualified:
+        if found is None:
+            raise scope.unknown(parts, star.span)
+    of_tables = [found[0] for _, found in qualified if found is not None]
+    left_out = {parts[0].lower() for parts in star.exclude if len(parts) == 1}
+    for name in (*left_out, *changed):
         if name.lower() not in names:
             raise scope.unknown((name,), star.span)
-    left_out = {name.lower() for name in star.exclude}
     replacements = {(item.alias or "").lower(): item for item in star.replaced}
     other = {old.lower(): new for old, new in star.renamed}
     items = []
     for name, item in columns:
         low = name.lower()
-        if low in left_out:
+        if low in left_out or item.expr in of_tables:
             continue
         item = replace(replacements[low], alias=name) if low in replacements else item
         items.append(replace(item, alias=other[low]) if low in other else item)

@@ -114,3 +114,4 @@ SELECT count(*) FROM reviews WHERE <pos> GROUP BY ()
 !SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY film, () ORDER BY film
 !SELECT a.id FROM (reviews a JOIN films f USING (film)) a WHERE <pos a.text> ORDER BY 1
 SELECT id FROM reviews WHERE <pos> USING SAMPLE 100% (bernoulli, 3)
+!SELECT * EXCLUDE (f.film, a.text) FROM reviews a, films f WHERE f.film = a.film AND <pos a.text> ORDER BY id
