@@ -215,16 +215,20 @@ class Quote:
                 )
         return self if calls == self.calls else self._of_calls(calls)
 
-    def after(self, paid: int, beside: int, whole: Quote) -> Quote:
+    def after(self, paid: int, beside: int, whole: Quote, *, any_rows: bool) -> Quote:
         """What is left of it where an earlier run paid for so many calls.
 
         Args:
             beside: calls among them that are not about a row: they answer for none where each row is asked.
             whole: the same where the ledger holds no answer.
+            any_rows: LIMIT takes any rows: it goes on with those that the earlier run drew, whatever was answered since.
         """
         capped = whole.calls.high < whole.every.high
         if not capped and whole.calls.low < whole.calls.high and self.calls != whole.calls:
-            return self  # it may end before the last row: what the ledger answers says more than a number of calls
+            # it may end before the last row: what the ledger answers says more than a number of calls
+            most = whole.calls.high - paid
+            wider = any_rows and most > self.calls.high
+            return whole._of_calls(Range(self.calls.low, self.calls.expected, most)) if wider else self
         low, expected = max(0.0, whole.calls.low - paid), max(0.0, whole.calls.expected - paid)
         high = max(0.0, whole.calls.high - paid + (0 if capped else beside))
         return self._of_calls(Range.of(min, self.calls, Range(low, expected, high)))

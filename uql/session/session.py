@@ -270,9 +270,13 @@ class Session:
 
     def _after(self, paid: tuple[int, int], quote: Quote, plan: PhysicalPlan, settings: Settings) -> Quote:
         """What is left of the price of a statement where an earlier run of it paid for so many calls."""
-        return (
-            quote if paid == NONE_PAID else quote.after(*paid, self.foresight.quoted(plan, settings, with_ledger=False))
-        )
+        if paid == NONE_PAID:
+            return quote
+        from uql.compiler.cost import blocks
+
+        orders = [block.order for block in blocks(plan).values()]
+        any_rows = any(order.rows_needed is not None and not order.keys for order in orders)
+        return quote.after(*paid, self.foresight.quoted(plan, settings, with_ledger=False), any_rows=any_rows)
 
     def kernel_duck(self, media: Media | None = None) -> Duck:
         """The session's DuckDB for one run; `media` reads the files that its rows name, None: none are read."""
