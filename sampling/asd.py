@@ -98,6 +98,20 @@ class Moments:
         values = np.where(counted, self.values[0], np.nan) if read else None
         return Skew.of(parts, self.fractions, values, self.stands)
 
+    def of_origin(self, origin: float) -> Moments:
+        """Those of two totals, of which the first is of numbers less `origin` times the second's, for the numbers themselves."""
+        both = np.array([[1.0, origin], [0.0, 1.0]])
+        covariance = both @ self.covariance @ both.T
+        parts, differences, values = (both @ of for of in (self.parts, self.differences, self.values))
+        return replace(
+            self,
+            totals=both @ self.totals,
+            covariance=covariance,
+            differences=differences,
+            parts=parts,
+            values=values,
+        )
+
     def event(self, whole: float) -> float | None:
         """What one more row that counts (or, where most do, that does not) would add to the first total."""
         rest = min(self.expected, whole - self.expected)
@@ -562,7 +576,11 @@ class AsdSampler(Draws):
         complete, inside = self._complete(), self._rows_in(domain)
         if not complete:
             return self._early_ratio(y, x, row_weights, domain)
-        moments = self._moments([(y, weights), (x, counts)], inside, complete)
+        # a mean does not depend on where the numbers begin, nor may its error: years are predicted by how far from their mean they lie
+        some = x != 0
+        differs = weights is None and not is_binary(y) and bool(some.any()) and bool(np.ptp(y[some] / x[some]))
+        origin = float(y[some].sum() / x[some].sum()) if differs else 0.0
+        moments = self._moments([(y - origin * x, weights), (x, counts)], inside, complete).of_origin(origin)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
         least, most = self._ends(y, x, row_weights, domain)
         within = inside[self.labelled]

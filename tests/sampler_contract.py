@@ -254,6 +254,21 @@ def check_totals_share_the_draws(make: MakeAggregate) -> None:
     assert 0 <= share.low <= share.value <= share.high <= 1
 
 
+def check_a_mean_is_as_sure_wherever_its_numbers_begin(make: MakeAggregate) -> None:
+    """The mean of numbers read, as years are, errs as that of the same numbers counted from 0, or 2000, does."""
+    world = World.of(2000, 0.4)
+    for groups in (None, world.groups):
+        sampler, _ = run(make, world, 100, seed=5, groups=groups)
+        passes = sampler.answers
+        read = passes * world.value[sampler.labelled]
+        domain = None if groups is None else 1
+        mean = sampler.ratio(read, passes, domain=domain)
+        moved = sampler.ratio(read + 2000.0 * passes, passes, domain=domain)
+        assert mean.value is not None and moved.value is not None
+        assert abs(moved.value - 2000.0 - mean.value) < 1e-6, "numbers that begin elsewhere have another mean"
+        assert width(moved) < 1.2 * width(mean) + 1e-6, "the interval is longer where numbers begin elsewhere"
+
+
 AGGREGATE_CHECKS = (
     check_same_seed_same_rows,
     check_budget_and_no_row_twice,
@@ -265,6 +280,7 @@ AGGREGATE_CHECKS = (
     check_unbiased_and_covering,
     check_order_of_rows_changes_nothing_in_law,
     check_totals_share_the_draws,
+    check_a_mean_is_as_sure_wherever_its_numbers_begin,
 )
 
 
